@@ -59,7 +59,7 @@ class CacheAnswer:
 
 
 def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
-    """The answers in record order, then the caches that were switched off."""
+    """Return the cache answers in record order, then the disabled caches."""
     found = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
     if any(event.name == DISABLED for event in events):
         found.append(CacheAnswer(FX, DISABLED_STATE))
@@ -67,7 +67,7 @@ def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) ->
 
 
 def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
-    """What a record of a cache says, and the components of its key ([] where it has none, or is larger than `limit`)."""
+    """Parse a cache record: the answer and the components of its key ([] if absent or larger than `limit`)."""
     cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
     fields = reader.json(record, limit)
     if not isinstance(fields, dict):
@@ -198,7 +198,7 @@ class KeyTable:
         self._lock = threading.Lock()
 
     def take(self, components: Iterable[Any]) -> array[int]:
-        """The numbers of the components of a key, each once."""
+        """Intern the components of a key; return their ids, each once."""
         with self._lock:
             return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
 
@@ -230,8 +230,10 @@ class KeyIndex:
         self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any] | array[int],
         process: object = None, record: int = 0,
     ) -> None:  # fmt: skip
-        """Take in that a compile of a code object asked for a key, in a record of a process. Its components as torch wrote them, or
-        as numbers of the table."""
+        """Record that a compile of a code object looked up a key, in a record of a process.
+
+        `components` are torch's text or ids of the table.
+        """
         entry = self._by_key.get((cache, key))
         if entry is None:
             numbers = components if isinstance(components, array) else self._table.take(components)
@@ -258,7 +260,7 @@ class KeyIndex:
         return len(entry.components) if entry is not None else 0
 
     def nearest(self, cache: str, key: str) -> Nearest | None:
-        """The key that shares most with a key; None without another one that has components."""
+        """Return the key with the most components in common; None without another key that has components."""
         entry = self._by_key.get((cache, key))
         if entry is None or not entry.components:
             return None
@@ -273,7 +275,7 @@ class KeyIndex:
         return self._result(entry, best[1], best[2]) if best is not None else None
 
     def _candidates(self, entry: _Entry) -> list[int]:
-        """The keys that share the most of what is not shared by all; else the nearest in the order of the run."""
+        """Return the keys with the most shared rare components; else the nearest in run order."""
         shared: Counter[int] = Counter()
         place, everyone = entry.place, len(self._entries)
         for number in entry.components:
@@ -323,7 +325,7 @@ def _differing(left: dict[str, int], right: dict[str, int]) -> list[str]:
 
 
 def importance(name: str) -> tuple[int, str, int]:
-    """The graph before its inputs before everything else; numbers in their order."""
+    """Return a sort key: the graph, then other components, then inputs; numbers ascending."""
     order = 0 if name == "gm" else 2 if name.startswith("example_inputs") else 1
     stem, _, rest = name.partition("[")
     number = rest.removesuffix("]")

@@ -181,7 +181,7 @@ def _numbered(process: Process) -> Iterator[tuple[Code, int, Compile]]:
 
 
 def _state(node: Compile, key: str) -> str:
-    """The worst answer of a compile: a miss makes it compile, whatever else was found."""
+    """Return the worst answer of a compile: after any miss it had to compile."""
     return next((state for state in (MISS, BYPASS, HIT) if node.counts[f"{key}_{state}"]), "")
 
 
@@ -189,7 +189,7 @@ _TABLES: WeakKeyDictionary[Parts, KeyTable] = WeakKeyDictionary()
 
 
 def key_table(process: Process) -> KeyTable:
-    """The numbers that stand for components of keys in the run of a process."""
+    """Return the table of interned key components for the run of a process."""
     return _TABLES.setdefault(process.parts, KeyTable())
 
 
@@ -204,7 +204,7 @@ class KeyRecord:
 
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
-    """The caches of a compile; and by the address of a record the components of its key."""
+    """Return the caches of a compile, and the key components by record address."""
     found = list(named(node, WANTED | LOWERED))
     records = _records(node, [(record, name) for record, name in found if name in WANTED])
     answers: list[CacheAnswer] = []
@@ -303,7 +303,7 @@ def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
 def _off(
     node: Compile, answers: list[CacheAnswer], metrics: list[dict[str, Any]], lowered: bool, reader: Reader
 ) -> tuple[str, ...]:
-    """What was switched off, where a cache that could have been asked was not."""
+    """Return the settings that disabled a cache which a lowered graph could have used."""
     asked = {answer.cache for answer in answers}
     if not lowered or {FX, AOT} <= asked:
         return ()

@@ -71,7 +71,7 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: b
 
 
 def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
-    """What some ranks found and others did not: a known cause of hangs."""
+    """Add the lookups that hit on some ranks and missed on others: a known cause of hangs."""
     if not found:
         return
     groups: dict[tuple[object, ...], list[Divergence]] = {}
@@ -109,7 +109,7 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
 
 
 def add_bypasses(page: Page, report: CachesReport) -> None:
-    """Caches that could not be used, by reason."""
+    """Add bypassed caches by reason."""
     groups: dict[tuple[str, str], list[tuple[CompileCaches, str]]] = {}
     for own in report.compiles:
         for answer in own.answers:
@@ -163,7 +163,7 @@ def add_asked(page: Page, report: CachesReport) -> None:
 
 
 def add_off(page: Page, report: CachesReport) -> None:
-    """Caches that were switched off, by what."""
+    """Add disabled caches by setting."""
     groups: dict[str, list[CompileCaches]] = {}
     for own in report.compiles:
         for why in own.off:
@@ -264,7 +264,7 @@ def add_profiles(page: Page, report: CachesReport) -> None:
 
 
 def add_triton(page: Page, report: CachesReport) -> None:
-    """What became of autotuning, and kernels that came with cached graphs."""
+    """Add the autotuning results, and kernels bundled with cached graphs."""
     total: Counter[str] = Counter()
     for own in report.compiles:
         total.update(dict(own.triton))
@@ -312,7 +312,7 @@ def _alike(page: Page, said: str, members: Sequence[CompileCaches]) -> Iterator[
 
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
-    """What can be said of the rest."""
+    """Add notes on compiles without cache records."""
     strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
     if strange:
         page.blank()
@@ -336,7 +336,7 @@ MANY_LINKS = 1000
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The caches of the scope. Keys are compared with those of the whole run."""
+    """Return the page `caches` for the scope. Keys are compared within the whole run."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, run, scope))
@@ -345,7 +345,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
-    """Counts first, which need no reading; then what the records say."""
+    """Add the counts of the index first, then the content of records."""
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
     within = {id(node) for node in scope.compiles}
@@ -431,7 +431,7 @@ class _Study:
                 yield
 
     def misses(self) -> Generator[None, None, tuple[CacheMiss, ...]]:
-        """What was not found, each with the nearest other key."""
+        """Return the cache misses, each with the nearest other key."""
         found: list[CacheMiss] = []
         known: dict[tuple[str, str], Nearest | None] = {}
         uses: dict[tuple[str, str], list[KeyUse]] = {}
@@ -477,7 +477,7 @@ class CacheRow:
 
 
 def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
-    """A row each."""
+    """Yield one row per cache answer."""
     for compile_ in data.compiles:
         for own in compile_.answers:
             yield CacheRow(compile_.ref, compile_.function, own.cache, own.state, own.key, own.reason, own.seconds_saved,

@@ -111,8 +111,10 @@ def _seconds(value: float | None) -> str | None:
 
 
 def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str, str] | None, str]:
-    """Guards that only one of them has, without their places; the addresses of both lists, None without both; and what to
-    say where there is none that differs."""
+    """Return the guards on one side only, the addresses of both lists, and a note without differences.
+
+    Guards are without locations; the addresses are None if either list is absent.
+    """
     a, b = _guards(left), _guards(right)
     if a is None or b is None:
         without = [str(c.ref) for c, own in ((left, a), (right, b)) if own is None]
@@ -134,7 +136,7 @@ def _guard(line: str) -> str:
 
 
 def between(found: Difference, shown: Callable[[str], str]) -> list[Fact]:
-    """The lines that differ; a line that replaced another stands beside it."""
+    """Return the differing lines; a replaced line is next to its replacement."""
     facts = []
     for change in found.changes:
         if change.same:
@@ -153,7 +155,7 @@ def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
 
 
 def inputs_between(left: Compile, right: Compile) -> list[Fact]:
-    """Inputs that differ, by source."""
+    """Return the differing inputs by source."""
     return _by_name(_inputs(inputs_of(left)), _inputs(inputs_of(right)), owns_of(left.process, right.process))
 
 
@@ -197,7 +199,7 @@ Attempts = tuple[int | None, int | None]
 def fill_compiles(
     left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
 ) -> Generator[None, None, object]:
-    """The overview; of one attempt of each where one is meant."""
+    """Add the overview of two compiles, or of one attempt of each."""
     page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
     if less := told_less([left.process], [right.process]):
         page.say(less, "", tokens.WARN)
@@ -268,7 +270,7 @@ def _fact(page: Page, fact: Fact) -> None:
 
 
 def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: str = "") -> None:
-    """What only one side has, or has otherwise."""
+    """Add facts that are on one side only, or differ."""
     page.heading(title)
     if not facts:
         page.add((f"  {none}", tokens.DIM))
@@ -293,7 +295,7 @@ HEAD = 24
 
 
 def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """The text cut to a width so that the first of the words is in sight, and the words that are."""
+    """Cut a text to `width` columns around its first marked word; return it with the visible marks."""
     if len(text) > width and words and words[0][1] > width - 2 and width > 2 * HEAD:
         start = max(words[0][0] - 12, HEAD)
         cut = HEAD + 3 - start
@@ -307,7 +309,7 @@ NOT_ALIKE = "are not of the same kind: compare two artifacts, two compiles, two 
 
 
 def sides_of(ref: Ref) -> tuple[str, str]:
-    """The two addresses that the address of a comparison names. Raises `BadAddress`."""
+    """Split the address of a comparison into its two addresses. Raises `BadAddress`."""
     left, space, right = (ref.artifact or "").partition(" ")
     if not space:
         raise BadAddress("a comparison needs two addresses: @diff::0/0%200/1")
@@ -315,7 +317,7 @@ def sides_of(ref: Ref) -> tuple[str, str]:
 
 
 def compare_document(run: Run, ref: Ref, options: Options) -> Document:
-    """The comparison that an address names. Raises `BadAddress`, OSError."""
+    """Return the comparison at an address. Raises `BadAddress`, OSError."""
     left, right = sides_of(ref)
     return compare_nodes(run, left, run, right, options)
 
@@ -347,7 +349,7 @@ def are_alike(run: Run, left: str, right: str) -> bool:
 
 
 def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
-    """The patch that makes one artifact of the other, in bytes. Raises `BadAddress`, OSError."""
+    """Yield the patch from one artifact to another in bytes. Raises `BadAddress`, OSError."""
     a, b = run.resolve(left), other.resolve(right)
     if not (isinstance(a, Artifact) and isinstance(b, Artifact)):
         raise BadAddress("a patch needs two artifacts")

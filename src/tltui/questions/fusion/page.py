@@ -93,7 +93,7 @@ class _Known:
 
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
-    """A unit, below its heading."""
+    """Add a unit below its heading."""
     known = _Known(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
@@ -249,7 +249,7 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
 
 
 def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
-    """The reasons, and what was timed."""
+    """Add the reasons against fusion and the benchmarked pairs."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
         page.row([("timed", tokens.LABEL), f"  {_few(timed.first)} with {_few(timed.second)}  {timed.factor}× {word}"])
@@ -421,7 +421,7 @@ class FusionReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The fusion of the compiles of the scope."""
+    """Return the page `fusion` for the compiles of the scope."""
 
     def fill(page: Page) -> Generator[None, None, FusionReport]:
         page.add((f"Fusion{scope.title}", tokens.TITLE))
@@ -451,7 +451,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _asked(scope: Scope) -> list[Compile]:
-    """The compiles that are looked at."""
+    """Return the compiles to examine."""
     if len(scope.compiles) == 1:
         return list(scope.compiles)
     telling = {id(process) for process in scope.processes if tells_of_fusion(process)}
@@ -480,7 +480,7 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
 
 
 def _missing(page: Page, units: list[UnitFusion]) -> None:
-    """What cannot be told here, and how to have it."""
+    """Add the missing inputs and how to record them."""
     if not all(unit.has_ir or unit.has_log for unit in units):
         page.say(page.so_far(NO_IR), "", tokens.DIM)
     if not all(unit.has_log for unit in units):
@@ -542,7 +542,7 @@ class FusionRow:
 
 
 def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
-    """A row each."""
+    """Yield one row per kernel."""
     for compile_ in data.compiles:
         for unit in compile_.units:
             for own in unit.kernels:

@@ -150,7 +150,7 @@ class _Fields:
         return [_Fields(item, self.odd, f"{self.where}{key}.") for item in self.items(key) if isinstance(item, dict)]
 
     def id(self, key: str) -> str:
-        """A decimal string, or a whole number: exactly."""
+        """Return a decimal string, or an integer, without loss of precision."""
         found = self.value.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return str(found)
@@ -162,7 +162,7 @@ class _Fields:
 
 
 def parse_sdsc(data: bytes) -> Sdsc:
-    """What a file says; a file that says nothing has the reason."""
+    """Parse an operation file; the result of an unreadable file has only the reason."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -311,7 +311,7 @@ class Dealt:
 
 
 def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
-    """The kernels that generated code defines for torch-spyre, in order."""
+    """Return the kernels that generated code defines for torch-spyre, in order."""
     found: list[SpyreKernel] = []
     n = 0
     while n < len(lines):
@@ -332,8 +332,10 @@ def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
 
 
 def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> dict[int, Dealt]:
-    """Number of a file → its kernel. `files`: number and operation ('' where it cannot be read); those that are left over
-    are of no kernel."""
+    """Map file numbers to kernels. `files`: number and operation ('' if unreadable).
+
+    Surplus files have no kernel.
+    """
     places = [(kernel, n) for kernel in kernels for n in range(len(kernel.ops))]
     found = {}
     for number, op in sorted(files):
@@ -344,7 +346,7 @@ def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> d
 
 
 def kernel_of_directory(name: str) -> str:
-    """The kernel of a directory of torch-spyre's cache; '' for any other name."""
+    """Return the kernel of a directory in torch-spyre's cache; '' for any other name."""
     match = _CACHED.match(name)
     return match[1] if match else ""
 
@@ -355,8 +357,10 @@ MOST = 200_000
 
 
 def fields_of(text: str) -> str:
-    """A line `PATH = VALUE` for each value, the names of the operation left out of the paths; the text itself where it is no
-    object."""
+    """Format a JSON object as lines `PATH = VALUE`, without the operation names in the paths.
+
+    Text that is no JSON object is returned unchanged.
+    """
     try:
         value = json.loads(text)
         if not isinstance(value, dict) or not value:
@@ -410,14 +414,14 @@ def is_sdsc(artifact: Artifact) -> bool:
 
 
 def sdsc_of(compile_: Compile, record: int) -> Sdsc:
-    """What a file says. Raises OSError."""
+    """Read and parse an operation file of a compile. Raises OSError."""
     payload = compile_.process.log.payload(record)
     return parse(compile_, b"" if payload is None else payload.read())
 
 
 @part
 def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
-    """The files of a compile in order. Reads them, and the generated code of their units."""
+    """Return the operation files of a compile in order. Reads them and the generated code of their units."""
     artifacts = artifacts_of(compile_)
     files = [artifact for artifact in artifacts if is_sdsc(artifact)]
     found: list[SpyreFile] = []

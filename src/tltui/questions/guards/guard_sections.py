@@ -82,7 +82,7 @@ class TreeWriter:
         self._run.append((node, source, failed))
 
     def _source(self, node: GuardNode) -> str:
-        """What a guard looks at: that of the nearest manager with a source."""
+        """Return the source of a guard: that of the nearest manager with a source."""
         if node.source:
             return node.source
         above = node.parent
@@ -195,7 +195,7 @@ class TreeWriter:
 
 
 def shown(node: GuardNode, source: str) -> str:
-    """What a guard checks, without what its place in the tree says already."""
+    """Format a guard's check without the part that its position in the tree implies."""
     text = node.expression
     if node.kind == "TENSOR_MATCH" and (match := _TENSOR.match(text)):
         device = match["keys"].partition(",")[0].lower()
@@ -260,7 +260,7 @@ class GuardGroups:
                 found.causes[failed.cause] += 1
 
     def write(self, page: Page) -> Generator[None, None, None]:
-        """What failed, then all compiles, each as a link to its guards."""
+        """Add the failed guards, then all compiles as links to their guards."""
         if self._failed:
             self._write_failed(page)
             yield
@@ -292,7 +292,7 @@ class GuardGroups:
 
 
 def _same(found: _Failed) -> Hashable:
-    """What functions on several ranks are alike in."""
+    """Return the grouping key for a function on several ranks."""
     return found.frame.code, found.compiles, len(found.recompiles), tuple(found.causes.items())
 
 

@@ -80,7 +80,7 @@ _OPEN = ("(", "[", "{", ",")
 
 
 def _nodes(own: GraphText) -> list[FxNode]:
-    """The nodes that do something: without further names of a node, and without lists of inputs that are unpacked."""
+    """Return the effective nodes: without aliases and unpacked input lists."""
     return [n for n in own.graph.nodes if n.kind != "alias" and not (n.kind == "placeholder" and n.name in _FLAT and not n.type)]
 
 
@@ -101,7 +101,7 @@ def _keys(own: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashabl
 
 
 def _origin(own: GraphText, node: FxNode) -> Hashable:
-    """The line of source, by its code: an edit above it only moves it."""
+    """Return the source line by its code: an edit above it only moves it."""
     if node.origin < 0:
         return None
     origin = own.graph.origins[node.origin]
@@ -171,7 +171,7 @@ def _producers(own: GraphText, node: FxNode) -> list[FxNode]:
 
 
 def _rest(own: GraphText, node: FxNode) -> str:
-    """What a node's text says besides the names of nodes: numbers, dtypes, keywords."""
+    """Return a node's text without node names: numbers, dtypes, keywords."""
     if node.kind in ("placeholder", "output"):
         return node.type
     names = {node.name, *node.args}
@@ -198,7 +198,7 @@ def _alone(own: GraphText, node: FxNode, what: str) -> NodeChange:
 
 
 def _text(own: GraphText, node: FxNode) -> str:
-    """The node as the graph has it, without what it frees."""
+    """Return the text of a node in the graph without the names that it frees."""
     line = _FREES.sub("", own.lines[node.line]).strip()
     if node.kind == "placeholder":
         return f'{node.name}: "{node.type}"' if node.type else node.name

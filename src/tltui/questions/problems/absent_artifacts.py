@@ -35,7 +35,7 @@ def missing_of(
     metrics: list[tuple[str, dict[str, Any]]],
     version: TorchVersion,
 ) -> tuple[Absent, ...]:
-    """What somebody would look for in this compile and not find."""
+    """Return the artifacts that a user would expect in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
         return ()  # records outside of any compile: nothing can be said to be expected
     return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
@@ -48,7 +48,7 @@ def outcome_of(
     metrics: list[tuple[str, dict[str, Any]]],
     version: TorchVersion,
 ) -> Outcome:
-    """What is known of a compile."""
+    """Return the outcome of a compile."""
     log = compile_.process.log
     names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
     # the timing event fx_graph_cache_disabled only says that this one cache was not used
@@ -64,7 +64,7 @@ def outcome_of(
 def outcome_from(
     compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: TorchVersion
 ) -> Outcome:
-    """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
+    """Return the outcome from the names of artifacts with a payload, the directions of units, and disabled caches."""
     facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
     compile_.process.parts.reads(log)
     has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
@@ -95,9 +95,9 @@ def outcome_from(
 
 
 def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
-    """The caches that answered with a hit each time, where torch 2.4 to 2.6 wrote the answer into a record of another name.
+    """Return the caches with only hits, where torch 2.4 to 2.6 wrote the answer into a record of another name.
 
-    Torch 2.4 does not write it at all: that there is no code then shows it.
+    Torch 2.4 writes no answer: the absence of code shows it.
     """
     if has.isdisjoint(OLD_NAMES):
         return frozenset()
@@ -169,8 +169,7 @@ class Expected:
 
     @property
     def routine(self) -> bool:
-        """Whether nobody would miss it: there was nothing to write, this torch has no such thing, or only tlparse's own extras
-        are asked for."""
+        """Return whether the absence is normal: nothing to write, another version of torch, or an extra of tlparse."""
         return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
 
 
@@ -231,7 +230,7 @@ def absence_of(compiles: Iterable[Compile]) -> Absence:
 
 
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
-    """What some compiles have and lack. Yields in between."""
+    """Collect present and absent artifacts of compiles. Yields between steps."""
     versions: dict[int, TorchVersion] = {}
     found: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
@@ -247,7 +246,7 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
 
 
 def state_of(reason: str) -> str:
-    """The kind of a reason of `tltui.model.expected_artifacts`."""
+    """Return the state of a reason of `tltui.model.expected_artifacts`."""
     return next((state for beginning, state in _BEGINNINGS if reason.startswith(beginning)), NOTHING)
 
 
@@ -269,7 +268,7 @@ class _Sorts:
             return number
 
     def rows(self, number: int, process: Process, versions: dict[int, TorchVersion]) -> tuple[Expected, ...]:
-        """What compiles of a sort have and lack. `versions` remembers those of processes."""
+        """Return the expected artifacts of a sort of compiles. `versions` caches the versions of processes."""
         outcome, counts, void, dated = self._sorts[number]
         version = UNKNOWN
         if not dated:
@@ -425,8 +424,10 @@ def has_code(compile_: Compile) -> bool:
 
 
 def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]:
-    """Why a compile has no code, and the nearest one that has: of the same function, else on its rank, else any. Without a compile
-    the first one that has. Yields in between."""
+    """Explain why a compile has no code, and find the nearest one with code. Yields between steps.
+
+    Nearest: of the same function, else on its rank, else any. Without a compile, the first one with code.
+    """
     order = [*in_order(run), *(own for own in run.compiles() if own.id == NO_ID)]
     if compile_ is None:
         found = yield from _first(order)

@@ -63,7 +63,7 @@ STYLES = {
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """What is absent from the compiles of the scope. Grows: it looks at every compile first."""
+    """Return the page `absent` for the scope. It grows: every compile is examined first."""
 
     def fill(page: Page) -> Generator[None, None, Absence]:
         page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
@@ -138,7 +138,7 @@ def _row(page: Page, ref: str, row: Expected) -> None:
 
 
 def _many(page: Page, absence: Absence) -> None:
-    """Grouped: by state, then by reason, with the compiles that it is true of."""
+    """Add absent artifacts grouped by state, then by reason, with their compiles."""
     wanted = sum(_can_be(row.state) for compile_ in absence.compiles for row in compile_.expected)
     missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
     routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
@@ -179,7 +179,7 @@ def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str)
 
 
 def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
-    """The setting that would bring it, unless the reason names it."""
+    """Add the setting that enables an artifact, unless the reason names it."""
     if flag is None or flag in reason:
         return
     if "=" in flag:
@@ -237,7 +237,7 @@ class AbsentRow:
 
 
 def absent_rows(data: Absence) -> Iterator[AbsentRow]:
-    """A row each."""
+    """Yield one row per group."""
     for own in data.groups:
         first = own.refs[0] if own.refs else ""
         yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)

@@ -99,7 +99,7 @@ STANDING = 8
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The problems of the scope."""
+    """Return the page `problems` for the scope."""
 
     def fill(page: Page) -> Generator[None, None, Problems]:
         return (yield from _fill(page, run, scope))
@@ -154,7 +154,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
 
 
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
-    """What there is, in numbers of the index; or that there is nothing."""
+    """Add the problem counts of the index, or that there are none."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
     words: list[Piece] = []
@@ -257,7 +257,7 @@ def _add_unfinished(
 
 
 def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
-    """The leading difference between ranks, and where all are."""
+    """Add the leading difference between ranks with a link to all."""
     said = told(run, found) if found is not None else None
     if found is None or found.leading is None or said is None:
         return ""
@@ -345,7 +345,7 @@ class ProblemRow:
 
 
 def problem_rows(data: Problems) -> Iterator[ProblemRow]:
-    """A row each, the worst first."""
+    """Yield one row per problem, worst first."""
     for own in data.printed:
         yield ProblemRow("output", own.sentence, own.means, own.function, own.file, own.line, 1, 1, own.compile, own.compile, "")
     for kind, failed in (("error", data.errors), ("backward", data.backward)):

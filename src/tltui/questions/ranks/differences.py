@@ -172,8 +172,10 @@ class Differing:
 
     @property
     def leading(self) -> Divergence | None:
-        """The difference to begin with; None where none leads. Which rank asked a cache second and hit is no cause of anything, and
-        other pages have the compiles that failed or did not finish."""
+        """Return the most important difference; None if none leads.
+
+        Cache answers are consequences, and other pages list failed and unfinished compiles.
+        """
         return next((one for one in self.divergences if one.facets[0] not in (CACHE, FAILED, UNFINISHED)), None)
 
 
@@ -302,7 +304,10 @@ def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, 
 
 
 def _parts(fact: Fact) -> Hashable:
-    """What is said of which ranks; of the most ranks, where all that a rank compiled shows it, only what is said."""
+    """Return the values of a fact with their ranks, as a grouping key.
+
+    For facets of a whole rank, the largest side is without its ranks.
+    """
     parts = [(said, frozenset(lane.rank for own in classes for lane in own.lanes)) for said, classes in fact.parts]
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
@@ -322,8 +327,10 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end, and what
-    caches answered comes last."""
+    """Return the course position at which a difference first appears.
+
+    An extra compile counts at its number. Execution order and cache answers come last.
+    """
     if fact.facet in (EXECUTED, CACHE):
         return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]

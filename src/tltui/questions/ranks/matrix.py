@@ -103,7 +103,7 @@ class Matrix:
 
 
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
-    """The matrix of some ranks."""
+    """Return the matrix of ranks by compiles."""
     if not lanes:
         return Matrix(1, 0, (), (), -1, "")
     groups = [classes_of(own) for own in groups_of(lanes)]
@@ -132,8 +132,10 @@ def _ranks(classes: Sequence[Class]) -> int:
 
 
 def _usual(classes: Sequence[Class]) -> Class:
-    """The class that does in each compile what the most ranks do, as far as one does: that of more than half of the ranks, else the
-    one that has the most in common with the others. The largest of many small ones may be that of ranks which ended early."""
+    """Return the most typical class: the majority of ranks, else the class with the most in common with others.
+
+    The largest of many small classes may be that of ranks that ended early.
+    """
     largest = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
     if 2 * len(largest.lanes) > sum(len(own.lanes) for own in classes):
         return largest
@@ -154,8 +156,7 @@ def _usual(classes: Sequence[Class]) -> Class:
 
 
 def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:
-    """(Class (its `id`), column) → the most telling facet in which it is not as the most ranks; and of each class in what all of
-    its compiles are not."""
+    """Map (class `id`, column) to its leading unusual facet; and classes to facets unusual in all compiles."""
     found: dict[tuple[int, int], str] = {}
     whole: dict[int, set[str]] = defaultdict(set)
     for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
@@ -187,7 +188,7 @@ class _Cells:
         self._graphs = [self._letters(number) for number in range(len(keys))]
 
     def step(self, own: Class, number: int) -> Step | None:
-        """The compile of a class in a column."""
+        """Return the compile of a class in a column."""
         place = self._steps[id(own)].get(number)
         return None if place is None else own.step(place)
 
@@ -209,7 +210,7 @@ class _Cells:
         return {digest: LETTERS[n] if n < len(LETTERS) else MANY for n, digest in enumerate(ordered)}
 
     def column(self, number: int) -> Column:
-        """What is said of a compile."""
+        """Describe the compile of a column."""
         (name, file, line), which = self._keys[number]
         having = self._having[number]
         first = max(having, key=lambda own: (id(own) in self._typical_classes, len(own.lanes), -own.first.rank))
@@ -224,7 +225,7 @@ class _Cells:
     def rows(
         self, own: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
     ) -> list[Row]:
-        """The rows of a class: several where some of its ranks were slow."""
+        """Return the rows of a class: several if some of its ranks were slow."""
         steps = [self.step(own, number) for number in range(len(self._keys))]
         facets = [marks.get((id(own), number), "") for number in range(len(steps))]
         differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))

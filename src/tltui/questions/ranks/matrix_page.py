@@ -80,14 +80,14 @@ class Aspect:
     """The page about a compile to which a cell leads; '' for a comparison with the most ranks."""
 
     def drawn(self, sign: str) -> str:
-        """The sign on the page."""
+        """Return the glyph of a sign."""
         if sign in (NONE, ENDED):
             return ABSENT if sign == NONE else OVER
         is_status = self.name == STATUS or sign in UNDONE
         return _SIGNS[sign].glyph if is_status and sign in _SIGNS and sign != "." else sign
 
     def meaning(self, sign: str) -> str:
-        """What a sign stands for."""
+        """Return the legend of a sign."""
         if sign in self.meanings:
             return self.meanings[sign]
         return _SIGNS[sign].words if sign in _SIGNS else ""
@@ -98,7 +98,7 @@ class Aspect:
         return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
 
     def style(self, sign: str) -> str:
-        """A style of `tltui.text.tokens`; a cell is never told apart by that alone."""
+        """Return a style of `tltui.text.tokens`; cells also differ in their glyphs."""
         if sign in self.styles:
             return self.styles[sign]
         if sign in (SAME, NOTHING, ENDED):
@@ -108,7 +108,7 @@ class Aspect:
         return tokens.WARN
 
     def beside(self, column: Column) -> str:
-        """What stands behind the name of a compile."""
+        """Return the text after the name of a compile."""
         if self.name == TIME:
             return fmt.seconds(column.seconds) if column.seconds is not None else ""
         return sanitize(fmt.place(column.file, column.line)) if column.file else ""
@@ -123,8 +123,10 @@ class Aspect:
         return diff_ref(column.ref, own) if self.cells(row)[number] not in (MORE, *UNDONE) else own
 
     def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
-        """What a kind of ranks is told by, and where that leads: the compiles that separate it from the `others`, and how many more
-        are not as on the ranks that it is compared with."""
+        """Yield descriptions of a row with link targets, and the number of further differing compiles.
+
+        The described compiles separate the row from the `others`.
+        """
         if self.name == DIFFERENCE:
             yield from ((WORDS[facet], "@metrics") for facet in row.whole)
         numbers = self._unlike(row, usual)
@@ -139,7 +141,7 @@ class Aspect:
             yield f"+{len(numbers) - len(shown)}", ""
 
     def _unlike(self, row: Row, usual: Row) -> list[int]:
-        """The compiles in which ranks are not as the most, the first that tells something first."""
+        """Return the columns in which a row differs from the usual row, the most telling first."""
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
         found = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
         first = self.first(row, usual)
@@ -161,7 +163,7 @@ class Aspect:
         return shown
 
     def first(self, row: Row, usual: Row) -> int:
-        """The first compile in which ranks are not as the most; -1 for none."""
+        """Return the first column in which a row differs from the usual row; -1 for none."""
         if self.name == DIFFERENCE:
             return row.first
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
@@ -225,7 +227,7 @@ ALIKE_NAMED, SHOWN = 400, 1000
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The matrix of all ranks, whatever the scope: one alone has nothing beside it."""
+    """Return the matrix of all ranks, in any scope: a single rank has nothing to compare with."""
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
     def fill(page: Page) -> Generator[None, None, Matrix]:
@@ -242,7 +244,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the options of this command to those of every view."""
     help_ = "what the cells tell (default: difference)"
     parser.add_argument("--show", dest="sort", choices=tuple(ASPECTS), default=DIFFERENCE, help=help_)
 
@@ -282,7 +284,7 @@ class Grid:
         self._stages = matrix.stages
 
     def write(self) -> Generator[None, None, None]:
-        """What the signs mean, which column is which, the cells."""
+        """Add the legend, the column names and the cells."""
         self._legend()
         self._kinds()
         yield
@@ -307,7 +309,7 @@ class Grid:
             yield
 
     def _alike(self, number: int) -> str:
-        """The cell that all ranks have of a compile; '' where they differ. What ranks lack after they ended does not count."""
+        """Return the common cell of a column; '' if ranks differ. Cells after the end of a rank are ignored."""
         signs = {cells[number] for cells in self._cells} - {ENDED}
         return signs.pop() if len(signs) == 1 else ""
 
@@ -316,7 +318,7 @@ class Grid:
         return max(len(column.id) + 3, 8) + cells_of(short(column.function)) + (cells_of(place) + 2 if place else 0) + 1
 
     def _legend(self) -> None:
-        """The signs that are used, and what they mean."""
+        """Add the signs in use with their meanings."""
         used = {sign for cells in self._cells for sign in cells}
         groups = [f"{self._aspect.drawn(sign)} {self._aspect.meaning(sign)}" for sign in self._aspect.ordered(used)]
         line, width = "", self._page.width
@@ -328,7 +330,7 @@ class Grid:
         self._page.add((line, tokens.DIM))
 
     def _kinds(self) -> None:
-        """`A  498 ranks  0–2, 4–80, …`, `B  rank 3  [4/0] block4: another graph`"""
+        """Add the kinds of ranks: `A  498 ranks  0–2, 4–80, …`, `B  rank 3  [4/0] block4: another graph`."""
         page, several = self._page, len(self._rows) > 1
         page.close(0)
         page.blank()
@@ -359,7 +361,7 @@ class Grid:
         page.row(pieces, "")
 
     def _usual_words(self, row: Row) -> str:
-        """What the ranks are with which others are compared."""
+        """Describe the ranks that a row is compared with."""
         if self._stages:
             firsts: dict[int, int] = {}
             for own in self._rows:
@@ -452,7 +454,7 @@ class CellRow:
 
 
 def cell_rows(data: Matrix) -> Iterator[CellRow]:
-    """A row a cell."""
+    """Yield one row per cell."""
     for own in data.rows:
         for n, column in enumerate(data.columns):
             yield CellRow(own.ranks, len(own.numbers), own.ids[n], column.ref, column.function, column.number, own.differs[n],

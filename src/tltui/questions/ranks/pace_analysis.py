@@ -104,7 +104,7 @@ class Columns:
         return [*self.usual, *(key for key in self._where if key not in self.usual)]
 
     def column(self, key: Key) -> Column:
-        """A compile."""
+        """Return the column of a compile."""
         found = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
@@ -186,7 +186,7 @@ class Extras:
                 self._common[code] = self._common.get(code, 0) + len(own)
 
     def add(self, column: Column) -> None:
-        """The next compile."""
+        """Process the next compile."""
         ranks = len(self._totals)
         if len(column.lanes) == ranks or not is_minority(len(column.lanes) + column.pending, ranks):
             return
@@ -234,7 +234,7 @@ class Lateness:
         """Group → compiles after it."""
 
     def add(self, column: Column) -> None:
-        """The next compile."""
+        """Process the next compile."""
         typical = self._columns.usual[column.key]
         apart = [(at - typical) / 1e6 for at in column.begin]
         known = [number for number, seconds in enumerate(apart) if seconds == seconds]
@@ -376,7 +376,7 @@ HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 
 
 def spread_of(column: Column) -> Spread | None:
-    """What a compile took on all ranks; None where fewer than two finished it."""
+    """Return the spread of a compile's durations over ranks; None if fewer than two ranks finished it."""
     took = column.took
     known = sorted(seconds for seconds in took if seconds == seconds)
     if len(known) < 2:
@@ -395,7 +395,7 @@ def _spread(column: Column, phase: str, took: Sequence[float], known: Sequence[f
 
 
 def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
-    """The same with a certain rank in place of the slowest; None where that did not finish it."""
+    """Return the spread with a given rank in place of the slowest; None if it did not finish the compile."""
     for number, lane in enumerate(column.lanes):
         if lane.rank == rank and column.took[number] == column.took[number]:
             return replace(spread, slowest=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
@@ -403,8 +403,10 @@ def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
 
 
 def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, list[Spread]]:
-    """What each phase of a compile took on the ranks that finished it, the widest first. Reads the phases of all of them, with a
-    pause now and then."""
+    """Return the spread of each phase over the ranks that finished a compile, the widest first.
+
+    Reads the phases of all of them; yields now and then.
+    """
     found: dict[str, list[float]] = {}
     nothing = [math.nan] * len(column.lanes)
     for number, seconds in enumerate(column.took):
@@ -419,7 +421,7 @@ def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, 
 
 
 def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
-    """The ranks on which a compile was slow, those with the same phase together."""
+    """Return the ranks on which a compile was slow, grouped by phase."""
     took, pending = column.took, column.unfinished()
     if spread.slowest_s - spread.fastest_s <= MORE_S:
         return []
@@ -490,7 +492,7 @@ def explained_by(own: Mapping[str, float], compared: Sequence[Mapping[str, float
 
 
 def known_phases(lane: Lane, place: int) -> Mapping[str, float]:
-    """The phases that a lane brings along."""
+    """Return the phases of a lane at a step, in seconds."""
     found = {name: own[place] for name, own in lane.times.phases.items()}
     return {name: seconds for name, seconds in found.items() if seconds == seconds}
 
@@ -506,7 +508,7 @@ def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
 
 
 def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
-    """The same, with a pause after each compile. Stages of a pipeline are compared each for itself."""
+    """Return the pace of all ranks; yields after each compile. Pipeline stages are compared separately."""
     groups = groups_of(lanes)
     if len(groups) < 2:
         return (yield from _read_alike(lanes, phases))

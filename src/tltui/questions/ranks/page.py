@@ -65,7 +65,7 @@ WITH_IT = {
 
 
 def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
-    """The section of the summary: what differs, two lines each; one line where nothing does."""
+    """Add the summary section: two lines per difference, or one line without differences."""
     if found is None:
         return
     if not found.count:
@@ -238,7 +238,7 @@ def subject(side: Side, one: Divergence) -> str:
 
 
 def compared(run: Run, one: Divergence) -> str:
-    """The comparison of a rank of the first side with one of the second; '' where one of them has no such compile."""
+    """Return the comparison of a rank of the first side with one of the second; '' if either lacks the compile."""
     a, b = pair_of(run, one)
     return diff_ref(a, b) if a and b else ""
 
@@ -311,7 +311,7 @@ def only_break(one: Divergence) -> Side | None:
 
 
 def answer(found: Differing) -> str:
-    """What a page begins with."""
+    """Return the opening sentence of the page."""
     if found.stages:
         said = stages_words(found)
         within = f" within {'stages' if found.stages[0].is_pipeline else 'groups'}"
@@ -414,8 +414,10 @@ def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
 
 
 def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
-    """By the times that are printed; what caches answered, and the order in which graphs ran, come last, and before the others what
-    whole ranks have."""
+    """Sort differences by their displayed times.
+
+    Cache answers and execution order come last, facets of whole ranks first.
+    """
     return tuple(sorted(divergences, key=lambda one: (
         one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at
     )))  # fmt: skip
@@ -463,7 +465,7 @@ class DifferenceRow:
 
 
 def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
-    """A row a side, the first difference first."""
+    """Yield one row per side, the first difference first."""
     for own in data.differing.divergences if data.differing is not None else ():
         for side in own.sides:
             function = own.function

@@ -135,8 +135,10 @@ class Lane:
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
-    """The compiles of a process that are steps of its course, in the order in which they began: with their code object, and which
-    compile of it they are, from 1. A compile of which nothing names the function is none."""
+    """Return the steps of a process's course by start time: compile, code object, occurrence from 1.
+
+    Compiles without a named function are excluded.
+    """
     codes: dict[int, Code | None] = {}
     counts: dict[Code, int] = {}
     found = []
@@ -162,13 +164,15 @@ def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def compile_ref(lane: Lane, step: Step) -> str:
-    """The address of a step of a lane."""
+    """Return the address of a step of a lane."""
     return f"{lane.ref}:{step.id}"
 
 
 def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tuple[Lane, int]]]]:
-    """Each compile, whichever its id, with the lanes that have it and its place in their courses; in the order of the first lane
-    that has it. Lanes of one class are looked at once."""
+    """Yield each compile, whatever its id, with its lanes and positions; in the order of first occurrence.
+
+    Lanes of one class are examined once.
+    """
     found: dict[tuple[Code, int], list[tuple[Lane, int]]] = {}
     for own in classes(lanes):
         for key, place in own[0].course.places.items():
@@ -204,12 +208,12 @@ def digest_of(parts: Iterable[bytes]) -> bytes:
 
 @lru_cache(maxsize=REMEMBERED)
 def plain(*lines: str) -> Fact:
-    """What a few lines say that most compiles have in common."""
+    """Return a fact of lines that most compiles share, cached."""
     return fact(lines)
 
 
 def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
-    """What lines say, told by other parts where these are more than the lines; nothing of none."""
+    """Return a fact of lines; `parts`, if given, determine its digest. `NONE` without lines."""
     if parts is None:
         if not lines:
             return NONE
@@ -240,8 +244,10 @@ class Stage:
 
 
 def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
-    """Group ranks by their work, the group with the lowest rank first; one group where all do the same, or that is not known. Who
-    compiled nothing is in the largest group."""
+    """Group ranks by their work, the group with the lowest rank first.
+
+    One group if all do the same or if it is unknown. Ranks without compiles join the largest group.
+    """
     busy = [lane for lane in lanes if lane.course.steps]
     if len(busy) < 2:
         return [list(lanes)]

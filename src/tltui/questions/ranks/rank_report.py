@@ -61,8 +61,10 @@ class Expected:
 
 
 def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tuple[Expected, ...]]:
-    """Compiles whose estimates are more than a tenth apart, the furthest first; with a pause after each piece. Of an index only
-    what was read in full tells them."""
+    """Return compiles whose estimates differ by more than 10 %, the widest first; yields between steps.
+
+    Ranks known only from an index have no estimates.
+    """
     processes = {process.key: process for process in run.processes()}
     found: dict[tuple[Code, int], list[tuple[float, int, str]]] = {}
     for number, lane in enumerate(lanes, 1):
@@ -133,7 +135,7 @@ def differences_of(run: Run) -> Differing | None:
 
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
-    """The same, with a pause after each piece."""
+    """Return the differences between ranks; yields between steps."""
     lanes = yield from _read_several(run)
     return (yield from read_between(run, lanes))
 
@@ -154,7 +156,7 @@ def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
 
 
 def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
-    """The ranks of a run; none of a single one: what that did is not read for nothing, it takes long, and 1 KB a compile."""
+    """Read the ranks of a run; none for a single rank, whose course costs time and 1 KB per compile."""
     if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
         return ()
     return (yield from read_lanes(run))
@@ -181,7 +183,7 @@ def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Diffe
 
 
 def compiles_of(run: Run, one: Divergence) -> list[Compile | None]:
-    """A compile of each side; None where it has none, or where no node of the run stands for it."""
+    """Return a compile of each side; None if a side has none or no node represents it."""
     return [_compile(run, side.ref) for side in one.sides]
 
 
@@ -194,8 +196,10 @@ def _compile(run: Run, ref: str) -> Compile | None:
 
 
 def pair_of(run: Run, one: Divergence) -> tuple[str, str]:
-    """The addresses of two things to compare: of the first two sides the artifact that differs, else their compiles; ('', '')
-    where one side has none."""
+    """Return two addresses to compare: the differing artifact of the first two sides, else their compiles.
+
+    ('', '') if either side has none.
+    """
     compiles = compiles_of(run, one)[:2]
     refs = [side.ref for side in one.sides[:2]]
     if not all(refs):
@@ -253,7 +257,7 @@ def _with_lines(one: Divergence, compiles: Sequence[Compile | None]) -> Divergen
 
 
 def _compared(compile_: Compile, name: str) -> list[str]:
-    """The texts of an artifact as they are compared: without what is the rank's own."""
+    """Return the normalized texts of an artifact, without the rank identity."""
     reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
     found = []
     for record, _ in named(compile_, (name,)):
@@ -306,7 +310,7 @@ def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
 
 
 def _target(graph: GraphText, line: int) -> str:
-    """What the node of a line calls: `aten.clone`."""
+    """Return the call target of the node at a line: `aten.clone`."""
     node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
     if node is None or not node.target:
         return ""

@@ -77,7 +77,7 @@ NO_COMMENT = Comment()
 
 
 def split_comment(text: str) -> tuple[str, str]:
-    """A guard and the comment behind it. What stands in quotes is part of the guard; a quote without another is none."""
+    """Split a guard from its comment. Quoted text belongs to the guard; an unmatched quote is ignored."""
     if "  # " not in text:
         return text.strip(), ""
     for match in (_TOKEN if len(text) <= LONGEST_COMMENT else _BESIDE).finditer(text):
@@ -88,7 +88,7 @@ def split_comment(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=2048)
 def comment_of(text: str) -> Comment:
-    """The origins that a comment names."""
+    """Parse the origins in a comment."""
     text = text.strip()
     if not text:
         return Comment()
@@ -199,7 +199,7 @@ class Condition:
         return kinds.pop() if len(kinds) == 1 else OTHER_CONDITION
 
     def failing(self, values: Mapping[str, str]) -> tuple[Part, ...]:
-        """The parts that do not hold for the values of its terms (by their texts); none where that can't be known."""
+        """Return the parts that are false for the values of the terms (by text); none if undecidable."""
         known: dict[str, Number] = {}
         for term in self.terms:
             value = _number(values.get(term.text, ""))
@@ -212,7 +212,7 @@ class Condition:
 
 
 def condition_of(text: str) -> Condition | None:
-    """A condition on sizes or numbers; None for any other text."""
+    """Parse a condition on sizes or numbers; None for any other text."""
     found = _read(text.strip())
     return found[0] if found is not None else None
 
@@ -239,7 +239,7 @@ def _read(text: str) -> tuple[Condition, tuple[tuple[Part, ast.expr], ...]] | No
 
 
 def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
-    """The comparisons that have to hold, one by one: `2 <= n <= 9` has two."""
+    """Split a condition into single comparisons: `2 <= n <= 9` has two."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         return [part for value in node.values for part in _parts(value, text)]
     if isinstance(node, ast.Compare):
@@ -301,7 +301,7 @@ def _is_nan(node: ast.expr) -> bool:
 
 
 def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
-    """What an expression speaks of, in its order."""
+    """Collect the terms of an expression in order."""
     if isinstance(node, ast.Constant):
         if not isinstance(node.value, (int, float)):
             raise _NoConditionError
@@ -335,7 +335,7 @@ def _known_call(node: ast.Call) -> bool:
 
 
 def _segment(text: str, start: ast.expr, end: ast.expr) -> str:
-    """The words of a part: columns are counted in bytes."""
+    """Return the text of a part; AST columns count bytes."""
     if text.isascii():
         return text[start.col_offset : end.end_col_offset]
     return text.encode()[start.col_offset : end.end_col_offset].decode("utf-8", "replace")
@@ -361,7 +361,7 @@ def _holds(node: ast.expr, known: Mapping[str, Number], text: str) -> bool | Non
 
 
 def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | None:
-    """The value of an expression; None where a term has none, or where its form is not known."""
+    """Evaluate an expression; None if a term has no value or the form is unsupported."""
     if (number := _constant(node)) is not None:
         return number
     if isinstance(node, ast.Compare):
@@ -429,7 +429,7 @@ class Asked:
 
 
 def asked(condition: Condition, values: Mapping[str, str], comment: Comment) -> Asked:
-    """What failed, for the values that the terms had, and who asked for it."""
+    """Return the failed part for the values of the terms, and its origin."""
     failing = condition.failing(values)
     if not failing and len(condition.parts) == 1:
         failing = condition.parts
@@ -439,7 +439,7 @@ def asked(condition: Condition, values: Mapping[str, str], comment: Comment) -> 
 
 
 def _condition_origin(part: Part | None, condition: Condition, comment: Comment) -> Origin:
-    """That of the bound that failed: of two the second is for the upper one."""
+    """Return the origin of the failed bound: the second of two belongs to the upper bound."""
     if part is None or not comment.origins:
         return comment.first
     return comment.origins[0] if part.low or len(condition.parts) == 1 else comment.origins[-1]
@@ -551,7 +551,7 @@ _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")
 
 
 def value_kind(text: str) -> str:
-    """The class of a Python value, by its `repr`."""
+    """Classify a Python value by its `repr`."""
     if text in ("True", "False"):
         return BOOL
     if text.lstrip("-").isdigit():
@@ -562,7 +562,7 @@ def value_kind(text: str) -> str:
 
 
 def as_attribute(cause: Cause) -> Cause:
-    """The same cause, now that its source is known to be an attribute of an nn.Module."""
+    """Reclassify a cause whose source is an attribute of an nn.Module."""
     return replace(cause, kind=ATTRIBUTE, value=cause.kind) if cause.kind in VALUES else cause
 
 

@@ -88,9 +88,9 @@ class _Seen:
 
 
 def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
-    """What varied: first what would have saved most seconds, as the only cause of recompiles; then the most frequent.
+    """Return the variations: first by seconds saved as the only cause of recompiles, then by frequency.
 
-    `resumed`: the frame goes on after a graph break.
+    `resumed`: the frame continues after a graph break.
     """
     seen: dict[Key, _Seen] = {}
     about: dict[tuple[str, int | None], list[_Seen]] = {}
@@ -155,7 +155,7 @@ BESIDE = 54
 
 
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
-    """Runs of recompiles that belong together: alone, or at least `IN_A_ROW` for one and the same cause."""
+    """Split recompiles into rows: single ones, or runs of at least `IN_A_ROW` with the same cause."""
     runs: list[list[Explained]] = []
     for found in recompiles:
         if runs and len(found.keys) == 1 and found.keys == runs[-1][-1].keys:
@@ -197,7 +197,7 @@ def id_of(ref: str) -> str:
 
 
 def _earlier(reason: Reason) -> Piece:
-    """The earlier compile; no link to one that the log does not have."""
+    """Return the earlier compile, linked only if the log has it."""
     ref = reason.earlier or ""
     return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
 
@@ -278,7 +278,7 @@ class RecompileLines:
         return pieces
 
     def _older(self, reason: Reason) -> list[Piece]:
-        """What stands before a reason against an older compile."""
+        """Return the prefix of a reason against an older compile."""
         ref = reason.earlier or ""
         pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
         return [self.indent, _earlier(reason), pad] if ref else [self._deep]
@@ -319,7 +319,7 @@ class RecompileLines:
         self.page.close()
 
     def add_folded(self) -> None:
-        """What holds for each recompile that named a cause once, in a line for all."""
+        """Add one line for all recompiles whose older reasons are folded."""
         if self.folded and not self._alone:
             what = "Each of these also failed the guards of every older compile, for the same causes."
             self.page.say(what, self.indent, tokens.DIM)
@@ -363,7 +363,7 @@ class RecompileLines:
 
 
 def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
-    """The reasons that name a cause for the first time, and the others."""
+    """Separate the reasons that name a new cause from repetitions."""
     first: dict[tuple[Key, ...], Reason] = {}
     same = [reason for reason in found.reasons if first.setdefault(found.keys_of(reason), reason) is not reason]
     return list(first.values()), same
@@ -382,7 +382,7 @@ def said_of(reason: Reason, found: Explained | None = None) -> str:
 
 
 def add_where(page: Page, reason: Reason, indent: str) -> None:
-    """The line that a guard comes from, whose it is where it is not the user's, and who called it."""
+    """Add the source line of a guard, its owner if not the user, and its caller."""
     if reason.file is None:
         return
     place = page.place(reason.file, reason.line)
@@ -414,7 +414,7 @@ _PROOFS = {"quoted": " (what torch says; tltui has not run it)"}
 
 
 def add_variations(page: Page, found: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
-    """What varied, in how many recompiles, and the advice; of a single recompile for one cause the advice is all."""
+    """Add variations with recompile counts and advice; a single recompile with one cause gets only the advice."""
     if recompiles == 1 and len(found) == 1:
         if found[0].advice:
             page.labelled("what helps", _advice(page, found[0]), indent, 12)
@@ -451,6 +451,6 @@ def _share(found: Variation, recompiles: int) -> str:
 
 
 def _advice(page: Page, found: Variation) -> str:
-    """What helps; what has not happened yet may still happen in a run that goes on."""
+    """Return the advice; in a live run, absence so far is qualified."""
     said = found.advice + _PROOFS.get(found.proof, "")
     return page.so_far(said) if found.became is None and "did not become" in said else said

@@ -111,7 +111,7 @@ _PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
 def python_of(source: str) -> str:
-    """A source as the program writes it: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
+    """Convert a source to Python syntax: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
     return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
 
 
@@ -136,7 +136,7 @@ CALLS_SAID = 3
 
 
 def size(seen: Seen, settings: Settings) -> Advice:
-    """A dimension of a tensor."""
+    """Return the advice for a tensor dimension."""
     where = f"{python_of(seen.source)}, {seen.dim}"
     if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
         return _parameter(seen, settings)
@@ -288,7 +288,7 @@ _ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
 
 
 def advice_for(seen: Seen, settings: Settings) -> Advice | None:
-    """What helps against a cause; None where there is nothing to say."""
+    """Return the advice against a cause; None if there is none."""
     find = _ADVICE.get(seen.cause)
     return find(seen, settings) if find else None
 

@@ -124,7 +124,7 @@ NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty
 
 
 def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The names of the limits that nothing in a run tells of: they are neither passed nor exceeded."""
+    """Return the names of limits that no input of the run can measure: neither passed nor exceeded."""
     processes = compiling(list(run.processes()))
     if not processes or any(process.is_traced for process in processes):
         return ()
@@ -132,7 +132,7 @@ def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
 
 
 def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The names of the limits that only a profile tells of."""
+    """Return the names of limits that need a profile."""
     return tuple(limit.name for limit in limits if limit.name in runtime.RUNTIME_MEASURES)
 
 

@@ -78,7 +78,7 @@ class Measure:
 
 
 def one_line(text: str) -> str:
-    """A text as a reason shows it."""
+    """Return a text as one line for a reason, at most 300 characters."""
     return " ".join(text.split())[:300]
 
 
@@ -113,7 +113,7 @@ def _side(side: Side) -> str:
 
 
 def joined(run: Run) -> list[Runtime]:
-    """The profiles that were joined."""
+    """Return the joined profiles."""
     return [item for item in runtimes_of(run) if isinstance(item, Runtime)]
 
 
@@ -127,7 +127,7 @@ def why_no_profile(run: Run) -> str:
 
 
 def _most(part: Callable[[Runtime], float], of: Callable[[Runtime], float]) -> Callable[[Facts], float]:
-    """A share in percent, of the profile that has most of it."""
+    """Return a measure: the largest share in percent over all profiles."""
     return lambda facts: max((100 * part(own) / of(own) for own in joined(facts.run) if of(own) > 0), default=0.0)
 
 
@@ -166,7 +166,7 @@ def _dearest(facts: Facts, us: Callable[[CompileTime], float], said: Callable[[C
 
 
 def _found(facts: Facts, ref: str, text: str) -> Found:
-    """What is said of a compile."""
+    """Return a finding about a compile."""
     compile_ = compile_at(facts.run, ref)
     _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
     return Found(ref or "@runtime", text, _name(facts, ref), file, line)
@@ -257,7 +257,7 @@ def _errors(facts: Facts) -> list[Found]:
 
 
 def _own(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
-    """The line of the user's that something is about: where it happened, if that is theirs, else where their function begins."""
+    """Return the user location of an event: where it happened, else the start of the compiled function."""
     if file and (not is_framework(file) or not code.file):
         return file, line
     return code.file, code.line
@@ -402,7 +402,7 @@ def _of(status: Status) -> Callable[[Facts], float]:
 
 
 def _row(kind: Kind) -> Row:
-    """The entry of a kind in the table of kinds."""
+    """Return the entry of a kind in the table of kinds."""
     return kind_of(kind.event, kind.name or None, kind.encoding or None)
 
 

@@ -28,7 +28,7 @@ def held_words(held: Holding) -> str:
 
 
 def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
-    """What inputs of one job tell differently."""
+    """Add contradictions between inputs of one job."""
     if not conflicts:
         return
     page.heading("What the inputs tell differently")

@@ -150,7 +150,7 @@ class Conflict:
 
 
 def holdings(run: Run) -> list[Holding]:
-    """What there is, the form that tells most first."""
+    """Return the inputs by form, the most complete form first."""
     found = []
     for name, form in FORMS.items():
         models = [model for model in run.models if model.form == name]
@@ -168,9 +168,9 @@ def is_plain(run: Run) -> bool:
 
 
 def conflicts(run: Run) -> Iterator[Conflict | None]:
-    """What inputs tell differently, of what they should tell alike byte for byte; None in between. Reads those texts.
+    """Yield contradictions between texts that should be byte-identical; None in between. Reads those texts.
 
-    Of inputs that are still written nothing is said: what another one tells already may come yet.
+    Inputs that still grow are skipped: the missing part may follow.
     """
     for apart in run.joining.apart:
         yield Conflict("", str(apart.other.pid), apart.base.log.path, apart.other.log.path, apart.why)

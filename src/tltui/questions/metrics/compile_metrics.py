@@ -171,7 +171,7 @@ _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECON
 
 
 def about(name: str) -> About:
-    """What is known of a field, or can be told from its name."""
+    """Return the description of a field, or derive it from its name."""
     found = KNOWN.get(name)
     if found is not None:
         return found
@@ -274,7 +274,7 @@ def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
 
 
 def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
-    """The fields by group; within one in the order of the table, unknown ones last, as they were written."""
+    """Return the fields by group, in table order; unknown ones last in their written order."""
     found = []
     for name, value in values.items():
         known = about(name)
@@ -287,7 +287,7 @@ def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
 
 
 def parsed(value: Any) -> Any:
-    """What JSON in a string says; anything else as it is."""
+    """Parse JSON in a string; return any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:

@@ -55,7 +55,7 @@ class Told:
 
 
 def told(run: Run, news: News) -> Told:
-    """The sentence. Of what is not in the file any more it is what was known without reading it."""
+    """Format a piece of news. Content that is gone from the file is replaced by what the index has."""
     compile_ = compile_of(run, news)
     try:
         found = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
@@ -76,13 +76,13 @@ def time_of(run: Run, news: News) -> str | None:
 
 
 def compile_of(run: Run, news: News) -> Compile | None:
-    """The compile that a piece of news is about."""
+    """Return the compile of a piece of news."""
     process = process_of(run, news) if news.key is not None else None
     return process.compiles.get(news.key.id) if process is not None and news.key is not None else None
 
 
 def process_of(run: Run, news: News) -> Process | None:
-    """The process that a piece of news is about."""
+    """Return the process of a piece of news."""
     return next((process for process in run.models[news.log].processes if process.key == news.process), None)
 
 
@@ -329,7 +329,7 @@ def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str
 
 
 def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:
-    """The glyph of a line, and its style."""
+    """Return the glyph of a line and its style."""
     if line.status is not None:
         return glyph(line.status, ascii_), colour(line.status)
     status = {What.BEGUN: Status.RUNNING, What.BREAK: Status.BREAK}.get(line.kind)

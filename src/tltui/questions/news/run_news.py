@@ -141,7 +141,7 @@ class Watch:
         return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
 
     def _know(self, number: int) -> None:
-        """What is there already is no news."""
+        """Mark the present state of a log as known, so that it is no news."""
         model = self._run.models[number]
         self._unread.discard(number)
         self._processes[number] = sum(process.pid != 0 for process in model.processes)
@@ -154,7 +154,7 @@ class Watch:
                     self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
 
     def take(self, event: Event, delta: Delta) -> list[News]:
-        """The news of an event that the run has taken over."""
+        """Return the news of an event that the run has applied."""
         if isinstance(event, Read):
             return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
         if isinstance(event, Moved):
@@ -176,14 +176,14 @@ class Watch:
         return [self._of_log(what, number, reason), *self._unfinished(number, compiles)]
 
     def _quietly(self, number: int) -> list[News]:
-        """A part of what a log had before anybody asked."""
+        """Process a part of a log from before the watch began, without news."""
         log = self._run.models[number].log
         if log.ended or log.waiting:
             self._know(number)
         return []
 
     def _read(self, event: Read, delta: Delta) -> Iterator[News]:
-        """What a batch tells, record by record."""
+        """Yield the news of a batch, record by record."""
         number, batch, model = event.log, event.batch, self._run.models[event.log]
         facts: list[tuple[int, int, _Fact]] = [(_first(process), 0, process) for process in self._new_processes(number, model)]
         facts += ((fact.record, 1, fact) for fact in batch.started)
@@ -211,7 +211,7 @@ class Watch:
             yield self._of_log(What.OVER, number, "nobody writes into it any more")
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
-        """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
         printed = printed_of(model.log)
         ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
         if not finished and ends <= self._ends[number]:
@@ -240,7 +240,7 @@ class Watch:
         return self._measured(number, fact, owner) if isinstance(fact, Metrics) else self._noted(number, record, fact, owner)
 
     def _new_processes(self, number: int, model: LogModel) -> Iterator[Process]:
-        """Processes that were not there before. One whose first lines are no records has no pid yet."""
+        """Yield new processes. A process whose first lines are no records has no pid yet."""
         while self._processes[number] < len(model.processes) and (process := model.processes[self._processes[number]]).pid:
             self._processes[number] += 1
             yield process
@@ -280,7 +280,7 @@ class Watch:
             yield self._of(What.RECOMPILE, number, record, owner, "recompile")
 
     def _measured(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
-        """The end of a compile, or of its backward."""
+        """Yield the end of a compile, or of its backward."""
         if metrics.graph_breaks is not None or metrics.pytorch_version is not None:  # since torch 2.7, since 2.10
             self._logs_breaks.add(owner.process)
         if metrics.ends_compile and owner.is_compile:
@@ -306,7 +306,7 @@ class Watch:
         yield replace(news, status=None) if restarts and news.what is What.ENDED else news
 
     def _unfinished(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
-        """A log has ended: what becomes of the compiles that it has no end of."""
+        """Yield the compiles without an end in a log that has ended."""
         left = [owner for owner in compiles if owner.is_compile and not _ended_before(owner)]
         last = len(self._run.models[number].log) - 1
         for owner in sorted(left, key=lambda owner: owner.records[0] if owner.records else 0):
@@ -369,7 +369,7 @@ def _line(text: str | None) -> str:
 
 
 def _name(compile_: Compile, record: int) -> str | None:
-    """The function, as far as the log tells up to a record: the metrics know it best, and what a sibling is called it is too."""
+    """Return the function name known up to a record: from the metrics of the compile or of a sibling."""
     for own in (compile_, *islice(compile_.frame.compiles, SIBLINGS_ASKED)):
         told = next((metrics.co_name for metrics in own.metrics if metrics.co_name and metrics.record <= record), None)
         if told is not None:
@@ -382,7 +382,7 @@ def _name(compile_: Compile, record: int) -> str | None:
 
 
 def _graph(compile_: Compile, since: int) -> int | None:
-    """The first graph that was captured in a compile, from a record on."""
+    """Return the first graph captured in a compile from a record on."""
     log, records = compile_.process.log, compile_.records
     later = (records[place] for place in range(bisect_left(records, since), len(records)))
     return next((record for record in later if log.kind(record).event == GRAPH), None)
@@ -415,8 +415,10 @@ Numbered = tuple[News, int]
 
 
 class Once:
-    """Remembers what was told of processes that several inputs tell of. `number` comes first, in the order of each log; whether it
-    is new can be said when processes have been put together."""
+    """Deduplication of news about processes with several inputs.
+
+    `number` runs first, in the order of each log; `new` requires joined processes.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -424,7 +426,7 @@ class Once:
         self._told: set[Hashable] = set()
 
     def number(self, news: News) -> Numbered:
-        """The news with its number."""
+        """Return the news with its number."""
         if news.what is not What.BREAK or self._run.joining.is_plain(self._run.models):
             return news, 0
         own = (news.log, news.key, news.what)
@@ -432,7 +434,7 @@ class Once:
         return news, self._nth[own]
 
     def new(self, numbered: Iterable[Numbered]) -> Iterator[News]:
-        """What no other input of its process has told; from then on it is told. A trace tells most: it is asked first."""
+        """Yield the news that no other input of its process reported before. Traces, the most complete, go first."""
         models = self._run.models
         for news, nth in sorted(numbered, key=lambda own: models[own[0].log].form != TRACE):
             if self._is_new(news, nth):

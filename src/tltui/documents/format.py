@@ -1,4 +1,4 @@
-"""How numbers, times, sizes and paths are written, in every document."""
+"""Formats of numbers, times, sizes and paths in documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def pid(number: int) -> str:
-    """`pid 8336`; 0: what was opened does not say which process it is of."""
+    """Format a process id: `pid 8336`; for 0, that the input does not name the process."""
     return f"pid {number}" if number else "pid not known"
 
 

@@ -1,4 +1,4 @@
-"""What the overviews are written with: a `Builder` that knows the width, and the glyphs of `--ascii`."""
+"""`Page`: a `Builder` with a width and the glyphs of `--ascii`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
-"""What no line begins with."""
+"""Characters that no line begins with."""
 Cell = tuple[str, str, str]
 """Text, style, and where it leads."""
 
@@ -62,15 +62,15 @@ class Page(Builder):
         return piece if own is text else with_text(piece, own)
 
     def clip(self, text: str, width: int) -> str:
-        """As `format.clip`; what would look like another text that was cut on this page is cut otherwise."""
+        """Clip like `format.clip`, but differently from any other text that was clipped on this page."""
         return self._apart.cut(self._own_text(text), width)
 
     def clip_middle(self, text: str, width: int) -> str:
-        """As `format.clip_middle`; what would look like another text that was cut on this page is cut otherwise."""
+        """Clip like `format.clip_middle`, but differently from any other text that was clipped on this page."""
         return self._apart.cut(self._own_text(text), width, formatting.name)
 
     def more(self, what: str = "") -> None:
-        """Say that more may come, and what of the page that concerns."""
+        """Add a note that the page may grow, and which part."""
         if self.goes_on:
             self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
 
@@ -99,7 +99,7 @@ class Page(Builder):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
-        """`label    text`, wrapped beside the label."""
+        """Add `label    text`, with the text wrapped next to the label."""
         room = self.width - len(indent) - gap
         for n, line in enumerate(fmt.wrap(self._own_text(text), room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))

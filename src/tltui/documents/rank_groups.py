@@ -153,7 +153,7 @@ def add_alike(
 ROWS_SHOWN = 200
 """Compiles up to which a table has a line for each; more are grouped."""
 GROUPS_SHOWN = 40
-"""Groups that have a line of their own; the compiles of the others stand together."""
+"""Maximum number of groups with a line of their own; the other compiles share one."""
 EVERY = 2000
 """Links between two yields."""
 

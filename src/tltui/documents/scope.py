@@ -30,7 +30,7 @@ def process_title(process: Process) -> str:
 
 
 def whose(process: Process) -> str:
-    """`rank 3 process 2`, as far as there is more than one; else ''."""
+    """Return `rank 3 process 2`, each only if there are several; else ''."""
     return _rank(process).rstrip() if process.alone else process_title(process)
 
 
@@ -41,14 +41,14 @@ def _rank(process: Process) -> str:
 
 
 def rank_title(rank: Rank) -> str:
-    """`rank 3`; of one that stands for others `511 ranks: 0–6, 8–511`."""
+    """Return `rank 3`; for a representative rank `511 ranks: 0–6, 8–511`."""
     if not rank.unread or rank.number is None:
         return rank.title
     return f"{1 + len(rank.unread):,} ranks: {ranges((rank.number, *rank.unread))}"
 
 
 def rank_count(run: Run) -> int:
-    """How many ranks the run has, also those that were not read."""
+    """Return the number of ranks of the run, including unread ones."""
     told = () if run.crowd is None else run.crowd.newest
     return len({*told, *(rank.number for rank in run.ranks if rank.number is not None)})
 
@@ -84,7 +84,7 @@ def in_output(run: Run, process: Process, record: int) -> str:
 
 
 DOES = "key:"
-"""How the target of a hint begins: the name of the command follows."""
+"""Prefix of a hint's target; the name of the command follows."""
 FOLLOW = "document.follow"
 
 
@@ -94,7 +94,7 @@ def key_of(options: Options, command: str) -> str:
 
 
 def key_hint(options: Options, command: str, says: str = "press {}", instead: str = "") -> Piece:
-    """`press e`; `instead` where there is no such key."""
+    """Return `press e`, or `instead` without such a key."""
     key = key_of(options, command)
     return (says.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
 

@@ -17,7 +17,7 @@ from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.formatting import cells as wide
 
 Word = list[tuple[str, str, str]]
-"""What stands between two spaces: text, style, target; several where the style changes inside of it."""
+"""Text between two spaces: pieces of text, style and target."""
 LEAST = 8
 """Cells that each column of a table has at least."""
 
@@ -42,7 +42,7 @@ def target_of(href: str, chapter: str = "") -> str:
 
 
 class _Blocks:
-    """Blocks as they come, with the indent of what they are in."""
+    """Markdown blocks in sequence, with their indent."""
 
     def __init__(self, page: Page, chapter: str) -> None:
         self.page = page
@@ -195,7 +195,7 @@ def _cut(word: Word, width: int) -> Iterator[Word]:
 
 
 def _widths(rows: Sequence[Sequence[Sequence[Word]]], room: int) -> list[int]:
-    """Of the columns: as wide as their text where there is room, else the widest give way."""
+    """Return the column widths: the natural ones if they fit, else the widest shrink."""
     widths = [
         max((sum(sum(wide(text) for text, _, _ in word) + 1 for word in row[n]) - 1 for row in rows), default=0)
         for n in range(len(rows[0]))

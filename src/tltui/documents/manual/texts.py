@@ -1,7 +1,6 @@
-"""Where the texts of the guide are, in which order, and which words the glossary explains.
+"""Texts of the guide, their order, and the terms of the glossary.
 
-They are written once, in `docs/`. A wheel has a copy of them in `tltui/help` (`pyproject.toml`); where the code runs out of a clone
-they are read from there.
+The sources are in `docs/`. A wheel has a copy in `tltui/help` (`pyproject.toml`); a clone reads the sources.
 """
 
 from __future__ import annotations

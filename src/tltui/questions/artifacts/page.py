@@ -29,7 +29,7 @@ from tltui.trace.files import Gone
 from tltui.trace.log import Check, Checked, Log
 
 HEAD = 1 << 20
-"""Bytes of a graph in which its inputs stand."""
+"""Leading bytes of a graph that have its inputs."""
 _FORWARD = re.compile(r"def forward\(self, ([^\n]*)\):")
 _INPUT = re.compile(r"(\w+)\s*(?::\s*(?:\"[^\"]*\"|[^,\"]*))?(?:, |$)")
 
@@ -256,7 +256,7 @@ def _payload(
 
 
 def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
-    """`md5 ✓`, or what is wrong."""
+    """Return the checksum status: `md5 ✓`, or the error."""
     if checked is None:
         return ""
     if checked.check is Check.UNDECLARED:

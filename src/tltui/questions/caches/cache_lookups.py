@@ -30,7 +30,7 @@ PROFILES = {
     "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
     "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
 }  # fmt: skip
-"""Profiles of which sizes vary (PGO). One that is not found leaves no record."""
+"""Profiles of varying sizes (PGO). A miss leaves no record."""
 BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
 DISABLED = "fx_graph_cache_disabled"
 _KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
@@ -93,7 +93,7 @@ def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSO
 
 
 def _seconds(fields: dict[str, Any], key: str) -> float | None:
-    """Torch writes times of the FX graph cache in ns, those of the AOTAutograd cache in ms."""
+    """Convert a time to seconds: torch writes ns for the FX graph cache, ms for the AOTAutograd cache."""
     ms, ns = number_in(fields, f"{key}_ms"), number_in(fields, f"{key}_ns")
     seconds = ms / 1000 if ms else ns / 1e9 if ns else None
     return seconds if seconds is not None and seconds > 0 else None
@@ -101,10 +101,10 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
 
 _COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
 TEXT_KEPT, TEXT_SHORT = 1 << 16, 2000
-"""Characters of a component's text that are kept: much at first, little once `ALL_KEPT` are."""
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_KEPT` are used."""
 ALL_KEPT = 16 << 20
 POSTINGS = 512
-"""Keys that are looked at for one shared component."""
+"""Maximum number of keys to compare for one shared component."""
 CANDIDATES = 24
 """Keys that are compared exactly with one that was not found."""
 NAMES_KEPT = 200
@@ -250,12 +250,12 @@ class KeyIndex:
         return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
 
     def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
-        """Who asked for a key, in the order of the run."""
+        """Return the lookups of a key in run order."""
         entry = self._by_key.get((cache, key))
         return tuple(entry.uses) if entry is not None else ()
 
     def components(self, cache: str, key: str) -> int:
-        """How many components torch wrote of a key."""
+        """Return the number of components that torch wrote for a key."""
         entry = self._by_key.get((cache, key))
         return len(entry.components) if entry is not None else 0
 
@@ -316,7 +316,7 @@ class KeyIndex:
 
 
 def _before(entry: _Entry, other: _Entry) -> bool | None:
-    """Whether the other key was asked for before this one."""
+    """Return whether the other key was looked up before this one."""
     return other.record < entry.record if other.process == entry.process else None
 
 

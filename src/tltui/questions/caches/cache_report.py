@@ -105,7 +105,7 @@ class CacheMiss:
 
 @dataclass(frozen=True, slots=True)
 class RankAnswer:
-    """What a cache answered one rank for a compile of some code object."""
+    """Answer of a cache to one rank for a compile of a code object."""
 
     rank: int | None
     compile: str
@@ -142,7 +142,7 @@ class CachesReport:
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
-    """Hits, misses and bypasses, from what the scan counted: nothing is read."""
+    """Return hits, misses and bypasses from the index, without reading records."""
     total: Counter[str] = Counter()
     for node in compiles:
         if node.counts:
@@ -250,7 +250,7 @@ def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, s
 
 
 def saved_by(answers: Iterable[CacheAnswer]) -> float | None:
-    """Seconds saved. An AOTAutograd hit states the time of its FX graphs too, whose hits stand before it."""
+    """Return the seconds saved. An AOTAutograd hit includes the time of its FX graphs, whose hits precede it."""
     saved = inside = 0.0
     for answer in answers:
         seconds = answer.seconds_saved or 0.0
@@ -284,7 +284,7 @@ _COUNTS = {
 
 
 def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
-    """Where answers came from. The local ones are those of the records again, so they count only beside remote ones."""
+    """Count answers by backend. Local answers repeat the records, so they count only next to remote ones."""
     total: Counter[tuple[str, str, str]] = Counter()
     for fields in metrics:
         for key in _COUNTS.keys() & fields.keys():

@@ -231,7 +231,7 @@ def _counted(answers: tuple[tuple[str, str], ...]) -> str:
 
 
 def add_backends(page: Page, report: CachesReport) -> None:
-    """Where the answers came from, if a remote cache took part."""
+    """Add answers by backend if a remote cache took part."""
     total: Counter[tuple[str, str, str]] = Counter()
     for own in report.compiles:
         for backend in own.backends:
@@ -328,8 +328,10 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
 COMPARED = 400
 """Keys not found that are compared with all others."""
 OTHERS = 64
-"""Compiles that asked for the same key that are kept with a miss, those that found it first: of thousands of ranks each would name
-all others."""
+"""Maximum number of other compiles with the same key listed with a miss, earliest first.
+
+With thousands of ranks, each would name all others.
+"""
 EVERY = 16
 MANY_LINKS = 1000
 """Compiles between two yields where little is done for each."""
@@ -386,7 +388,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
 
 
 class _Study:
-    """What was read so far."""
+    """Cache records read so far."""
 
     def __init__(self, run: Run) -> None:
         self.compiles: list[CompileCaches] = []
@@ -416,7 +418,7 @@ class _Study:
                 yield
 
     def missed_with_components(self) -> bool:
-        """Whether there is a key to look for the nearest of."""
+        """Return whether there is a key to look for the nearest of."""
         return any(
             answer.state == MISS and answer.key and self._index.components(answer.cache, answer.key)
             for own in self.compiles for answer in own.answers

@@ -64,7 +64,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How something is counted."""
+    """Measure of a limited quantity."""
 
     title: str
     """What is counted, as a phrase."""
@@ -83,13 +83,13 @@ def one_line(text: str) -> str:
 
 
 def differences(run: Run) -> int:
-    """How many differences there are."""
+    """Return the number of differences."""
     found = differences_of(run)
     return found.count if found is not None else 0
 
 
 def difference_reasons(run: Run) -> list[Found]:
-    """Where each is, what differs on which ranks, and what makes it the same in another run: not the ranks."""
+    """Return each difference with its location and a key that is independent of ranks and runs."""
     found = differences_of(run)
     reasons = []
     for one in found.divergences if found is not None else ():
@@ -233,7 +233,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
         "compiles that were never called", lambda f: sum(len(own.never_called) for own in joined(f.run)),
         lambda f: list(_never(f)), "runtime"),
 }  # fmt: skip
-"""What needs a profile."""
+"""Measures that need a profile."""
 
 
 def _named(compile_: Compile) -> str:
@@ -264,12 +264,12 @@ def _own(file: str | None, line: int | None, code: Code) -> tuple[str | None, in
 
 
 def _at(compile_: Compile) -> tuple[str | None, int | None]:
-    """Where the function of a compile begins."""
+    """Return the start of the compiled function."""
     return compile_.frame.code[1:]
 
 
 def _printed(facts: Facts) -> list[RunFailure]:
-    """Failures that only an output tells of."""
+    """Return failures that are only in the job output."""
     return own_failures(told_first(facts.run))
 
 
@@ -397,7 +397,7 @@ def _skipped(facts: Facts) -> list[Found]:
 
 
 def _of(status: Status) -> Callable[[Facts], float]:
-    """How many compiles have a status."""
+    """Return a measure: the number of compiles with a status."""
     return lambda facts: sum(compile_.tally.counted(status) for compile_ in facts.compiles)
 
 
@@ -407,7 +407,7 @@ def _row(kind: Kind) -> Row:
 
 
 def _is_unknown(kind: Kind) -> bool:
-    """Whether tltui knows neither the kind nor what the line is."""
+    """Return whether both the kind and the line format are unknown to tltui."""
     return not kind.event or _row(kind).generic
 
 

@@ -134,7 +134,7 @@ def verdict(found: Difference) -> str:
 
 
 def own_devices(found: Difference) -> str:
-    """Which devices count as the same, where each rank has another one: where a line names the other rank's, the two differ."""
+    """Return a note on devices treated as equal, one per rank."""
     a, b = (own.name for own in found.owns)
     if not a or not b or a == b:
         return ""
@@ -265,7 +265,7 @@ def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocu
 
 @dataclass(slots=True)
 class Sides:
-    """What the screen shows. Rows and lines count from 0; -1 stands where only the other side has a line."""
+    """Two sides of a split screen. Rows and lines count from 0; -1 marks a row without a line on that side."""
 
     left: TextDocument
     right: TextDocument

@@ -22,7 +22,7 @@ _INDEX = re.compile(r"\b(idx=)\d+")
 ALIASES = 8
 """Names of names that are followed."""
 Names = Mapping[tuple[int, str], str]
-"""(graph, name of an input) → what it is called in the comparison."""
+"""(graph, input name) → common name in the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class GraphText:
 
     @property
     def understood(self) -> bool:
-        """Whether it is a graph at all."""
+        """Whether the text is a graph."""
         return self.graph.statements > 0
 
 
@@ -157,7 +157,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed between two sides."""
+    """Changes between two sides."""
 
     left: Side
     right: Side
@@ -177,7 +177,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing changed but what was left out."""
+        """Whether only normalized parts changed."""
         return all(change.same for change in self.changes)
 
     @property
@@ -275,7 +275,7 @@ def _normalised(lines: Sequence[str], rules: Sequence[Rule]) -> tuple[tuple[str,
 
 
 def _guards(text: str, own: RankIdentity) -> Side:
-    """Guards in the order of their sources, each manager with what is below it; the user's line belongs to a guard's key."""
+    """Sort guards by source, managers with their children; the user's line is part of a guard's key."""
     lines = text.split("\n")
     tree = guard_tree.parse(lines)
     if not tree.nodes:

@@ -63,7 +63,7 @@ def facts_between(left: Compile, right: Compile) -> list[Fact]:
 
 
 def _alike(left: str, right: str, owns: tuple[RankIdentity, RankIdentity]) -> bool:
-    """Whether two texts differ only as any two runs do, or in what is each rank's own."""
+    """Return whether two texts differ only in run-dependent parts or the rank identity."""
     rules = rules_for(left, owns[0]), rules_for(right, owns[1])
     a, b = left.split("\n"), right.split("\n")
     return [normalised(line, rules[0])[0] for line in a] == [normalised(line, rules[1])[0] for line in b]
@@ -160,7 +160,7 @@ def inputs_between(left: Compile, right: Compile) -> list[Fact]:
 
 
 def symbols_between(left: Compile, right: Compile) -> list[Fact]:
-    """Symbols that differ, by what they stand for."""
+    """Return the differing symbols by source."""
     return _by_name(_symbols(inputs_of(left)), _symbols(inputs_of(right)), owns_of(left.process, right.process))
 
 
@@ -256,7 +256,7 @@ def _named(compile_: Compile, linked: bool) -> list[Piece]:
 
 
 def _fact(page: Page, fact: Fact) -> None:
-    """`label   left → right`; on a narrow page what does not fit goes below."""
+    """Add `label   left → right`; on a narrow page the overflow goes below."""
     a, b = fact.left or "–", fact.right or "–"
     label = f"  {fact.name:<15} "
     if a == b:
@@ -291,7 +291,7 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
 
 
 HEAD = 24
-"""Columns that stay of the beginning of a line that is cut to show what differs."""
+"""Leading columns of a line that is cut to show its changed part."""
 
 
 def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
@@ -323,7 +323,7 @@ def compare_document(run: Run, ref: Ref, options: Options) -> Document:
 
 
 def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options) -> Document:
-    """Compare what two addresses of two runs (or of one) name. Raises `BadAddress`, OSError."""
+    """Compare two addresses of two runs (or of one). Raises `BadAddress`, OSError."""
     a, b = run.resolve(left), other.resolve(right)
     title = f"{left or run.title} ↔ {right or other.title}"
     ref = diff_ref(left, right)
@@ -340,7 +340,7 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
 
 
 def are_alike(run: Run, left: str, right: str) -> bool:
-    """Whether what two addresses of a run name can be compared. Raises `BadAddress`."""
+    """Return whether two addresses of a run are comparable. Raises `BadAddress`."""
     a, b = run.resolve(left), run.resolve(right)
     for kind in (Artifact, Compile):
         if isinstance(a, kind) or isinstance(b, kind):
@@ -357,7 +357,7 @@ def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
 
 
 def _compiles(run: Run, node: Node | None) -> list[Compile] | None:
-    """All compiles of a rank, process, frame or run; None for what has none."""
+    """Return all compiles of a rank, process, frame or run; None for other nodes."""
     if isinstance(node, Frame):
         return list(node.compiles)
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else None
@@ -423,7 +423,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
 
 
 def _surely_same(left: Compile, right: Compile) -> bool:
-    """Whether nothing need be compared: most compiles of a run are those of the other one."""
+    """Return whether a pair is known to be equal: most compiles of two runs are."""
     a, b = owns_of(left.process, right.process)
     if left.status is not right.status or a.name != b.name:
         return False

@@ -24,7 +24,7 @@ from tltui.text.normalisation import NOBODY, RankIdentity, devices_in, most_used
 LIMIT = 256 << 10
 """Stored bytes of a graph that are read for it."""
 TENSORS = 64
-"""Descriptions of tensors that are read where a graph does not name devices, as those of older versions of torch."""
+"""Maximum number of tensor descriptions to read if a graph has no devices (older versions of torch)."""
 TELLING, ASKED = 16, 64
 """Compiles that have to name devices, and that are asked for them."""
 Devices = tuple[tuple[tuple[str, int], int], ...]
@@ -32,7 +32,7 @@ Devices = tuple[tuple[tuple[str, int], int], ...]
 
 @part
 def devices_of(compile_: Compile, reader: Reader) -> Devices:
-    """How many tensors of a compile are on each device with an index."""
+    """Count the tensors of a compile per indexed device."""
     log = reader.log
     graphs = [record for record, _ in named(compile_, ("dynamo_output_graph",))]
     if graphs:
@@ -105,8 +105,10 @@ VARIES = frozenset(
         "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance", "num_graph_breaks",
     )
 )  # fmt: skip
-"""Fields of metrics that say nothing of the compile itself: what is never the same twice, as are all that end in `_us`, `_s` or
-`_ms`, and `num_graph_breaks`, which counts all that the process had until then."""
+"""Metrics fields that differ in every run, besides those that end in `_us`, `_s` or `_ms`.
+
+`num_graph_breaks` counts all breaks of the process until then.
+"""
 
 ORDERED = frozenset(("restart_reasons",))
 """Fields of metrics that are lists of texts in an order that means something."""
@@ -165,7 +167,7 @@ def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
 
 @part
 def digest_of(compile_: Compile, reader: Reader) -> bytes:
-    """Equal for two compiles whose artifacts are all the same; b"" where one has neither an md5 nor fields to tell by."""
+    """Return a digest that is equal for compiles with equal artifacts; b"" if an artifact has neither md5 nor fields."""
     found = []
     for key, artifact in _keyed(compile_, None).items():
         if (declared := artifact.log.md5(artifact.record)) is not None:
@@ -283,7 +285,7 @@ def surely_same(left: Artifact, right: Artifact) -> bool:
 
 
 def varies(key: str) -> bool:
-    """Whether a field of metrics is never the same twice."""
+    """Return whether a metrics field differs in every run."""
     return key in VARIES or key.endswith(("_us", "_s", "_ms"))
 
 

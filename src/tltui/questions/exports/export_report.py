@@ -1,4 +1,4 @@
-"""Export runs: undecided, guessed and wrong facts of `torch.export`, and the expressions behind them."""
+"""Export runs: undecided, guessed and wrong facts of `torch.export`, and their expressions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A record: the expression, and (id, text) of what it was made of."""
+    """Parsed record: an expression, and (id, text) of its operands."""
 
     expression: Expression
     parts: tuple[tuple[int, str], ...] = ()
@@ -180,7 +180,7 @@ PROGRAM_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A variable of the user's line, or a symbol and what it stands for."""
+    """Variable of the user's line, or a symbol with its source."""
 
     name: str
     value: str
@@ -320,7 +320,7 @@ def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
 
 @part
 def _tells(compile_: Compile, reader: Reader) -> bool:
-    """Whether a compile has any record that an export may have written."""
+    """Return whether a compile has any record that an export may have written."""
     return any(True for _ in named(compile_, _NAMES))
 
 

@@ -25,7 +25,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of somebody's source."""
+    """Source line."""
 
     file: str
     line: int
@@ -34,7 +34,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerNode:
-    """A node after fusion: what becomes a kernel, or a part of one."""
+    """Node after fusion: a kernel, or a part of one."""
 
     name: str
     kind: str
@@ -64,7 +64,7 @@ class SchedulerNode:
 
 @dataclass(frozen=True, slots=True)
 class FusedKernel:
-    """A call of a kernel, and what is in it."""
+    """Kernel call with its nodes."""
 
     key: str
     name: str
@@ -196,7 +196,7 @@ class CompileFusion:
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """How often a reason stood against fusing."""
+    """Number of pairs that a reason kept from fusing."""
 
     reason: str
     pairs: int

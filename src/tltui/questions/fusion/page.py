@@ -49,7 +49,7 @@ PAIRS = 12
 ALL_PAIRS = 1000
 BUFFERS = 1000
 AT_ONCE = 16
-"""Kernels, pairs or buffers that are told of between two moments at which a reader may leave."""
+"""Kernels, pairs or buffers written between two yields."""
 KINDS = {
     "FusedSchedulerNode": "fused", "OuterLoopFusedSchedulerNode": "outer loops fused", "ForeachKernelSchedulerNode": "foreach",
     "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run",
@@ -83,7 +83,7 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
 
 
 class _Known:
-    """What is looked up for many lines."""
+    """Lookup tables for the lines of a unit."""
 
     __slots__ = ("calls", "nodes")
 
@@ -187,7 +187,7 @@ def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
 
 
 def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
-    """Names behind a label, wrapped below each other."""
+    """Add wrapped names after a label."""
     spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
     for number, piece in enumerate(pieces):
         spaced += [" ", piece] if number else [piece]
@@ -226,7 +226,7 @@ def _source(page: Page, source: Sequence[SourceLine], indent: str = "    ") -> N
 
 
 def _homeless(page: Page, unit: UnitFusion) -> None:
-    """Nodes of which no kernel is known."""
+    """Add nodes without a known kernel."""
     left = [node for node in unit.nodes if not node.kernel_from]
     if not left:
         return
@@ -400,9 +400,9 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> N
 
 
 FULL = 6
-"""Compiles that are told in full where there are several; of further ones the sums."""
+"""Maximum number of compiles in full; of further ones the sums."""
 COMPILES_PER_STEP = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 NOTHING = "Nothing was lowered here: there is no generated code, no IR and no record of fusion."
 NO_IR = "Single operations are not known here: set TORCH_COMPILE_DEBUG=1, or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
 NO_LOG = "Why not more was fused is not known here: set TORCH_LOGS=fusion."
@@ -519,7 +519,7 @@ def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, N
 
 @dataclass(frozen=True, slots=True)
 class FusionRow:
-    """One call of a kernel, and what was fused into it."""
+    """Kernel call with the nodes fused into it."""
 
     ref: str
     """The address of the compile."""

@@ -55,7 +55,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the data of a role (OUTPUT, INPUT, …) is laid out."""
+    """Data layout of a role (OUTPUT, INPUT, …)."""
 
     role: str
     dims: tuple[str, ...]
@@ -67,7 +67,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """What is computed, and by which unit."""
+    """Operation and its processing unit."""
 
     unit: str
     function: str
@@ -224,7 +224,7 @@ def _slices(table: _Fields) -> tuple[tuple[str, PerCore], ...]:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a tensor is allocated."""
+    """Allocation of a tensor."""
 
     memory: list[str] = field(default_factory=list)
     dims: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ _DEFINED = re.compile(r"^(?:#\s*)?(\w+) = async_compile\.sdsc\(")
 _OP = re.compile(r"""\bOpSpec\(\s*op\s*=\s*(?:'([^'\n]{1,200})'|"([^"\n]{1,200})")""")
 _CACHED = re.compile(r"[0-9a-f]{8}_(.+)_[^_]+\Z", re.DOTALL)
 MOST_LINES = 20_000
-"""Lines of one list of operations that are looked at."""
+"""Maximum number of lines to read of one list of operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +409,7 @@ class SpyreFile:
 
 
 def is_sdsc(artifact: Artifact) -> bool:
-    """Whether an artifact is a file of torch-spyre."""
+    """Return whether an artifact is a file of torch-spyre."""
     return NAME.match(artifact.name) is not None and artifact.log.kind(artifact.record).encoding == "json"
 
 
@@ -438,7 +438,7 @@ def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
 
 
 def files_by_kernel(compile_: Compile, others: Iterable[Compile]) -> dict[str, tuple[SpyreFile, ...]]:
-    """Kernel → its files: of the compile itself, else those of a cache that is open too (`others`: all compiles of the run)."""
+    """Map kernels to their files: of the compile, else of an open cache (`others`: all compiles of the run)."""
     found: dict[str, list[SpyreFile]] = {}
     for file in files_of(compile_):
         if file.of is not None:

@@ -37,7 +37,7 @@ from tltui.text.graphs.scheduler_ir import IrNode, members_of
 from tltui.text.torch_names import owner_of
 
 WIDE = 100_000
-"""Characters of one call that are looked at."""
+"""Maximum number of characters to read of one call."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"^([A-Za-z_][\w, ]{0,4000}) = ")
 _OUT = re.compile(r"^out\w*\s*=\s*([A-Za-z_]\w*)")
@@ -118,7 +118,7 @@ def _named(argument: str) -> str:
 
 
 def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
-    """Of each parameter `r` (read), `w` (written) or '' (both, or not known); () where the definition does not tell."""
+    """Return per parameter `r` (read), `w` (written) or '' (both or unknown); () if not in the definition."""
     if kernel.definition is None or kernel.definition_pane != PY:
         return ()
     first, last = kernel.definition
@@ -137,7 +137,7 @@ def _mode(parameter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnitTexts:
-    """What was read of a unit."""
+    """Texts of a unit."""
 
     unit: str
     pre: tuple[IrNode, ...] | None = None
@@ -155,7 +155,7 @@ class UnitTexts:
 
 @dataclass(slots=True)
 class _Known:
-    """What is looked up for every node."""
+    """Lookup tables for the nodes of a unit."""
 
     lines: dict[str, int] = field(default_factory=dict)
     """Node of the graph → its line."""
@@ -286,7 +286,7 @@ def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> li
 
 
 def _what(node: IrNode) -> str:
-    """Of a node of which no log tells: whether it reduces, as its loops say."""
+    """Return the kind of a node that is not in the log, from its loops: whether it reduces."""
     if not node.is_generated or not node.sizes:
         return ""
     return "Pointwise" if node.sizes.endswith("[])") else "Reduction"
@@ -409,13 +409,13 @@ LOG = ("log", "fusion")
 
 
 def tells_of_fusion(process: Process) -> bool:
-    """Whether any record of the process is IR or of the fusion log."""
+    """Return whether any record of the process is IR or of the fusion log."""
     kinds = process.log.kinds
     return any((kind.event, kind.name) == LOG or kind.name in (PRE, FUSED) for kind in kinds)
 
 
 def has_fusion(compile_: Compile) -> bool:
-    """Whether there is IR of a compile, or a record of its fusion."""
+    """Return whether there is IR of a compile, or a record of its fusion."""
     log = compile_.process.log
     wanted = {n for n, kind in enumerate(log.kinds) if (kind.event, kind.name) == LOG or kind.name in (PRE, FUSED)}
     column = log.columns.kind

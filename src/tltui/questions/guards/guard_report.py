@@ -20,7 +20,7 @@ from tltui.text.search.child_process import compiled
 
 EVERY = 64
 OLD = "dynamo_guards"
-"""The record of 2024, beside the tree or in place of it."""
+"""Record of 2024, in addition to the tree or instead of it."""
 
 KINDS: dict[str, str] = {
     "TENSOR_MATCH": "a tensor: dtype, device, sizes, strides, requires_grad",
@@ -58,7 +58,7 @@ KINDS: dict[str, str] = {
     "DISPATCH_KEY_SET_MATCH": "a set of dispatch keys",
     "RELATIONAL_GUARD": "how several values relate",
 }
-"""What each kind of guard checks."""
+"""Kinds of guards with their checks."""
 
 _BY_CODE = (
     ("check_tensor(", "TENSOR_MATCH"), ("___check_type_id(", "TYPE_MATCH"), ("___check_obj_id(", "ID_MATCH"),
@@ -71,7 +71,7 @@ _SOURCE = re.compile(r"[LG]\['[^']*'\](?:\.\w+|\[[^\]]*\])*")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a recompile says of an earlier compile: which of its guards failed."""
+    """Failed guard of an earlier compile, from a recompile reason."""
 
     earlier: str
     """The address of the earlier compile."""
@@ -216,7 +216,7 @@ def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts |
 
 
 def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
-    """Where the guards stand that later recompiles name."""
+    """Locate the guards that later recompiles name."""
     found = []
     lines = GuardLines(compile_, tree)
     for failure in failures:
@@ -269,7 +269,7 @@ def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode
 
 @dataclass(frozen=True, slots=True)
 class GuardFilter:
-    """Which guards are meant: `kind:TENSOR source:L['x'] is:failed TEXT`, each part of it optional."""
+    """Filter of guards: `kind:TENSOR source:L['x'] is:failed TEXT`, each part optional."""
 
     kind: str = ""
     source: str = ""
@@ -278,7 +278,7 @@ class GuardFilter:
 
     @classmethod
     def of(cls, text: str) -> GuardFilter:
-        """Parse what was typed."""
+        """Parse the typed filter."""
         kind = source = ""
         failed = False
         rest = []
@@ -297,7 +297,7 @@ class GuardFilter:
         return bool(self.kind or self.source or self.text or self.failed)
 
     def takes(self, node: GuardNode, source: str, failed: bool) -> bool:
-        """Whether a guard is meant. Small letters match capitals too; the text may be a regular expression."""
+        """Return whether a guard matches. Lower case matches upper case too; the text may be a regular expression."""
         if self.failed and not failed:
             return False
         if self.kind not in node.kind.lower() or self.source not in source.lower():

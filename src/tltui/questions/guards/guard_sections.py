@@ -20,11 +20,11 @@ from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.sanitize import sanitize
 
 DEEP = 12
-"""Levels that are indented; what is deeper stands below the last one."""
+"""Maximum number of indented levels."""
 SAME = 3
 """Guards of one kind in a row, from which on they are folded."""
 SHOWN_HERE = ("TENSOR_MATCH", "EQUALS_MATCH", "LAMBDA_GUARD", "SYMBOLIC_SHAPE_GUARD")
-"""Kinds of which each guard says something of its own."""
+"""Kinds whose guards are listed one by one."""
 _FRAMEWORK = re.compile(r"^G\['__(?:import|builtins_dict)_|^G\['torch'\]")
 _TENSOR = re.compile(
     r"^check_tensor\(.*?, (?P<class>\w+), DispatchKeySet\((?P<keys>[^)]*)\), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
@@ -188,7 +188,7 @@ class TreeWriter:
             page.row(pieces, indent + "  ")
 
     def _whole(self, path: str) -> str | None:
-        """Guards have only the end of a path; that of the compiled function is known whole."""
+        """Complete the path of the compiled function: guards have only its end."""
         if not path:
             return None
         return self._file if self._file and self._file.endswith(path) else path

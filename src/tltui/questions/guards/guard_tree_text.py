@@ -60,7 +60,7 @@ class GuardLine:
 
     @property
     def comment(self) -> str:
-        """What stands behind the guard."""
+        """Comment of the guard."""
         return split_comment(self.text)[1]
 
 
@@ -128,7 +128,7 @@ class GuardText:
         return said[len(source) + 4 :] if said.startswith(f"{source} == ") else ""
 
     def marked_static(self, source: str, dim: int) -> bool:
-        """Whether a dimension was marked with mark_static."""
+        """Return whether a dimension was marked with mark_static."""
         words = f"getattr({source}, '_dynamo_static_indices', set()).issubset({{"
         at = self._text.find(words)
         dims = self._text[at + len(words) : at + len(words) + 200].partition("}")[0] if at >= 0 else ""
@@ -146,7 +146,7 @@ class GuardText:
         return class_name(found.node.type_name) if found is not None else ""
 
     def is_module(self, source: str) -> bool:
-        """Whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
+        """Return whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
         owner, dot, _ = source.rpartition(".")
         return bool(dot) and f"not ___dict_contains('forward', {owner}.__dict__)" in self._text
 
@@ -203,7 +203,7 @@ class GuardText:
         return self._at(at) if at >= 0 else None
 
     def _place(self, words: str, ends: str) -> int:
-        """Where some words stand, and one of `ends` or the end of the text after them."""
+        """Return the offset of words that are followed by one of `ends` or the end of the text."""
         at = self._text.find(words)
         while at >= 0 and ends:
             after = self._text[at + len(words) : at + len(words) + 2]
@@ -243,14 +243,14 @@ def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | N
 
 
 KEPT = 1 << 18
-"""Bytes of a guard tree up to which its nodes are kept."""
+"""Maximum bytes of a guard tree whose nodes are cached."""
 _KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILINE)
 _LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeCounts:
-    """How much is in a guard tree."""
+    """Counts of a guard tree."""
 
     guards: int
     managers: int

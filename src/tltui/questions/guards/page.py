@@ -211,7 +211,7 @@ def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
 
 
 class _Found:
-    """What a filter leaves of the guards of several compiles."""
+    """View of the guards of several compiles that match a filter."""
 
     def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
         self._compiles = compiles

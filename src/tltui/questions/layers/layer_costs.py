@@ -18,7 +18,7 @@ MERGED = "*"
 
 @dataclass(frozen=True, slots=True)
 class StaticCost:
-    """What generated code tells of a kernel without running it. None where it does not say."""
+    """Cost of a kernel read from generated code. None: not in the code."""
 
     loads: int | None = None
     """Buffers that C++ reads; of Triton the loads in its code, as Inductor counts them."""
@@ -115,7 +115,10 @@ def signature_of(text: str) -> dict[str, Parameter]:
 
 
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """`L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`. None for what is held by no variable."""
+    """Split a source into variable and module path; None if no variable holds it.
+
+    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`.
+    """
     root = _SOURCE.match(source)
     if root is None:
         return None
@@ -137,7 +140,7 @@ def merged(path: str) -> str:
 
 
 def is_below(path: str, other: str) -> bool:
-    """Whether a module is `other` or in it."""
+    """Return whether a module is `other` or nested in it."""
     return not other or path == other or path.startswith(other + ".")
 
 

@@ -71,7 +71,7 @@ def _seen(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
 
 
 def _head(chains: list[tuple[Line, ...]]) -> int:
-    """How many frames all chains begin with; at least one of each stays."""
+    """Return the number of leading frames common to all chains; at least one frame of each remains."""
     if not chains:
         return 0
     least = min(map(len, chains)) - 1
@@ -102,7 +102,7 @@ def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> di
 def forward_layers(
     graph: GraphText, program: Program, inputs: dict[str, int], before: dict[str, tuple[str, ...]], inference: bool
 ) -> dict[str, str]:
-    """Nodes of a forward → layers. `before` has the nodes that torch says each came from."""
+    """Map the nodes of a forward to layers. `before` has the source nodes in torch's mappings."""
     by_name = {step.name: n for n, step in enumerate(program.steps)}
     found: dict[str, str] = {}
     anchors: list[tuple[int, int]] = []
@@ -249,7 +249,7 @@ def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -> dict[str, list[int]]:
-    """Node → the inputs whose gradient it is: what a backward returns at place i is that of the i-th input."""
+    """Map nodes to inputs whose gradients they are: output i of a backward is the gradient of input i."""
     last = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
     match = _RETURN.match(lines[last.line].partition(";")[0]) if last is not None and last.line < len(lines) else None
     names = [name.strip() for name in (match[1] or match[2] or "").split(",")] if match else []
@@ -354,7 +354,7 @@ class _Texts:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of one unit while it is put together."""
+    """Intermediate results for one unit."""
 
     pre: dict[str, str] = field(default_factory=dict)
     post: dict[str, str] = field(default_factory=dict)
@@ -496,7 +496,7 @@ def _layers(
 
 
 class _Held:
-    """What layers hold, each what those in it hold too."""
+    """Contents of layers, including nested ones."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._around: dict[str, tuple[str, ...]] = {}

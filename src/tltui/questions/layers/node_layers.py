@@ -34,7 +34,7 @@ class At:
 
 @dataclass(slots=True)
 class Frames:
-    """The code of modules: what is known of whose a line is. Modules that differ in numbers only have the same code."""
+    """Source lines of modules. Modules that differ only in numbers share their code."""
 
     calls: dict[str, At] = field(default_factory=dict)
     """Module → where it is called."""
@@ -114,7 +114,7 @@ def reader_of(path: str, name: str, code: str) -> str:
 
 
 def mentions(name: str, code: str) -> bool:
-    """Whether a line of code reads an attribute of this name."""
+    """Return whether a line of code reads an attribute of this name."""
     return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
 
 
@@ -282,7 +282,7 @@ def _same(frames: Frames, a: At, b: At) -> bool:
 
 @dataclass(slots=True)
 class _Gap:
-    """What stands between two anchors."""
+    """Nodes between two anchors."""
 
     before: Step | None
     after: Step | None
@@ -382,7 +382,10 @@ def _leaves(program: Program, frames: Frames) -> None:
 
 
 def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:
-    """Which of them it is: what was left is not entered again, and what was entered is not left before the anchor behind it."""
+    """Choose the candidate consistent with call nesting.
+
+    A layer is never re-entered after it returned, nor left before its anchor.
+    """
     found = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
     order = [n for n, paths in kept.items() if paths]
     for ends, numbers in ((True, order), (False, order[::-1])):
@@ -406,14 +409,14 @@ def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[in
 
 
 def _ends(path: str, gap: _Gap) -> bool:
-    """Whether a module is left in a gap, not entered."""
+    """Return whether a module is left in a gap, not entered."""
     return gap.before is not None and is_below(gap.before.layer or "", path)
 
 
 def _agrees(
     program: Program, frames: Frames, gap: _Gap, step: Step, cand: str, n: int, entered: dict[tuple[str, int], int]
 ) -> bool:  # fmt: skip
-    """Whether the line can run here in the code of a module, whose lines go forward but in loops."""
+    """Return whether the line can run here in the code of a module, whose lines go forward but in loops."""
     before, after, line = _runs(frames, cand, gap.before, step.at), _runs(frames, cand, gap.after, step.at), step.at.line
     if cand != gap.base:  # it ends, or begins, in this gap
         return (before is None or before <= line) if _ends(cand, gap) else (after is None or line <= after)

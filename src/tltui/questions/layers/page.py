@@ -45,11 +45,11 @@ from tltui.text.sanitize import sanitize
 
 NEAR = 5
 ROOT = "(model)"
-"""What the outermost layer is called."""
+"""Display name of the outermost layer."""
 
 
 def named(found: Layers) -> tuple[str, ...]:
-    """All layers of a compile, in the order in which they first run, each once, those of merged iterations behind them."""
+    """Return all layers of a compile in the order of their first runs, then merged iterations."""
     paths = dict.fromkeys(layer.path for unit in found.units for layer in unit.layers)
     return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
 
@@ -69,7 +69,7 @@ def iterations(paths: Collection[str]) -> dict[str, str]:
 
 
 def matches(path: str, wanted: str) -> bool:
-    """Whether a layer is meant by a name, in which `*` stands for any number; the end of a path is enough."""
+    """Return whether a name matches a layer; `*` stands for any number, and a path suffix is enough."""
     whole, parts = path.split("."), wanted.split(".")
     if wanted in ("", ROOT):
         return not path
@@ -89,7 +89,7 @@ def chosen(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
 
 
 def near(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
-    """Layers whose names are like one that there is not."""
+    """Return layers with names similar to an unknown one."""
     known = [path for path in paths if path]
     ends = [path for path in known if matches(path, wanted)]
     last = wanted.rpartition(".")[2]
@@ -144,7 +144,7 @@ def _in(path: str, paths: set[str]) -> bool:
 
 
 DEEP = 2
-"""Layers from this depth on are folded at first, where there are many."""
+"""Depth from which layers are initially folded in large trees."""
 MANY = 40
 LABEL = 10
 
@@ -219,12 +219,12 @@ def moved(cost: StaticCost, more: bool = False) -> str:
 
 
 def micros(us: float) -> str:
-    """Microseconds with a digit behind the point where that tells something."""
+    """Format microseconds, with a decimal for small values."""
     return f"{us:.1f}" if us < 100 else f"{us:,.0f}"
 
 
 def static_text(cost: StaticCost) -> str:
-    """`3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`: what is known of it."""
+    """Format the known costs: `3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`."""
     told = [
         fmt.plural(count, noun) for count, noun in ((cost.loads, "load"), (cost.stores, "store"), (cost.reductions, "reduction"))
         if count is not None and (count or noun != "reduction")
@@ -328,7 +328,7 @@ def add_sites(page: Page, sites: Sequence[Site]) -> None:
 MERGE = "merged"
 SORTS = ("each", MERGE)
 AT_ONCE = 8
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""

@@ -33,7 +33,7 @@ from tltui.trace.grammar import number
 AT_ONCE = 32
 """Compiles between two yields."""
 TEXTS_KEPT = 8
-"""Different values of a field that are told apart."""
+"""Maximum number of distinct values per field."""
 TEXT_LIMIT = 300
 SETTINGS_KEPT = 400
 MISSING = "(not there)"
@@ -42,7 +42,7 @@ OTHERS = "(other values)"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What most records have in common: which fields they have."""
+    """Field names shared by most records."""
 
     numbers: tuple[str, ...]
     empty: tuple[str, ...]
@@ -194,7 +194,7 @@ class _Number:
 
 
 class _Config:
-    """The variants of one configuration. Only the first is kept; of others, what differs from it."""
+    """Variants of one configuration: the first one complete, of others the differences."""
 
     def __init__(self, text: str, where: str) -> None:
         self.first = where
@@ -231,7 +231,7 @@ def _entries(text: str) -> dict[str, Any]:
 
 @dataclass(slots=True, eq=False)
 class _Variant:
-    """One text of a configuration: where it stands first, and the records of each rank that have it."""
+    """Text of a configuration: its first occurrence, and its records per rank."""
 
     compile: Compile
     place: int

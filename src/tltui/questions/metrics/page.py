@@ -230,7 +230,7 @@ def add_entries(page: Page, entries: Sequence[tuple[str, Any]], indent: str) -> 
 
 
 def _has_lines(item: Any) -> bool:
-    """Whether it is a text of several lines, or a list or an object of such texts."""
+    """Return whether a value is a multi-line text, or a list or an object of such texts."""
     if isinstance(item, str):
         return "\n" in item
     return isinstance(item, (list, dict)) and any(

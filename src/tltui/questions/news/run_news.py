@@ -31,7 +31,7 @@ SIBLINGS_ASKED = 4
 
 
 class What(str, Enum):
-    """What happened."""
+    """Kind of news."""
 
     PROCESS = "process"
     EPOCH = "epoch"
@@ -86,13 +86,13 @@ class News:
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody who works on something else wants to know."""
+        """Whether the news should interrupt a user at other work."""
         return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE, What.FAILURE)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A compile of which something was written, and that has not ended."""
+    """Compile that has begun and not ended."""
 
     begun: bool = False
     reasons: bool = False
@@ -105,18 +105,18 @@ class _Open:
 
     @property
     def waits(self) -> bool:
-        """Whether it is a recompile that is told when its graph is there."""
+        """Whether a recompile waits for its graph."""
         return self.begun and self.reasons and not (self.told or self.queued)
 
 
 _Fact = Process | Compile | Started | Metrics | str
-"""What a record tells: a process writes for the first time, a recompile has its graph, …, an artifact of this name."""
+"""Fact of a record: a new process, a recompile with its graph, …, an artifact of this name."""
 
 
 class Watch:
-    """Turns what is taken over into news. `quiet`: what stands in the logs that the run has now is not told, only what is added.
+    """Converter of run events to news. `quiet`: only additions are news, not the present content of logs.
 
-    `reads_outputs`: read what the job printed, too, and report the processes that failed by themselves.
+    `reads_outputs`: also read the job output, and report the processes that failed by themselves.
     """
 
     def __init__(self, run: Run, quiet: bool = False, reads_outputs: bool = False) -> None:
@@ -137,7 +137,7 @@ class Watch:
 
     @property
     def size(self) -> int:
-        """How many things it keeps something of."""
+        """Return the number of objects held."""
         return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
 
     def _know(self, number: int) -> None:
@@ -169,7 +169,7 @@ class Watch:
         return []
 
     def _gone(self, what: What, number: int, reason: str) -> list[News]:
-        """Nothing more will be read of a log."""
+        """Handle a log that will not be read any further."""
         if number in self._unread:
             self._know(number)
         compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
@@ -228,7 +228,7 @@ class Watch:
                 yield News(What.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
 
     def _await(self, owner: Compile, since: int, heap: list[tuple[int, int, int, _Fact]]) -> None:
-        """If a recompile is to be told with its graph, see whether that has come."""
+        """Check whether the graph of a waiting recompile has come."""
         state = self._open.get(owner)
         if state is not None and state.waits and (graph := _graph(owner, since)) is not None:
             state.queued = True
@@ -346,7 +346,7 @@ class Watch:
 
 
 def _outcome(news: News, facts: SharedFacts) -> News:
-    """How a compile ended."""
+    """Return the outcome of a compile."""
     if facts.recompile_limit:
         return replace(news, what=What.LIMIT, text="the recompile limit was reached")
     if facts.eager is not None:
@@ -389,13 +389,13 @@ def _graph(compile_: Compile, since: int) -> int | None:
 
 
 def _has_reasons(compile_: Compile, before: int) -> bool:
-    """Whether the log has why it is a recompile, ahead of a record."""
+    """Return whether the log has recompile reasons before a record."""
     log = compile_.process.log
     return any(log.kind(record).name == REASONS for record in takewhile(lambda record: record < before, compile_.records))
 
 
 def _ended_before(compile_: Compile, record: int | None = None) -> bool:
-    """Whether the log has an end of it, ahead of a record."""
+    """Return whether the log has the end of a compile before a record."""
     ends = (metrics.record for metrics in compile_.metrics if metrics.event == "compilation_metrics")
     return any(record is None or end < record for end in ends)
 
@@ -408,10 +408,10 @@ OF_ONE = frozenset((
     What.PROCESS, What.MOVED, What.LOST, What.UNREADABLE, What.READABLE, What.OVER,
     What.BACKWARD, What.RESTART, What.UNFINISHED,
 ))  # fmt: skip
-"""About a file, or what a trace alone tells."""
+"""News about a file, or from a trace only."""
 
 Numbered = tuple[News, int]
-"""A piece of news, and which of its kind it is that its log tells of the compile."""
+"""News with its ordinal among news of its kind about the compile in its log."""
 
 
 class Once:

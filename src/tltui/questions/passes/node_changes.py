@@ -33,7 +33,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class GraphChange:
-    """What became of the nodes of a graph."""
+    """Node changes of a graph."""
 
     left: int
     """Nodes before."""
@@ -46,7 +46,7 @@ class GraphChange:
     changes: tuple[NodeChange, ...]
 
     def count(self, what: str) -> int:
-        """How many changes of a kind."""
+        """Return the number of changes of a kind."""
         return sum(change.what == what for change in self.changes)
 
 
@@ -154,7 +154,7 @@ Pairs = set[tuple[FxNode, FxNode]]
 
 
 def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNode]]) -> Pairs:
-    """Nodes that only read what was changed itself: same operation, same type, and their producers belong together."""
+    """Pair nodes that only read changed nodes: same operation and type, and paired producers."""
     partner = {(x.graph, x.name): (y.graph, y.name) for x, y in pairs}
     found: Pairs = set()
     for x, y in pairs:

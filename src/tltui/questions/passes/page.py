@@ -59,7 +59,7 @@ MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A graph, and what changed since the one that it was made from."""
+    """Graph with the changes since the graph that it was made from."""
 
     name: str
     ref: str
@@ -121,9 +121,9 @@ class Passes:
 
 
 FULL = 12
-"""Kinds of steps that are told in full where there are several compiles; of further ones the sums."""
+"""Maximum number of kinds of steps in full; of further ones the sums."""
 Outline = tuple[tuple[str, tuple[tuple[object, ...], ...]], ...]
-"""Of each unit its name, and of each step all but addresses and single nodes."""
+"""Names of units, each with its steps without addresses and single nodes."""
 
 
 def outline_of(compile_: Compile) -> Outline:
@@ -158,7 +158,7 @@ def _said(step: Step) -> tuple[object, ...]:
 
 
 def counts_of(change: GraphChange) -> tuple[int, ...]:
-    """How many nodes a step changed, as `KINDS` orders them."""
+    """Return the number of changed nodes of a step by `KINDS`."""
     return tuple(map(change.count, KINDS))
 
 
@@ -182,12 +182,12 @@ def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
 
 
 def is_graph(artifact: Artifact) -> bool:
-    """Whether an artifact is a step."""
+    """Return whether an artifact is a step."""
     return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
 
 
 def has_beside(artifact: Artifact) -> bool:
-    """Whether it is of a kind that `beside` may know another of."""
+    """Return whether an artifact is of a kind that `beside` supports."""
     return is_graph(artifact) or artifact.name in FUSED
 
 
@@ -260,7 +260,7 @@ class _Earlier:
         return next((found for found in (*own, *self._common(a, wanted)) if found is not None), None)
 
     def _common(self, a: Artifact, wanted: Iterable[str]) -> Iterator[Artifact | None]:
-        """Those that belong to the whole compile, or to the same subgraph."""
+        """Return the artifacts of the whole compile or of the same subgraph."""
         for name in wanted:
             if a.unit is None:
                 yield self._latest(("any", a.attempt, name))
@@ -300,7 +300,7 @@ SHOWN = 8
 """Changed nodes of a step; more are folded."""
 NODES_LISTED = 400
 AT_ONCE = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
 REWIRES = "read something else"
 

@@ -117,7 +117,7 @@ PENDING = "not yet"
 OPEN, OTHER_TORCH = "not known of this torch", "not written by this torch"
 NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
 STATES = (FAILED, CUT, UNEXPLAINED, PENDING, EMPTY, OPEN, NOT_LOGGED, CACHED, OTHER_TORCH, NOTHING)
-"""Of what is absent, the most urgent first."""
+"""States of absent artifacts, most urgent first."""
 TINY = 24
 """Stored bytes up to which a payload is read to see whether anything is in it."""
 HEAD = 400
@@ -153,7 +153,7 @@ _TRAINED = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_grap
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """An artifact that somebody would look for in a compile."""
+    """Expected artifact of a compile."""
 
     name: str
     title: str
@@ -175,7 +175,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class CompileArtifacts:
-    """What one compile has and lacks, in the order of the compiler's work."""
+    """Present and absent artifacts of one compile, in the order of the compiler."""
 
     ref: str
     status: str | None
@@ -210,7 +210,7 @@ class PresentCount:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What is there and what is not, in a part of a run."""
+    """Present and absent artifacts in a part of a run."""
 
     schema: int = 1
     groups: tuple[AbsentGroup, ...] = ()
@@ -251,7 +251,7 @@ def state_of(reason: str) -> str:
 
 
 class _Sorts:
-    """The sorts of compiles of a run: what was worked out for one is true of all that have the same records. Only ever added to."""
+    """Sorts of compiles of a run: the result for one holds for all with the same records. Append-only."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str], bool], int] = {}
@@ -260,7 +260,7 @@ class _Sorts:
         self._lock = threading.Lock()
 
     def number(self, outcome: Outcome, counts: dict[str, int], void: frozenset[str], dated: bool) -> int:
-        """Which sort it is. `dated`: its own metrics state the version of torch."""
+        """Return the number of a sort. `dated`: its own metrics have the version of torch."""
         with self._lock:
             number = self._numbers.setdefault((outcome, tuple(sorted(counts.items())), void, dated), len(self._sorts))
             if number == len(self._sorts):
@@ -291,7 +291,7 @@ def _sorts(process: Process) -> _Sorts:
 
 @part
 def _sort_of(compile_: Compile, reader: Reader) -> int:
-    """Which of the sorts of the run a compile is."""
+    """Return the sort of a compile."""
     counts, void = _counted(compile_, reader)
     directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
     disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
@@ -302,7 +302,7 @@ def _sort_of(compile_: Compile, reader: Reader) -> int:
 
 
 def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
-    """How many records of each name have a payload (or are metrics), and the names of those with nothing in any."""
+    """Count records with a payload (or metrics) by name; also return the names with only empty records."""
     log = compile_.process.log
     kinds, sizes = log.columns.kind, log.columns.size
     numbers: Counter[int] = Counter()
@@ -339,7 +339,7 @@ def _directions(compile_: Compile) -> frozenset[str]:
 
 
 def _disabled(compile_: Compile, reader: Reader) -> bool:
-    """Whether the metrics say that all caches were off. They are 40 KB of text each, so they are searched, not parsed."""
+    """Return whether the metrics have all caches off. They are 40 KB of text each: searched, not parsed."""
     return any(_DISABLED.search(reader.head(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
 
 
@@ -390,7 +390,7 @@ def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
 
 CODE_ARTIFACTS = (OUTPUT_CODE, WRAPPER, KERNELS)
 AT_ONCE = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class NoCode:
-    """What is to be said of a compile without generated code."""
+    """Explanation of a compile without generated code."""
 
     why: str
     """A sentence without its end: `it failed in Dynamo`."""
@@ -413,13 +413,13 @@ class NoCode:
 
 
 def has_lowered(compile_: Compile) -> bool:
-    """Whether there is a graph, code or mapping to show side by side."""
+    """Return whether there is a graph, code or mapping to show side by side."""
     artifacts = artifacts_of(compile_)
     return bool(parts_of(artifacts, units_of(artifacts), reader_of(compile_)))
 
 
 def has_code(compile_: Compile) -> bool:
-    """Whether torch wrote generated code for it."""
+    """Return whether torch wrote generated code for it."""
     return any(True for _ in named(compile_, CODE_ARTIFACTS))
 
 

@@ -81,17 +81,17 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _can_be(state: str) -> bool:
-    """Whether the torch that wrote the log is known to write it."""
+    """Return whether the torch that wrote the log is known to write it."""
     return state not in (found_in.OPEN, found_in.OTHER_TORCH)
 
 
 def _place(row: Expected | AbsentGroup) -> int:
-    """0 for what is told, else which of the folded sections it is in, from 1."""
+    """Return 0 for a visible group, else the number of its folded section, from 1."""
     return (2 if row.state == found_in.OTHER_TORCH else 1) if row.routine else 0
 
 
 def _versions(page: Page, scope: Scope) -> None:
-    """Which torch wrote the logs that do not state it."""
+    """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
     for told in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
         page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
@@ -161,7 +161,7 @@ def _many(page: Page, absence: Absence) -> None:
 
 
 def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str) -> None:
-    """Artifacts that are absent from the same compiles for the same reason stand together."""
+    """Group artifacts that are absent from the same compiles for the same reason."""
     together: dict[tuple[str, str | None, tuple[str, ...]], list[AbsentGroup]] = {}
     for group in groups:
         together.setdefault((group.reason, group.flag, group.refs), []).append(group)

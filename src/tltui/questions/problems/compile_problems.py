@@ -39,7 +39,7 @@ _END = re.compile(
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
-"""Names of torch's own making that say nothing: their explanation does."""
+"""Uninformative break types of torch; their explanation is the headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class BreakReason:
-    """All that the message says."""
+    """Parsed message of a graph break."""
 
     first: Reason
     later: tuple[Reason, ...] = ()
@@ -174,7 +174,7 @@ _AFTER_REASON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BreakRecord:
-    """What the text says."""
+    """Parsed text of a break record."""
 
     reason: BreakReason
     file: str | None = None
@@ -189,7 +189,7 @@ class BreakRecord:
 
 
 def read_record(text: str) -> BreakRecord:
-    """Whatever the shape is, what can't be read is left as the reason."""
+    """Parse a break record of any shape; unparsed text becomes the reason."""
     at, skipped = _AT.match(text), _SKIPPED.search(text)
     told = _REASON.match(text, at.end() + 1) if at else None
     end = _AFTER_REASON.search(text, told.end()) if told else None
@@ -255,7 +255,7 @@ class GraphBreak:
 
     @property
     def lead(self) -> StackFrame | None:
-        """The nearest line of the program: where it broke, or what led there; else a library's, else torch's."""
+        """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
         own = self.at
         if own is not None and own.owner is Owner.USER:
             return own
@@ -264,7 +264,7 @@ class GraphBreak:
 
     @property
     def at(self) -> StackFrame | None:
-        """Where it broke."""
+        """Location of the break."""
         if self.file is None:
             return None
         return StackFrame(self.function or "", self.file, self.line, self.code, owner_of(self.file) is not Owner.USER)
@@ -358,7 +358,7 @@ class Failure:
 
     @property
     def owner(self) -> Owner | None:
-        """Whose line `file` and `line` are."""
+        """Owner of the line `file` and `line`."""
         return None if self.file is None else owner_of(self.file)
 
 

@@ -1,4 +1,4 @@
-"""The page `problems`, with what the torch of a log does not write."""
+"""The page `problems`, with artifacts that the log's version of torch does not write."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
 
 
 STANDING = 8
-"""Of so many unfinished compiles the page tells where they stood."""
+"""Maximum number of unfinished compiles shown with their current phase."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -145,7 +145,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
 
 
 def _is_of(item: RunFailure, scope: Scope) -> bool:
-    """Whether a failure that an output tells of belongs to a part of the run."""
+    """Return whether a failure in the job output belongs to a part of the run."""
     if not str(scope.ref):
         return True
     if scope.ref.id is not None:
@@ -208,7 +208,7 @@ def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Genera
 
 
 def _title(title: str, count: int, kinds: int, among: str) -> str:
-    """`Errors (5, of 2 kinds)`; just the number where each stands for itself."""
+    """Format a title: `Errors (5, of 2 kinds)`; just the number if all kinds differ."""
     if kinds == count:
         return f"{title} ({fmt.count(count)})"
     preposition, _, word = among.partition(" ")

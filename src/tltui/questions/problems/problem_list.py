@@ -30,7 +30,7 @@ _HOLE = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What the installed torch has on an id. `{…}` are placeholders that only a trace fills in."""
+    """Registry entry of the installed torch. `{…}` are placeholders that only a trace fills in."""
 
     gb: str
     title: str
@@ -84,7 +84,7 @@ def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> 
 
 
 def _says(template: str, text: str) -> bool:
-    """Whether `text` has `template` with its placeholders filled in: the registry cuts some hints into pieces."""
+    """Return whether `text` matches `template` with placeholders: the registry cuts some hints into pieces."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in _HOLE.split(template))
     return re.search(pattern.replace(r"\ ", " *"), " ".join(text.split())) is not None
 
@@ -199,7 +199,7 @@ class BreakGroup:
 
 @dataclass(frozen=True, slots=True)
 class RestartGroup:
-    """Restarts of the analysis with one reason, for which there is no record of a graph break."""
+    """Restarts of the analysis with one reason and no graph break record."""
 
     reason: str
     occurrences: tuple[Occurrence, ...]
@@ -430,7 +430,7 @@ def _restarted(compile_: Compile) -> str:
 
 
 def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
-    """Compiles of which the log has no end, or none of their backward; `waiting`: those whose log may go on."""
+    """Return compiles without an end in the log, forward or backward; `waiting`: those of live logs."""
     return tuple(
         replace(_occurrence(c), backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
         if is_unfinished(c) and (c.facts.waiting or c.facts.backward_running) == waiting
@@ -438,7 +438,7 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
 
 
 def is_unfinished(compile_: Compile) -> bool:
-    """Whether the log has no end of a compile, or of its backward."""
+    """Return whether the log has no end of a compile, or of its backward."""
     facts = compile_.facts
     if facts.backward_running or facts.backward_unfinished:
         return compile_.is_compile
@@ -473,5 +473,5 @@ def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
 
 
 def breaks_logged(compiles: Sequence[Compile]) -> bool:
-    """Whether all processes with restarts write records of graph breaks."""
+    """Return whether all processes with restarts write records of graph breaks."""
     return all(c.process.logs_breaks or c.counts[BREAK] for c in compiles if c.facts.restarts)

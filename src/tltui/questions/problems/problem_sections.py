@@ -65,7 +65,7 @@ def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDEN
 
 
 def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], named: bool, ranks: int) -> list[Piece]:
-    """`[0/0] f`; with the ranks where these are not all of which the line is about."""
+    """Format an occurrence: `[0/0] f`; with its ranks if they are not all ranks of the line."""
     pieces: list[Piece] = []
     for own in groups:
         item = own[0]
@@ -90,7 +90,7 @@ def times(count: int) -> str:
 
 
 def add_failed(page: Page, group: FailedGroup) -> None:
-    """One error: what was being compiled, then type, reason and the user's line."""
+    """Add one error: the compile, then type, reason and the user's line."""
     page.open(group.failure.type)
     head: list[Piece] = [page.status(Status.ERROR), " "]
     first = group.occurrences[0]
@@ -173,7 +173,7 @@ def add_installed(page: Page, known: Registered | None, said: GraphBreak | None)
 
 
 def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
-    """One function that was compiled too often. `ran`: what a profile says of it."""
+    """Add one function at the recompile limit. `ran`: its run time from a profile."""
     first = group.occurrences[0]
     page.open(group.code.shown or group.frame)
     status = Status.EAGER if group.eager else Status.ERROR

@@ -195,7 +195,7 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
 
 
 def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
-    """Whether a failure is a graph break where none is allowed, and stands among `breaks`."""
+    """Return whether a failure is a forbidden graph break that is among `breaks`."""
     if "Explanation:" not in found.reason:
         return False
     told = from_restart(found.reason)
@@ -329,7 +329,7 @@ def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
 
 
 def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:
-    """`[0/0] the guard that failed   guards`; then the user's line, unless it is that of the reason before."""
+    """Add a reason: `[0/0] the guard that failed   guards`; then the user's line unless it repeats."""
     pieces: list[Piece] = []
     if reason.earlier:
         name = f"[{reason.earlier}]"

@@ -243,7 +243,7 @@ AT_ONCE = 1 << 20
 
 
 class _Held:
-    """Something that is kept once for all who have it: of each of them it takes no room."""
+    """Process-wide cache entry, shared by all owners of an equal value."""
 
     __slots__ = ("course", "facts")
 
@@ -367,14 +367,14 @@ def phases_of(compile_: Compile, reader: Reader) -> dict[str, float]:
 
 
 class PhasesOf:
-    """The phases of the compiles of a run: from its logs where they are there, else from the lane."""
+    """Phases of the compiles of a run: from its logs if present, else from the lane."""
 
     def __init__(self, run: Run) -> None:
         self._processes = {process.key: process for process in run.processes()}
         self._compiles: dict[str, list[Compile]] = {}
 
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
-        """Those of a step of a lane; {} where that is not known."""
+        """Return the phases of a step of a lane; {} if unknown."""
         if lane.times.phases:  # an index has them, and may have no events
             return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
         process = self._processes.get(lane.process)

@@ -23,7 +23,7 @@ OTHER = frozenset((
     "id", "describer_id", "storage", "ndim", "view_func", "base", "grad", "attrs", "ctx", "type", "data", "autograd_meta_from",
     "fake_mode", "is_leaf", "is_view", "parent",
 ))  # fmt: skip
-"""Numbers of other tensors, and what follows from the rest."""
+"""Fields with ids of other tensors, and redundant fields."""
 FIRST = ("dtype", "size", "stride", "device")
 PARTS = " · "
 KEPT = 8192
@@ -34,7 +34,7 @@ _SOURCES: Known = {}
 
 
 def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIdentity) -> Fact:
-    """From the first lines of their records. Each input is a line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
+    """Return the inputs from the first lines of their records, one per line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
     known = _TENSORS.setdefault(own.name, {})
     for line in tensors:
@@ -256,10 +256,10 @@ _IDS = (
     (b"torchinductor_", re.compile(rb"torchinductor_[\w.@+/-]*"), b"torchinductor_P"),
     (b"/attempt_", re.compile(rb"/attempt_\d{1,4}/\d{1,6}(?=/)"), b"/attempt_N/R"),
 )
-"""Needle, expression that begins with it (that makes it fast), what takes its place."""
+"""Literal prefix (for a fast search), expression that begins with it, and replacement."""
 GUARDS = "guards"
 _RANK = re.compile(r"(?i)(rank\w{0,20}['\")\]]{0,3} == )\d+")
-"""The number of a rank: what is called so differs from rank to rank, and says no more than that."""
+"""Number of a rank in a guard: it differs on every rank without consequence."""
 
 
 def bare(text: bytes, own: RankIdentity) -> bytes:

@@ -219,7 +219,7 @@ INDEXED_PIECE = 256
 
 
 class Told:
-    """What the indexes of a crowd tell of its processes. Each is read once, however often it is asked for."""
+    """Index contents of the processes of a crowd. Each is read once."""
 
     def __init__(self, crowd: Crowd) -> None:
         self._courses = Courses()
@@ -235,7 +235,7 @@ class Told:
 
     @property
     def ranks(self) -> list[int]:
-        """The ranks that are told of, in order."""
+        """Ranks in the indexes, ascending."""
         return list(self._newest)
 
     def of(self, process: Process) -> SavedProcess | None:
@@ -374,7 +374,7 @@ def _launch(process: Process) -> int:
 
 
 def _is_nameless(process: Process) -> bool:
-    """Whether a text leaves out which functions some of its compiles are of."""
+    """Return whether a text input has compiles without function names."""
     frames = () if process.is_traced else process.frames.values()
     return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
 
@@ -435,7 +435,7 @@ def left_in(process: Process) -> str:
 
 
 def _address(process: Process) -> str:
-    """`7`, `7.2`: what stands before the id of a compile."""
+    """Return the address prefix of a process: `7`, `7.2`."""
     return str(process.ref).removesuffix(":")
 
 

@@ -15,20 +15,20 @@ INPUT_FACET, GUARD_FACET, CODE_FACET, CACHE_FACET, ESTIMATE_FACET = "inputs", "g
 NOTHING = {BREAK_FACET: "no break", FAILED_FACET: "no failure", DEVICE_FACET: "all on its own device",
            COLLECTIVE_FACET: "no collectives",
            CACHE_FACET: "no answer logged"}  # fmt: skip
-"""What is said of ranks that have nothing of a facet."""
+"""Wording for ranks without a value of a facet."""
 WITHOUT = "without that"
-"""What is said of ranks that have all lines in common with the others, which have more."""
+"""Wording for ranks whose lines are a subset of the others' lines."""
 SHOWN = 1
 SHOWN_OF = {COLLECTIVE_FACET: 3, "settings": 3, "recompile": 3, "parity": 3, FAILED_FACET: 3, "version": 3, "graph": 3}
 """Lines of a facet that are printed; of the others `SHOWN`."""
 DIGITS = 8
 """Digits of a digest that are printed."""
 Lines = Mapping[Hashable, Sequence[str]]
-"""What a facet is on some ranks → its lines."""
+"""Value of a facet on some ranks → its lines."""
 
 
 def words(facet: str, lines: Lines) -> dict[Hashable, str]:
-    """Say of each value of a facet in what it is unlike the others; '' only where words cannot tell any of them."""
+    """Describe how each value of a facet differs from the others; '' only if no wording separates any of them."""
     if facet == CACHE_FACET:
         return {value: _answers(own) for value, own in lines.items()}
     if facet == CODE_FACET:
@@ -51,7 +51,7 @@ def shared_inputs(lines: Lines) -> Lines:
 
 
 def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
-    """Of inputs that all have, only what is different of them."""
+    """Return only the differing properties of inputs that all ranks have."""
     inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
     found: dict[Hashable, list[str]] = {}
     for value, own in inputs.items():
@@ -77,7 +77,7 @@ def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _answers(lines: Sequence[str]) -> str:
-    """Count what the caches answered: `3 hits, 1 miss`; with the name of the cache where there are several."""
+    """Count cache answers: `3 hits, 1 miss`; with the name of the cache if there are several."""
     if not lines:
         return NOTHING[CACHE_FACET]
     caches: dict[str, Counter[str]] = {}
@@ -108,17 +108,17 @@ BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collecti
 INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
 VERSION, SETTINGS = "version", "settings"
 WIDE = (VERSION, SETTINGS)
-"""Facets of a whole rank: told once, whichever compiles show them."""
+"""Facets of a whole rank: reported once for all compiles."""
 NAMES = (
     VERSION, SETTINGS, STOPPED, UNFINISHED, BREAKS, FAILED, COLLECTIVES, MISSING, COUNT, ORDER, DEVICES, RECOMPILE, INPUTS, GRAPH,
     GUARDS, CODE, PARITY, CACHE, ESTIMATES, EXECUTED,
 )  # fmt: skip
-"""In what ranks may differ, the more telling first: on the same ranks of the same compile the later ones follow from the first."""
+"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
 CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
 GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
-"""What backward compiles still add to: of logs that go on only as many lines are compared as each has."""
+"""Facets that backward compiles extend: live logs are compared up to the shorter one."""
 EARLY = frozenset((INPUTS, GRAPH))
-"""What Dynamo logs when it is done with tracing: known of a compile that never ended, and often why it did not."""
+"""Facets that Dynamo logs after tracing: known of unfinished compiles, and often their cause."""
 RESUMES = "torch_dynamo_resume_in_"
 ONE_RANK = "compile_on_one_rank true"
 """The line of this setting."""
@@ -149,7 +149,7 @@ class Class:
         return self.first.course.steps[place]
 
     def is_over(self, place: int) -> bool:
-        """Whether a compile came to an end. Only a trace tells that: of others it is what was logged that is compared."""
+        """Return whether a compile ended. Only traces record that; for other inputs the logged parts are compared."""
         return bool(self.step(place).of("end")) if self.first.is_traced else self.ended
 
     def lines(self, place: int, facet: str) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class Class:
 
 @dataclass(slots=True)
 class Fact:
-    """A partition of ranks by what they do."""
+    """Partition of ranks by the value of a facet."""
 
     code: Code
     number: int
@@ -196,7 +196,7 @@ def classes_of(lanes: Iterable[Lane]) -> list[Class]:
 
 
 def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
-    """In what they differ, in no order; and the ranks that have compiled less than others and may still do so."""
+    """Return the differences, unordered, and the ranks that may still catch up with the others."""
     behind: set[int] = set()
     facts = _stops(classes)
     for code in dict.fromkeys(code for own in classes for code in own.codes):
@@ -208,7 +208,7 @@ def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
 
 
 def order_of(classes: Sequence[Class]) -> dict[Key, float]:
-    """When each compile comes: its place in what most ranks did; of what they did not, behind what comes before it elsewhere."""
+    """Return the position of each compile in the usual course; unusual compiles follow their predecessor elsewhere."""
     order: dict[Key, float] = {}
     for own in sorted(classes, key=lambda own: (-len(own.lanes), -len(own.first.course.steps), own.first.rank)):
         is_usual, before = not order, -1.0
@@ -274,7 +274,7 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
 
 
 def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact]:
-    """How often a function was compiled."""
+    """Compare the number of compiles of a function."""
     counts = {own: len(own.codes.get(code, ())) for own in classes}
     most = max(counts.values())
     if all(count == most for count in counts.values()):
@@ -424,7 +424,7 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
 
 
 def _is_partial(own: Class, place: int) -> bool:
-    """Whether a compile may have inputs that its log does not describe, or not yet."""
+    """Return whether a compile may have inputs that its log does not describe, or not yet."""
     return not own.ended or not own.is_over(place)
 
 
@@ -450,7 +450,7 @@ def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
 
 
 def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
-    """Whether guards differ only in that each rank compares something with its own number."""
+    """Return whether guards differ only in comparisons with the rank's number."""
     plain = set()
     same = set.intersection(*(set(told) for told in lines.values()))
     for own, value in values.items():
@@ -463,7 +463,7 @@ def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequ
 
 
 def _order(classes: Sequence[Class]) -> list[Fact]:
-    """Ranks that compile functions in another order than most: told by the first one that comes too early or too late."""
+    """Return ranks with an unusual compile order, with the first function out of order."""
     sequences = {own: tuple(own.codes) for own in classes}
     usual = _usual(sequences)
     assert isinstance(usual, tuple)
@@ -484,7 +484,7 @@ def _order(classes: Sequence[Class]) -> list[Fact]:
 
 
 def _executed(classes: Sequence[Class]) -> list[Fact]:
-    """Ranks that ran their graphs in another order than most, as far as both have the functions: told by the first one."""
+    """Return ranks with an unusual execution order of common graphs, with the first one out of order."""
     ran = {
         own: tuple((own.step(n).code, own.step(n).number) for n in own.first.course.executed)
         for own in classes

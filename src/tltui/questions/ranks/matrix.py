@@ -15,16 +15,16 @@ from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classe
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 
 SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
-"""A cell that is as on the most ranks; one of a compile that the ranks do not have; one of a compile that only they have, or that
-took ten times as long or longer; one of more kinds than there are characters; nothing in the log; one of a compile that the others
-began when the logs of the ranks had ended in the middle."""
+"""Signs: as on the most ranks; absent; additional, or ten times as slow; more kinds than characters; nothing logged; after the
+end of the logs.
+"""
 MARKS = {
     "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
     "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
 }  # fmt: skip
-"""What differs in a compile → its mark. That a compile is not finished is told by its status."""
+"""Facet of a difference → its mark. Unfinished compiles show their status instead."""
 CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
-"""What caches answered → its mark; the worst of several answers."""
+"""Cache answer → its mark; of several answers the worst."""
 SLOWER, FASTER, LEAST_S = 1.5, 0.5, 0.5
 """Times the median from which on a compile is slower than on the most ranks, or faster, if it is by half a second too."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -170,7 +170,7 @@ def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], 
 
 
 class _Cells:
-    """What the cells of classes are made of."""
+    """Cells of classes by compile."""
 
     def __init__(self, classes: Sequence[Class], usual: Mapping[int, Class], keys: Sequence[Key]) -> None:
         """`usual`: class (its `id`) → the one with which it is compared."""
@@ -200,7 +200,7 @@ class _Cells:
         return median_low(took) if took else math.nan
 
     def _letters(self, number: int) -> Mapping[bytes, str]:
-        """Graph → its letter, that of the most ranks first."""
+        """Map graphs to letters, the graph of the most ranks first."""
         counts: Counter[bytes] = Counter()
         for own in self._having[number]:
             step = self.step(own, number)
@@ -274,7 +274,7 @@ def _cache(lane: Lane, step: Step) -> str:
 
 
 def _slower(seconds: float, typical: float) -> str:
-    """How long something took, beside what is usual."""
+    """Return a duration relative to the usual one."""
     if seconds != seconds:
         return STATUSES[Status.MISSING.value]
     if abs(seconds - typical) < LEAST_S or FASTER < seconds / typical < SLOWER:
@@ -286,7 +286,7 @@ def _slower(seconds: float, typical: float) -> str:
 
 
 def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
-    """Rows of which `key` says the same as one, which has the cells of the first of them."""
+    """Merge rows with an equal `key`; the merged row has the cells of the first."""
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)

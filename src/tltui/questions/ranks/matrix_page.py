@@ -1,4 +1,4 @@
-"""The page `matrix`: what its cells tell, how they are drawn and where they lead."""
+"""The page `matrix`: aspects of its cells, their glyphs and link targets."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ WORDS = {
 }  # fmt: skip
 """Facets, in a word or two."""
 ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
-"""How a compile is drawn that the ranks do not have, and one that comes after the end of their logs; the signs of what is not
-finished."""
+"""Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
 TOLD = 3
-"""Compiles that tell a kind of ranks apart from the others, at most."""
+"""Maximum number of compiles that describe a kind of ranks."""
 _SIGNS = {row.ascii: row for row in TABLE.values()}
 _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
 """Styles of the graphs that the most ranks do not have."""
@@ -66,7 +65,7 @@ _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.P
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """What cells can tell."""
+    """Aspect of a compile shown in the cells."""
 
     name: str
     title: str
@@ -93,7 +92,7 @@ class Aspect:
         return _SIGNS[sign].words if sign in _SIGNS else ""
 
     def ordered(self, signs: Collection[str]) -> list[str]:
-        """Signs as they are explained: what is usual first, what is not there last."""
+        """Sort signs for the legend: usual first, absent last."""
         known = [*self.meanings, *_SIGNS]
         return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
 
@@ -114,7 +113,7 @@ class Aspect:
         return sanitize(fmt.place(column.file, column.line)) if column.file else ""
 
     def target(self, column: Column, row: Row, number: int) -> str:
-        """Where a cell leads that is not as on the most ranks: to the comparison, or to what there is of the two."""
+        """Return the link of an unusual cell: the comparison, or whichever of the two compiles exists."""
         own = f"{row.ref}:{row.ids[number]}" if row.ids[number] else ""
         if not own or own == column.ref:
             return column.ref
@@ -148,7 +147,7 @@ class Aspect:
         return [first, *(number for number in found if number > first)] if first >= 0 else []
 
     def _separating(self, row: Row, numbers: Sequence[int], others: Sequence[Row]) -> list[int]:
-        """Choose the first of these compiles that no other kind of ranks has so; where there is none as many as it takes."""
+        """Choose the first compile that separates a row from all others; without one, as many as necessary."""
         cells = self.cells(row)
         alone = next((n for n in numbers if all(self.cells(other)[n] != cells[n] for other in others)), None)
         if alone is not None:
@@ -215,13 +214,13 @@ ASPECTS: Mapping[str, Aspect] = {
 
 NAME = "matrix"
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-"""What kinds of ranks are called; further ones have no column."""
+"""Letters of kinds of ranks; further kinds have no column."""
 LISTED = 6
-"""Kinds of ranks that are told above the cells; more are folded."""
+"""Kinds of ranks listed above the cells; further ones are folded."""
 LABEL = 30
 """Columns that are left for the name of a compile."""
 HEAD_EVERY = 20
-"""Lines of cells after which it stands again which column is which."""
+"""Lines of cells between repeated column headers."""
 ALIKE_NAMED, SHOWN = 400, 1000
 """Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
 
@@ -264,7 +263,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
 
 
 class Grid:
-    """Kinds of ranks, as this aspect tells them apart, and their cells."""
+    """Kinds of ranks under this aspect, with their cells."""
 
     def __init__(self, page: Page, matrix: Matrix, aspect: Aspect) -> None:
         self._page = page

@@ -22,14 +22,17 @@ FACETS = (
     "end", "version", "settings", "breaks", "failure", "collectives", "devices", "recompile", "inputs", "graph", "guards", "code",
     "parity", "cache", "estimates",
 )  # fmt: skip
-"""What a compile amounts to, a digest each, the more telling first. Of an equal digest everything is equal that a rank can have in
-common with another one. `parity`: where generated code does not call the collectives that its schedule has."""
+"""Facets of a compile, each with a digest, leading first.
+
+Equal digests mean equality in everything that ranks can share. `parity`: generated code does not call the collectives of
+its schedule.
+"""
 DIGEST = 8
-"""Bytes of a digest; b'' where there is nothing of the kind."""
+"""Bytes of a digest; b'' for an absent facet."""
 SAID = 1 << 16
 EXECUTED = 4096
 TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
+"""Overlap in microseconds from which an older process ran concurrently with a newer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What a process compiled. Equal courses of several ranks are one object."""
+    """Compiles of a process. Equal courses of several ranks are one object."""
 
     steps: tuple[Step, ...]
     """In the order in which the compiles began. Equal steps of several courses are one object."""
@@ -75,7 +78,7 @@ class Course:
 
     @cached_property
     def places(self) -> Mapping[tuple[Code, int], int]:
-        """Which step compiles a code object for the n-th time."""
+        """Map code object and occurrence to the index of the step."""
         return {(step.code, step.number): place for place, step in enumerate(self.steps)}
 
 
@@ -156,7 +159,7 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
 
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
-    """Ranks by what they did: those with the same course together, the most ranks first."""
+    """Group ranks with the same course, the largest group first."""
     found: dict[bytes, list[Lane]] = {}
     for lane in lanes:
         found.setdefault(lane.course.digest, []).append(lane)
@@ -181,11 +184,11 @@ def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tupl
 
 
 LINE = 240
-"""Characters of a line that are kept."""
+"""Maximum number of characters per line."""
 
 
 class Fact(NamedTuple):
-    """What is the case, whichever rank it is."""
+    """Rank-independent value of a facet."""
 
     digest: bytes
     said: str
@@ -198,7 +201,7 @@ REMEMBERED = 4096
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
-    """Of parts in their order."""
+    """Return the digest of parts in order."""
     own = hashlib.blake2b(digest_size=DIGEST)
     for part in parts:
         own.update(b"%d\n" % len(part))
@@ -260,7 +263,7 @@ def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
-    """Describe the groups; () where there is one."""
+    """Describe the groups; () if there is only one."""
     groups = groups_of(lanes)
     if len(groups) < 2:
         return ()
@@ -284,7 +287,7 @@ def _by_stage(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def _common(lanes: Sequence[Lane]) -> set[_Work]:
-    """Collect what all ranks compiled."""
+    """Collect the compiles that all ranks share."""
     courses = {id(lane.course): lane for lane in lanes}
     return set.intersection(*({_work(lane, step) for step in lane.course.steps} for lane in courses.values()))
 

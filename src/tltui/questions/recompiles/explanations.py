@@ -25,12 +25,12 @@ from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 
 Key = tuple[str, str, int | None]
-"""What reasons for the same cause share: class, source, dimension; of the global state the setting."""
+"""Identity of a cause: class, source, dimension; for the global state the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a condition speaks of, and the value that it had."""
+    """Term of a condition with its value."""
 
     term: str
     source: str
@@ -421,6 +421,6 @@ def _actual(
 
 
 def _whole(path: str, frame: Frame) -> str:
-    """Guards have only the end of a path; that of the compiled function is known whole."""
+    """Complete the path of the compiled function: guards have only its end."""
     file = frame.code[1]
     return file if file is not None and file.endswith(path) else path

@@ -86,7 +86,7 @@ MARKS = {
 }  # fmt: skip
 """The calls of `torch._dynamo` that leave an attribute on a tensor."""
 OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
-"""What people call objects of these types."""
+"""Common names of object types."""
 
 
 def strip_local(text: str) -> str:
@@ -133,14 +133,14 @@ _KINDS = {
     "FuncTorchBatched": "inside torch.vmap", "FuncTorchGradWrapper": "inside torch.func.grad", "Functionalize": "functionalized",
     "Batched": "inside torch.vmap", "AutocastCPU": "under autocast", "AutocastCUDA": "under autocast",
 }  # fmt: skip
-"""What a dispatch key says of a tensor, or of where it is used."""
+"""Meaning of a dispatch key."""
 _SILENT = (
     "ADInplaceOrView", "BackendSelect", "PythonTLSSnapshot", "FuncTorchDynamicLayerBackMode", "FuncTorchDynamicLayerFrontMode",
 )  # fmt: skip
 
 
 def _dispatch(source: str, expected: str, actual: str) -> Cause:
-    """Two sets of dispatch keys: another backend is another device or layout; else what differs is named."""
+    """Compare two sets of dispatch keys: by device and layout if the backend differs, else by the differing keys."""
     one, other = _keys(expected), _keys(actual)
     (before, laid), (now, lies) = _backend(one), _backend(other)
     if before and now and before != now:

@@ -13,7 +13,7 @@ from tltui.text.torch_names import Owner, owner_of
 
 _BESIDE = re.compile(r"\s{2,}# ")
 _TOKEN = re.compile(r"""\s{2,}# |'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-"""What begins a comment, or stands in quotes."""
+"""Start of a comment, or a quoted string."""
 _ORIGIN = re.compile(
     r"^(?:(?P<code>.*?)# ?)?(?P<file>[^\s#()][^\n#()]*?):(?P<line>\d{1,9}) in (?P<name>\S+)(?:\s*\((?P<rest>.*)\))?$", re.DOTALL
 )
@@ -27,7 +27,7 @@ SPLITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file. Torch leaves out what the path has in common with its own."""
+    """Line of a file. Torch strips the prefix that the path shares with its own."""
 
     file: str
     line: int
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a guard comes from."""
+    """Origin of a guard."""
 
     place: Place | None = None
     """The line that was being traced."""
@@ -52,19 +52,19 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What stands behind a guard."""
+    """Comment of a guard."""
 
     origins: tuple[Origin, ...] = ()
     """One; of a range with two bounds that of the lower and that of the upper one."""
 
     @property
     def first(self) -> Origin:
-        """The origin; of a range that of its lower bound."""
+        """The origin; for a range the origin of its lower bound."""
         return self.origins[0] if self.origins else Origin()
 
     @property
     def note(self) -> str:
-        """All that torch says in words."""
+        """Free text of the comment."""
         return "; ".join(dict.fromkeys(origin.note for origin in self.origins if origin.note))
 
     @property
@@ -157,7 +157,7 @@ _CALLS: dict[str, Callable[..., Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a condition speaks of: `x.size()[0]`, `n`."""
+    """Term of a condition: `x.size()[0]`, `n`."""
 
     text: str
     source: str
@@ -194,7 +194,7 @@ class Condition:
 
     @property
     def kind(self) -> str:
-        """That of its parts."""
+        """Kind of its parts."""
         kinds = {part.kind for part in self.parts}
         return kinds.pop() if len(kinds) == 1 else OTHER_CONDITION
 
@@ -281,7 +281,7 @@ def _part(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Part:
 
 
 def _divisor(node: ast.expr) -> tuple[Number | None] | None:
-    """Of `a % b`, `Mod(a, b)`: b, if it is a number; None for anything else."""
+    """Return b of `a % b` or `Mod(a, b)` if it is a number; None for anything else."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return (_constant(node.right),)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod"):
@@ -327,7 +327,7 @@ _NAMES = frozenset((*_CALLS, *_SYMPY, "floor", "ceil", "trunc", "sqrt", "CeilDiv
 
 
 def _known_call(node: ast.Call) -> bool:
-    """Whether it is arithmetic, and not the name of something: `max(…)`, `math.floor(…)`."""
+    """Return whether a call is supported arithmetic: `max(…)`, `math.floor(…)`."""
     called = node.func
     if isinstance(called, ast.Attribute):
         return isinstance(called.value, ast.Name) and called.value.id == "math" and called.attr in _NAMES
@@ -391,7 +391,7 @@ def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | N
 
 
 def _either(node: ast.BoolOp, values: list[Number | None]) -> bool | None:
-    """`and` and `or` over values of which some are not known."""
+    """Evaluate `and` or `or` with partly unknown values."""
     deciding = isinstance(node.op, ast.Or)
     if any(value is not None and bool(value) is deciding for value in values):
         return deciding
@@ -472,7 +472,7 @@ _TORCHS = (
 
 @lru_cache(maxsize=1024)
 def whose(path: str) -> str:
-    """Whose line a file has: TORCH, LIBRARY, or '' for the user's. Guards name files of torch from its folder on."""
+    """Return the owner of a file: TORCH, LIBRARY, or '' for the user. Guards name torch files relative to its folder."""
     path = path.replace("\\", "/")
     if path.startswith("<"):  # made by exec: nobody knows
         return ""
@@ -517,19 +517,19 @@ CAUSES: dict[str, str] = {
     UNEXPECTED: "no guard failed: torch calls this a bug of its own",
     OTHER: "a reason that tltui does not know",
 }
-"""The classes, and what each says."""
+"""Classes of causes with their descriptions."""
 
 VALUES = frozenset((INT, FLOAT, BOOL, STR, VALUE))
 NAMED = frozenset((ATTRIBUTE, CLOSURE, GLOBAL))
 """Values that are named by where they come from."""
 TENSORS = frozenset((SIZE, STRIDE, RANK, DTYPE, DEVICE, GRAD, TENSOR))
 SOMETHING = "something"
-"""What was there instead of None: torch does not say what."""
+"""Placeholder for the actual value in place of None: torch does not record it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a failed guard was about."""
+    """Parsed cause of a failed guard."""
 
     kind: str
     """A class of `CAUSES`."""
@@ -567,5 +567,5 @@ def as_attribute(cause: Cause) -> Cause:
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is a value that was met, and not what is known instead of it."""
+    """Return whether a text is an actual value, not a substitute for an unknown one."""
     return bool(text) and text != SOMETHING and not text.startswith(("some ", "a ", "an ", "another "))

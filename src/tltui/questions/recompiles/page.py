@@ -29,11 +29,11 @@ from tltui.text.document import Document, Options, Piece
 from tltui.text.sanitize import sanitize
 
 UNLIMITED = 100_000
-"""A limit from which on there is practically none."""
+"""Recompile limit from which on it is practically unlimited."""
 _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
 
 RESUMED = "torch_dynamo_resume_in_"
-"""How the names of functions begin that go on after a graph break."""
+"""Prefix of the names of functions resumed after a graph break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[E
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the metrics of a compile say of the configuration."""
+    """Configuration in the metrics of a compile."""
 
     settings: Settings
     limit: int | None
@@ -146,12 +146,12 @@ def told_by(compile_: Compile, reader: Reader) -> Told | None:
 
 NAME = "recompiles"
 LISTED = 50
-"""Frames up to which each is told in full; of more, those with the same code and the same causes are told once."""
+"""Maximum number of frames in full; of more, frames with the same code and causes are shown once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
 
 Group = list[tuple[Frame, list[Compile]]]
-"""Frames that are the same on several ranks, each with those of its recompiles that are asked for."""
+"""Equal frames of several ranks, each with its requested recompiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +366,7 @@ def _ranks(group: Group, newest: Collection[str]) -> str:
 
 
 def _is_of_a_rank(twin: Group, group: Group) -> bool:
-    """Whether they are several frames with one code of one rank, not what ranks differ in."""
+    """Return whether they are several frames with one code of one rank, not what ranks differ in."""
     return not {id(frame.process) for frame, _ in twin}.isdisjoint(id(frame.process) for frame, _ in group)
 
 
@@ -402,7 +402,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
 
 
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
-    """Why there is no told."""
+    """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
         page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)

@@ -20,7 +20,7 @@ from tltui.trace.grammar import parse_json
 NAME = "recompile_reasons"
 GUARDS = "dynamo_cpp_guards_str"
 INSTANT = 4096
-"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
+"""Maximum stored bytes of an `automatic_dynamic` timing event."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
 _VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
@@ -116,13 +116,13 @@ def in_exception(text: str) -> list[str]:
 
 
 def never_logged(compile_: Compile, reader: Reader) -> bool:
-    """Whether its own metrics show that its torch does not write why it recompiles."""
+    """Return whether the metrics show a version of torch that does not log recompile reasons."""
     return version_by_metrics(compile_, reader).has(kind_of("artifact", NAME).span) is False
 
 
 @part
 def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
-    """Why this compile was needed, kept."""
+    """Return the reasons of a recompile, cached."""
     return recompile_of(compile_, instants_of(compile_, reader), reader)
 
 

@@ -1,4 +1,4 @@
-"""Recompiles of a frame as lines: what varied between its compiles, causes and remedies."""
+"""Recompiles of a frame as lines: variations between its compiles, causes and remedies."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ def _variation(key: Key, found: _Seen, settings: Settings, resumed: bool) -> Var
 IN_A_ROW = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
 BRIEF = 200
-"""Recompiles in a row for one cause, from which on each of them is one line: its own page says the rest."""
+"""Number of consecutive recompiles with one cause from which each is one line; its own page has the details."""
 AT_ONCE = 50
 """Recompiles that are written between two moments at which a reader may leave."""
 CLASS = 17
 """Columns of the class of a cause."""
 TIME = 8
 BESIDE = 54
-"""Columns that a reason needs to stand beside the compiles that it is about, and not below."""
+"""Columns that a reason needs next to its compiles; on narrower pages it goes below."""
 
 
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
@@ -169,7 +169,7 @@ def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
 
 
 def change_of(reason: Reason) -> str:
-    """`3 → 5`; of a condition that it did not hold, and what it was."""
+    """Format a change: `3 → 5`; for a condition that it was false, with its values."""
     if reason.cause == guard_grammar.CONDITION:
         return _condition(reason)
     if reason.expected and reason.actual:
@@ -203,7 +203,7 @@ def _earlier(reason: Reason) -> Piece:
 
 
 class RecompileLines:
-    """Writes recompiles: on a wide page reasons beside the compiles that they are about, on a narrow one below."""
+    """Writer of recompiles: reasons next to their compiles on a wide page, below on a narrow one."""
 
     def __init__(
         self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  "
@@ -234,7 +234,7 @@ class RecompileLines:
         self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, found: Explained) -> None:
-        """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
+        """Add a recompile: `[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, with details."""
         page, deep = self.page, self._deep
         shown, same = differing(found)
         head = self._head(found)
@@ -284,7 +284,7 @@ class RecompileLines:
         return [self.indent, _earlier(reason), pad] if ref else [self._deep]
 
     def _reason(self, head: list[Piece], reason: Reason, found: Explained) -> None:
-        """Class, what, change, a link to the guard; then the user's line, unless it is the one that was written last."""
+        """Add class, source, change and guard link of a reason; then the user's line unless just written."""
         page, deep, record = self.page, self._deep, found.record
         room = page.width - len(deep)
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
@@ -370,7 +370,7 @@ def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
 
 
 def said_of(reason: Reason, found: Explained | None = None) -> str:
-    """`x dim 0  3 → 5`; torch's own words where they say most. Of the settings of torch those that were set for this call."""
+    """Format a reason: `x dim 0  3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
     if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
         reason.cause == guard_grammar.STATE and not reason.source
     ):
@@ -438,7 +438,7 @@ def _add_variation(page: Page, found: Variation, recompiles: int, indent: str) -
 
 
 def _share(found: Variation, recompiles: int) -> str:
-    """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
+    """Describe how many recompiles have a cause, and how many have it as their only one."""
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
     of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"

@@ -57,9 +57,9 @@ class Table(Generic[Row]):
 
 
 def fitting(least: Sequence[int], drops: Sequence[int], room: int) -> list[int]:
-    """Return the columns that stay where `room` cells are there for all: the first one, and of the others as many as fit.
+    """Return the columns that fit into `room` cells: the first one, and as many others as possible.
 
-    `least` are the cells that each needs, `drops` when each gives way; two cells are between columns.
+    `least` are the minimum cells of each, `drops` the order in which they give way; two cells separate columns.
     """
     stay = list(range(len(least)))
     for column in sorted(stay[1:], key=lambda n: (drops[n] == 0, drops[n], -n)):

@@ -1,4 +1,4 @@
-"""How numbers, times, sizes and paths are written, in every document."""
+"""Formats of numbers, times, sizes and paths in documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def pid(number: int) -> str:
-    """`pid 8336`; 0: what was opened does not say which process it is of."""
+    """Format a process id: `pid 8336`; for 0, that the input does not name the process."""
     return f"pid {number}" if number else "pid not known"
 
 
@@ -95,13 +95,13 @@ def percent(part: float, whole: float) -> str:
 
 
 def short_path(path: str) -> str:
-    """The last two components: `models/train.py`. Names such as `<string>` stay as they are."""
+    """Return the last two components of a path: `models/train.py`. Names such as `<string>` are unchanged."""
     parts = path.replace("\\", "/").rstrip("/").split("/")
     return "/".join(parts[-2:]) if len(parts) > 2 else path
 
 
 def file_name(path: str) -> str:
-    """The last component."""
+    """Return the last component of a path."""
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
@@ -113,7 +113,7 @@ def place(path: str | None, line: int | None) -> str:
 
 
 def place_target(path: str | None, line: int | None) -> str:
-    """The link to a line of the user's source; '' where there is none to open."""
+    """Return the link to a source line of the user; '' if no file can be opened."""
     if path is None or line is None or path.startswith(("<", "‹")):
         return ""
     return f"file:{path}:{line}"
@@ -130,12 +130,12 @@ def when(micros: float | None) -> str:
 
 
 def clock(micros: float | None) -> str:
-    """The time of day of `when`."""
+    """Return the time of day of `when`."""
     return when(micros).rpartition(" ")[2]
 
 
 def home(path: str) -> str:
-    """A path with the user's own directory written as `~`."""
+    """Abbreviate the user's home directory in a path as `~`."""
     directory = os.path.expanduser("~")
     return "~" + path[len(directory) :] if directory != "/" and path.startswith(directory + "/") else path
 
@@ -146,12 +146,12 @@ def clip(text: str, width: int) -> str:
 
 
 def clip_middle(text: str, width: int) -> str:
-    """A name, path or shape with functions called in short, cut as `tltui.text.formatting` says where it is wider than `width`."""
+    """Shorten a name, path or shape to `width` columns with the rules of `tltui.text.formatting`."""
     return formatting.name(short(text), width)
 
 
 def one_line(text: str) -> str:
-    """A text of several lines, or with runs of blanks, as one line."""
+    """Join a text to one line and collapse runs of blanks."""
     return _BLANKS.sub(" ", text).strip(" ")
 
 

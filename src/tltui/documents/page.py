@@ -1,4 +1,4 @@
-"""What the overviews are written with: a `Builder` that knows the width, and the glyphs of `--ascii`."""
+"""`Page`: a `Builder` with a width and the glyphs of `--ascii`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMN, LAST = 6, 16
 """Cells that are left of a column, and of the last one while others can give way."""
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
-"""What no line begins with."""
+"""Characters that no line begins with."""
 Cell = tuple[str, str, str]
 """Text, style, and where it leads."""
 
@@ -52,7 +52,7 @@ class Page(Builder):
         super().open(self._own_text(title), folded, aside)
 
     def _own_text(self, text: str) -> str:
-        """A text as it will stand in a line: as long as it will be."""
+        """Return a text in the characters that reach the screen, so that its length is final."""
         text = short(text)
         return text.translate(OWN) if self.ascii else text
 
@@ -62,49 +62,53 @@ class Page(Builder):
         return piece if own is text else with_text(piece, own)
 
     def clip(self, text: str, width: int) -> str:
-        """As `format.clip`; what would look like another text that was cut on this page is cut otherwise."""
+        """Clip like `format.clip`, but differently from any other text that was clipped on this page."""
         return self._apart.cut(self._own_text(text), width)
 
     def clip_middle(self, text: str, width: int) -> str:
-        """As `format.clip_middle`; what would look like another text that was cut on this page is cut otherwise."""
+        """Clip like `format.clip_middle`, but differently from any other text that was clipped on this page."""
         return self._apart.cut(self._own_text(text), width, formatting.name)
 
     def more(self, what: str = "") -> None:
-        """Say that more may come, and what of the page that concerns."""
+        """Add a note that the page may grow, and which part."""
         if self.goes_on:
             self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
 
     def so_far(self, text: str) -> str:
-        """A statement that something is not there: of a run that goes on it is about the moment, of what no trace tells of about
-        what was written."""
+        """Qualify a statement of absence in a live run or an incomplete input.
+
+        A live run gets `So far`, an input without a trace `As far as it is told`.
+        """
         if self.goes_on or self.untold:
             return f"{'So far' if self.goes_on else 'As far as it is told'}: {text[:1].lower()}{text[1:]}"
         return text
 
     def say_untold(self) -> None:
-        """What the inputs cannot tell of this page."""
+        """Add the limits of the inputs for this page."""
         if self.untold:
             self.say(self.untold, "", tokens.WARN)
 
     def status(self, status: Status | None) -> Piece:
-        """The glyph of a status, in its style."""
+        """Return the glyph of a status in its style."""
         return (glyph(status, self.ascii), colour(status))
 
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
-        """A text, wrapped. `hang` is the indent of the further lines (the same by default)."""
+        """Add a wrapped text. `hang` indents the continuation lines (default: `indent`)."""
         rest = indent if hang is None else hang
         for n, line in enumerate(fmt.wrap(self._own_text(text), self.width - max(len(indent), len(rest)))):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
-        """`label    text`, wrapped beside the label."""
+        """Add `label    text`, with the text wrapped next to the label."""
         room = self.width - len(indent) - gap
         for n, line in enumerate(fmt.wrap(self._own_text(text), room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
-        """Pieces one after another; those that do not fit go on in the next line, with a deeper indent. None begins with a comma
-        or a colon, as far as what stands before it fits there too."""
+        """Add pieces in sequence; overflow continues on the next line with a deeper indent.
+
+        No line begins with a comma or a colon if the piece before it fits on that line too.
+        """
         line: list[Piece] = []
         used = len(indent)
         pieces = [part for piece in map(self._own, pieces) for part in self._broken(piece)]
@@ -126,7 +130,7 @@ class Page(Builder):
             self.add(indent, *line)
 
     def _broken(self, piece: Piece) -> Iterable[Piece]:
-        """A piece that needs more than a line is made of its words."""
+        """Split a piece that is wider than a line into words."""
         text = piece_text(piece)
         if len(text) <= self.width - len("    ") or " " not in text.strip():
             return (piece,)
@@ -155,17 +159,17 @@ class Page(Builder):
             self.add(indent, *line)
 
     def place(self, path: str | None, line: int | None, style: str = "link") -> Piece:
-        """A place in the user's source, as a link."""
+        """Return a location in the user's source as a link."""
         return (fmt.clip_middle(fmt.place(path, line), self.width // 2), style, fmt.place_target(path, line))
 
     def file(self, path: str) -> None:
-        """A file of the run: its name, and below it its directory, each on a line of its own."""
+        """Add a file of the run: its name, then its directory, on separate lines."""
         directory, _, name = fmt.home(path).rpartition("/")
         for label, text in (("file", name), ("in", directory or "/")):
             self.add("  ", (label.ljust(9), tokens.LABEL), fmt.clip_middle(sanitize(text), self.width - 11))
 
     def code(self, text: str | None, indent: str) -> None:
-        """A source line, cut to the width."""
+        """Add a source line, clipped to the width."""
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
 

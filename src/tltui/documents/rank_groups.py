@@ -45,9 +45,11 @@ class OnRanks:
 def alike_on_ranks(
     items: Iterable[T], ref_of: Callable[[T], str], newest: Collection[str] = (), kind_of: Callable[[T], Hashable] | None = None
 ) -> list[list[T]]:
-    """Items whose addresses differ in nothing but the rank, and of which `kind_of` says the same, together; in the order of the
-    first of each. An older process of a rank stands apart: `newest` has the addresses of those that stand for their rank
-    (`Options.newest`)."""
+    """Group items whose addresses differ only in the rank and whose `kind_of` is equal.
+
+    Groups keep the order of their first items. Older processes of a rank form separate groups: `newest` holds the addresses
+    of the current processes (`Options.newest`).
+    """
     groups: dict[tuple[object, ...], list[T]] = {}
     for item in items:
         rank, _, rest = ref_of(item).partition(":")
@@ -86,7 +88,7 @@ def named(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], s
 
 
 def flow(page: Page, groups: Sequence[Sequence[Piece]], indent: str = "  ", lead: Sequence[Piece] = ()) -> None:
-    """Groups of pieces one after another behind `lead`, as many in a line as fit; a group is broken where it alone is too long."""
+    """Add groups of pieces after `lead`, filling each line; only a group wider than a line is broken."""
     line: list[Piece] = list(lead)
     used, further = sum(_length(piece) for piece in lead), "    " if lead else ""
     for number, group in enumerate(groups):
@@ -118,9 +120,11 @@ AT_ONCE = 64
 def add_alike(
     page: Page, title: str, kinds: Sequence[Sequence[str]], target: Callable[[str], str], what: str = "", said: Sequence[str] = ()
 ) -> Generator[None, None, None]:
-    """A section with a line for each kind of compiles: the first, and which others are like it. `kinds` are addresses, the
-    first of each is the one of which the page tells; `target` gives the address where a link to one leads. `said` is said of
-    each kind."""
+    """Add a section with one line per kind of equal compiles.
+
+    `kinds` are lists of addresses; the first address of each represents the kind. `target` maps an address to its link.
+    `said` is the text after each kind.
+    """
     if not kinds:
         return
     page.heading(title)
@@ -149,7 +153,7 @@ def add_alike(
 ROWS_SHOWN = 200
 """Compiles up to which a table has a line for each; more are grouped."""
 GROUPS_SHOWN = 40
-"""Groups that have a line of their own; the compiles of the others stand together."""
+"""Maximum number of groups with a line of their own; the other compiles share one."""
 EVERY = 2000
 """Links between two yields."""
 
@@ -158,7 +162,7 @@ Named = tuple[str, str, str]
 
 
 def add_named(page: Page, what: str, head: Sequence[Piece], members: Sequence[Named], indent: str = "  ") -> Iterator[None]:
-    """A line `what` with more beside it, and folded below it the compiles."""
+    """Add a line `what` with the pieces `head`, and the compiles folded below it."""
     page.open(what, folded=True)
     page.row([(what, tokens.STRONG), "  ", *head], indent)
     groups = alike_on_ranks(members, lambda member: member[0], page.newest, lambda member: member[1])

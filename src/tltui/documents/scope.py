@@ -14,8 +14,10 @@ from tltui.text.document import Options, Piece
 
 
 def called(node: Compile | Frame) -> str:
-    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`; of a directory its
-    name, or address."""
+    """Return the label of a node: `[0/1]`, on rank 3 `[3:0/1]`, in its second process `[3.2:0/1]`, in epoch 2 `[3:0/1~2]`.
+
+    The label of a directory is its name or address.
+    """
     process = node.process
     if process.alone and not process.ranks_differ:
         return node.label
@@ -28,7 +30,7 @@ def process_title(process: Process) -> str:
 
 
 def whose(process: Process) -> str:
-    """`rank 3 process 2`, as far as there is more than one; else ''."""
+    """Return `rank 3 process 2`, each only if there are several; else ''."""
     return _rank(process).rstrip() if process.alone else process_title(process)
 
 
@@ -39,20 +41,20 @@ def _rank(process: Process) -> str:
 
 
 def rank_title(rank: Rank) -> str:
-    """`rank 3`; of one that stands for others `511 ranks: 0–6, 8–511`."""
+    """Return `rank 3`; for a representative rank `511 ranks: 0–6, 8–511`."""
     if not rank.unread or rank.number is None:
         return rank.title
     return f"{1 + len(rank.unread):,} ranks: {ranges((rank.number, *rank.unread))}"
 
 
 def rank_count(run: Run) -> int:
-    """How many ranks the run has, also those that were not read."""
+    """Return the number of ranks of the run, including unread ones."""
     told = () if run.crowd is None else run.crowd.newest
     return len({*told, *(rank.number for rank in run.ranks if rank.number is not None)})
 
 
 def stands_for(run: Run) -> str:
-    """What is to be said of a page about ranks of which not all were read; '' where all were."""
+    """Return the note on a page about ranks that were not all read; '' if all were."""
     if run.crowd is None:
         return ""
     read = {rank.number for rank in run.ranks}
@@ -67,14 +69,14 @@ def stands_for(run: Run) -> str:
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:
-    """What a page about a part of the run is about: `[3:0/1]`, `rank 3`; '' for the run."""
+    """Return the title of a part of the run: `[3:0/1]`, `rank 3`; '' for the run."""
     if isinstance(node, (Compile, Frame)):
         return called(node)
     return process_title(node) if isinstance(node, Process) else "" if node is None else node.title
 
 
 def in_output(run: Run, process: Process, record: int) -> str:
-    """The address of the lines of a record in what the job printed; '' for one that is from elsewhere."""
+    """Return the address of a record's lines in the job output; '' for records of other inputs."""
     log, _ = process.log.origin(record)
     if not any(model.form == "text" and model.log is log for model in run.models):
         return ""
@@ -82,17 +84,17 @@ def in_output(run: Run, process: Process, record: int) -> str:
 
 
 DOES = "key:"
-"""How the target of a hint begins: the name of the command follows."""
+"""Prefix of a hint's target; the name of the command follows."""
 FOLLOW = "document.follow"
 
 
 def key_of(options: Options, command: str) -> str:
-    """The key of a command, '' where it has none or where there is no screen."""
+    """Return the key of a command; '' without a binding or without a screen."""
     return options.key_of(command) if options.key_of is not None else ""
 
 
 def key_hint(options: Options, command: str, says: str = "press {}", instead: str = "") -> Piece:
-    """`press e`; `instead` where there is no such key."""
+    """Return `press e`, or `instead` without such a key."""
     key = key_of(options, command)
     return (says.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
 
@@ -122,17 +124,17 @@ class Scope:
         return f" of {self.called}" if str(self.ref) and self.called else ""
 
     def page(self, view: str) -> str:
-        """The address of a view about this part."""
+        """Return the address of a view of this scope."""
         return str(self.ref.at(view))
 
 
 def place_of(ref: Ref) -> Ref:
-    """The part of the run in an address: no artifact, no attempt, no page. `3/-` stays `3/-`, which is not the frame `3/`."""
+    """Strip artifact, attempt and page from an address. `3/-` stays distinct from the frame `3/`."""
     return replace(ref, attempt=None, artifact=None, n=None, view="")
 
 
 def scope_of(run: Run, ref: Ref | str = "") -> Scope:
-    """The scope that an address names: the run, a rank, a process, a frame or a compile (of an artifact: its compile).
+    """Return the scope of an address: the run, a rank, a process, a frame or a compile (for an artifact, its compile).
 
     Raises `BadAddress`.
     """
@@ -156,7 +158,7 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
 
 
 def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:
-    """The place with its epoch, where there are several."""
+    """Add the epoch to an address if the process has several epochs."""
     return replace(place, id=process.named_id(compile_id)) if process.epochs > 1 else place
 
 

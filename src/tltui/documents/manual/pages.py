@@ -17,7 +17,7 @@ from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.formatting import cells as wide
 
 Word = list[tuple[str, str, str]]
-"""What stands between two spaces: text, style, target; several where the style changes inside of it."""
+"""Text between two spaces: pieces of text, style and target."""
 LEAST = 8
 """Cells that each column of a table has at least."""
 
@@ -30,7 +30,7 @@ def render(page: Page, markdown: str, chapter: str = "") -> None:
 
 
 def target_of(href: str, chapter: str = "") -> str:
-    """The address that a link of `docs/` has inside of the program; '' for what does not ship."""
+    """Return the program address of a link in `docs/`; '' for files that do not ship."""
     path, _, anchor = href.partition("#")
     if "://" in href:
         return ""
@@ -42,7 +42,7 @@ def target_of(href: str, chapter: str = "") -> str:
 
 
 class _Blocks:
-    """Blocks as they come, with the indent of what they are in."""
+    """Markdown blocks in sequence, with their indent."""
 
     def __init__(self, page: Page, chapter: str) -> None:
         self.page = page
@@ -128,7 +128,7 @@ class _Blocks:
 
 
 def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
-    """The words of a paragraph."""
+    """Split a paragraph into styled words."""
     found: list[Word] = [[]]
     target = ""
     strong = 0
@@ -195,7 +195,7 @@ def _cut(word: Word, width: int) -> Iterator[Word]:
 
 
 def _widths(rows: Sequence[Sequence[Sequence[Word]]], room: int) -> list[int]:
-    """Of the columns: as wide as their text where there is room, else the widest give way."""
+    """Return the column widths: the natural ones if they fit, else the widest shrink."""
     widths = [
         max((sum(sum(wide(text) for text, _, _ in word) + 1 for word in row[n]) - 1 for row in rows), default=0)
         for n in range(len(rows[0]))
@@ -212,7 +212,7 @@ def _widths(rows: Sequence[Sequence[Sequence[Word]]], room: int) -> list[int]:
 
 
 def guide_document(chapter: str, options: Options) -> TextDocument:
-    """A chapter, '' for the list of all. Raises `BadAddress`."""
+    """Return the page of a chapter, or the table of contents for ''. Raises `BadAddress`."""
     if not chapter:
         return _contents(options)
     if chapter not in CHAPTERS:
@@ -227,7 +227,7 @@ def guide_document(chapter: str, options: Options) -> TextDocument:
 
 
 def glossary_document(term: str, options: Options) -> TextDocument:
-    """The glossary, or what it says of a word. Raises `BadAddress`."""
+    """Return the glossary, or its entries for a term. Raises `BadAddress`."""
     page = _page(f"@glossary::{term}" if term else "@glossary", f"glossary: {term}" if term else "glossary", options)
     if not term:
         render(page, text_of("glossary"))
@@ -247,7 +247,7 @@ def glossary_document(term: str, options: Options) -> TextDocument:
 
 
 def manual_document(target: str, options: Options) -> TextDocument | None:
-    """The page that a link of help leads to; None for one that is no page of the guide. Raises `BadAddress`."""
+    """Return the page of a help link; None for targets outside the guide. Raises `BadAddress`."""
     ref = parse_ref(target)
     if ref.view not in ("guide", "glossary"):
         return None
@@ -268,6 +268,6 @@ def _contents(options: Options) -> TextDocument:
 
 
 def _page(ref: str, title: str, options: Options) -> Page:
-    """A page that is about no run: what is said of the run stands on the others."""
+    """Create a page that belongs to no run, without the options of a run."""
     plain = Options(width=options.width, ascii=options.ascii, key_of=options.key_of)
     return Page(ref, title, plain)

@@ -1,7 +1,6 @@
-"""Where the texts of the guide are, in which order, and which words the glossary explains.
+"""Texts of the guide, their order, and the terms of the glossary.
 
-They are written once, in `docs/`. A wheel has a copy of them in `tltui/help` (`pyproject.toml`); where the code runs out of a clone
-they are read from there.
+The sources are in `docs/`. A wheel has a copy in `tltui/help` (`pyproject.toml`); a clone reads the sources.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Entry:
 
 @cache
 def text_of(name: str) -> str:
-    """The markdown of a chapter (`guide/recompiles`), or of `glossary`. Raises OSError."""
+    """Read the markdown of a chapter (`guide/recompiles`) or of `glossary`. Raises OSError."""
     folder, _, file = f"{name}.md".rpartition("/")
     shipped = files("tltui").joinpath("help")
     if shipped.is_dir():  # also in a zip
@@ -50,7 +49,7 @@ def title_of(chapter: str) -> str:
 
 
 def symptom_of(chapter: str) -> str:
-    """What somebody says who needs the chapter: its quote."""
+    """Return the quote of a chapter: its symptom in the user's words."""
     quoted = re.search(r"(?:^> .*\n)+", text_of(f"guide/{chapter}"), re.MULTILINE)
     return " ".join(line[2:] for line in quoted[0].splitlines()) if quoted else ""
 
@@ -75,13 +74,15 @@ def _cells(row: str) -> tuple[str, ...]:
 
 
 def _slug(heading: str) -> str:
-    """The anchor that a heading has."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
 
 
 def found(term: str) -> list[Entry]:
-    """The entries that a word can mean: of that name or word, else those that begin with it, else those that have it in them;
-    of the anchor of a heading all below it."""
+    """Return the glossary entries that match a term.
+
+    Exact matches first, then prefixes, then substrings. The anchor of a heading matches all entries below it.
+    """
     if below := [entry for entry in entries().values() if _slug(entry.heading) == term]:
         return below
     wanted = " ".join(term.lower().replace("-", " ").replace("_", " ").split())

@@ -1,1 +1,1 @@
-"""One artifact or record: its page, and what `show` and `extract` print."""
+"""Page of one artifact or record, and the output of `show` and `extract`."""

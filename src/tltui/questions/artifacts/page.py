@@ -29,14 +29,16 @@ from tltui.trace.files import Gone
 from tltui.trace.log import Check, Checked, Log
 
 HEAD = 1 << 20
-"""Bytes of a graph in which its inputs stand."""
+"""Leading bytes of a graph that have its inputs."""
 _FORWARD = re.compile(r"def forward\(self, ([^\n]*)\):")
 _INPUT = re.compile(r"(\w+)\s*(?::\s*(?:\"[^\"]*\"|[^,\"]*))?(?:, |$)")
 
 
 def named_inputs(artifact: Artifact) -> dict[str, str]:
-    """The inputs of a graph that AOTAutograd named anew, by their order. Nothing where a compile has several graphs that could be
-    the one before."""
+    """Map the inputs that AOTAutograd renamed to their original names, by order.
+
+    Empty if several graphs of the compile could be the source.
+    """
     before = (*PRE_GRAPHS, DYNAMO_GRAPH)
     if artifact.name in before:
         return {}
@@ -55,7 +57,7 @@ GAP = 11
 
 
 def sdsc_document(artifact: Artifact, below: Document, title: str, options: Options) -> Document:
-    """The document of a file. `below`: the JSON as it is. Raises OSError."""
+    """Return the document of an operation file. `below`: its raw JSON. Raises OSError."""
     found = sdsc_of(artifact.owner, artifact.record)
     page = Page(str(artifact.ref), title, options)
     if found.problem:
@@ -142,7 +144,7 @@ def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
 
 
 def _each_core(page: Page, what: str, table: PerCore) -> None:
-    """A table that no rule makes short: a line for each core, folded."""
+    """Add a folded table with one line per core, for values without a common rule."""
     title = sanitize(f"{what}, core by core")
     page.blank()
     page.open(title, folded=True)
@@ -175,7 +177,7 @@ UNCHECKED = "md5 ?"
 
 
 def artifact_document(artifact: Artifact, options: Options) -> Document:
-    """The payload of an artifact in its language; the envelope's value for metrics."""
+    """Return the payload of an artifact in its language; for metrics the value of the envelope."""
     ref, title = str(artifact.ref), artifact_title(artifact)
     try:
         if artifact.is_metrics and artifact.payload is None:
@@ -190,7 +192,7 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
 
 
 def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = "") -> Document:
-    """What can be said of bytes that are on another machine. `there`: the address in the log by itself."""
+    """Return a note on bytes on another machine. `there`: the address within that log."""
     builder = Builder(ref, title)
     builder.add(("The payload is not in the index, and the log is not here. It is on", tokens.WARN))
     builder.add(("host  ", tokens.LABEL), sanitize(elsewhere.host))
@@ -205,7 +207,7 @@ def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = 
 
 
 def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
-    """What can be said of bytes that are not there any more."""
+    """Return a note on bytes that were removed."""
     builder = Builder(ref, title)
     builder.add((f"This is {gone.strerror}.", tokens.WARN))
     builder.add(("file  ", tokens.LABEL), str(gone.filename))
@@ -254,7 +256,7 @@ def _payload(
 
 
 def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
-    """`md5 ✓`, or what is wrong."""
+    """Return the checksum status: `md5 ✓`, or the error."""
     if checked is None:
         return ""
     if checked.check is Check.UNDECLARED:
@@ -278,7 +280,7 @@ def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Doc
 
 
 def _json(value: object) -> bytes:
-    """A parsed value as JSON bytes again, whatever Python's json accepted."""
+    """Serialize a parsed value as JSON bytes, including values that only Python's json accepts."""
     try:
         return dumps(value, indent=True)
     except TypeError:
@@ -288,8 +290,10 @@ def _json(value: object) -> bytes:
 
 
 def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
-    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several;
-    `output`: the address of its lines, where it is from what the job printed."""
+    """Return envelope and payload of one record, as in `raw.jsonl`.
+
+    `whose`: rank and process, if there are several; `output`: the address of its lines in the job output, if it is from there.
+    """
     lead = f"{whose} · " if whose else ""
     try:
         return _record(log, record, ref, options, lead, output)

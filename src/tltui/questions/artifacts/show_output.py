@@ -39,7 +39,7 @@ class ShownArtifact(TypedDict):
 
 
 def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
-    """The address of the artifact of that name in that unit. Raises `BadAddress` naming the units there are."""
+    """Return the address of the artifact of that name in a unit. Raises `BadAddress` with the existing units."""
     node = run.resolve(replace(ref, artifact=None, n=None))
     if not isinstance(node, Compile) or ref.artifact is None:
         raise BadAddress(f"--unit needs the address of an artifact, not {ref or 'the run'}")
@@ -56,7 +56,7 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
 
 
 def shown_data(run: Run, ref: Ref, document: Document) -> Any:
-    """The JSON of what an address shows: the result behind an overview; an artifact with its text."""
+    """Return the JSON of an address: the result of a page, or an artifact with its text."""
     node = None if ref.view else run.resolve(ref)
     if isinstance(node, Artifact):
         units = {unit.number: unit.name for unit in units_of(artifacts_of(node.owner))}
@@ -73,7 +73,7 @@ def shown_data(run: Run, ref: Ref, document: Document) -> Any:
 
 
 def raw_bytes(run: Run, ref: Ref) -> Iterator[bytes]:
-    """The payload as torch wrote it (metrics: the stored first line), not sanitised. Raises `BadAddress`, OSError."""
+    """Yield the unsanitized payload (for metrics, the stored first line). Raises `BadAddress`, OSError."""
     node = run.resolve(ref)
     if not isinstance(node, Artifact):
         raise BadAddress(f"--raw needs the address of an artifact, not {ref or 'the run'}")
@@ -90,7 +90,7 @@ def _bytes_of(artifact: Artifact) -> Iterator[bytes]:
 
 
 def _pieces(payload: Payload) -> Iterator[bytes]:
-    """A payload in pieces that end at line ends, so that a large one is never in memory whole."""
+    """Yield a payload in pieces that end at line ends, to bound memory."""
     at, carry = 0, b""
     while at < payload.size:
         data = payload.source.read(payload.offset + at, min(PIECE, payload.size - at))
@@ -118,9 +118,9 @@ SUFFIX = {"fx": ".py", "output_code": ".py", "python": ".py", "cpp": ".cpp", "js
 def extract(
     run: Run, refs: Sequence[str], output: str, force: bool = False, missing: list[Elsewhere] | None = None
 ) -> Iterator[tuple[str, int]]:
-    """Write artifacts below a directory: `rank_0/0_1/dynamo_output_graph.py`. (path, bytes) of each. Those that are neither in an
-    index nor here are added to `missing`; without it they raise.
+    """Write artifacts below a directory: `rank_0/0_1/dynamo_output_graph.py`. Yields (path, bytes) of each.
 
+    Artifacts that are neither in an index nor on this machine are added to `missing`; without it they raise.
     Names of the trace are labels, never paths: nothing is written outside of the directory.
     Raises `BadAddress`, FileExistsError, OSError.
     """
@@ -154,7 +154,7 @@ def extract(
 
 
 def _below(parent: Path, name: str) -> Path:
-    """A directory in `parent`, made if it is not there. One that leads elsewhere is refused."""
+    """Create a directory in `parent` if it is absent. Raises PermissionError for a symbolic link."""
     path = parent / name
     if path.is_symlink():
         raise PermissionError(None, "is a symbolic link and may lead elsewhere", str(path))
@@ -163,7 +163,7 @@ def _below(parent: Path, name: str) -> Path:
 
 
 def _untaken(name: str, directory: str, taken: set[str]) -> str:
-    """The name, or with a number where two labels give one file name (case does not matter everywhere)."""
+    """Append a number to a name that is taken, ignoring case."""
     stem, dot, suffix = name.rpartition(".")
     free, number = name, 1
     while f"{directory}/{free}".lower() in taken:

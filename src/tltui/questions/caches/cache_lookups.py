@@ -30,7 +30,7 @@ PROFILES = {
     "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
     "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
 }  # fmt: skip
-"""Profiles of which sizes vary (PGO). One that is not found leaves no record."""
+"""Profiles of varying sizes (PGO). A miss leaves no record."""
 BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
 DISABLED = "fx_graph_cache_disabled"
 _KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
@@ -59,7 +59,7 @@ class CacheAnswer:
 
 
 def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
-    """The answers in record order, then the caches that were switched off."""
+    """Return the cache answers in record order, then the disabled caches."""
     found = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
     if any(event.name == DISABLED for event in events):
         found.append(CacheAnswer(FX, DISABLED_STATE))
@@ -67,7 +67,7 @@ def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) ->
 
 
 def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
-    """What a record of a cache says, and the components of its key ([] where it has none, or is larger than `limit`)."""
+    """Parse a cache record: the answer and the components of its key ([] if absent or larger than `limit`)."""
     cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
     fields = reader.json(record, limit)
     if not isinstance(fields, dict):
@@ -93,7 +93,7 @@ def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSO
 
 
 def _seconds(fields: dict[str, Any], key: str) -> float | None:
-    """Torch writes times of the FX graph cache in ns, those of the AOTAutograd cache in ms."""
+    """Convert a time to seconds: torch writes ns for the FX graph cache, ms for the AOTAutograd cache."""
     ms, ns = number_in(fields, f"{key}_ms"), number_in(fields, f"{key}_ns")
     seconds = ms / 1000 if ms else ns / 1e9 if ns else None
     return seconds if seconds is not None and seconds > 0 else None
@@ -101,10 +101,10 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
 
 _COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
 TEXT_KEPT, TEXT_SHORT = 1 << 16, 2000
-"""Characters of a component's text that are kept: much at first, little once `ALL_KEPT` are."""
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_KEPT` are used."""
 ALL_KEPT = 16 << 20
 POSTINGS = 512
-"""Keys that are looked at for one shared component."""
+"""Maximum number of keys to compare for one shared component."""
 CANDIDATES = 24
 """Keys that are compared exactly with one that was not found."""
 NAMES_KEPT = 200
@@ -198,7 +198,7 @@ class KeyTable:
         self._lock = threading.Lock()
 
     def take(self, components: Iterable[Any]) -> array[int]:
-        """The numbers of the components of a key, each once."""
+        """Intern the components of a key; return their ids, each once."""
         with self._lock:
             return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
 
@@ -230,8 +230,10 @@ class KeyIndex:
         self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any] | array[int],
         process: object = None, record: int = 0,
     ) -> None:  # fmt: skip
-        """Take in that a compile of a code object asked for a key, in a record of a process. Its components as torch wrote them, or
-        as numbers of the table."""
+        """Record that a compile of a code object looked up a key, in a record of a process.
+
+        `components` are torch's text or ids of the table.
+        """
         entry = self._by_key.get((cache, key))
         if entry is None:
             numbers = components if isinstance(components, array) else self._table.take(components)
@@ -248,17 +250,17 @@ class KeyIndex:
         return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
 
     def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
-        """Who asked for a key, in the order of the run."""
+        """Return the lookups of a key in run order."""
         entry = self._by_key.get((cache, key))
         return tuple(entry.uses) if entry is not None else ()
 
     def components(self, cache: str, key: str) -> int:
-        """How many components torch wrote of a key."""
+        """Return the number of components that torch wrote for a key."""
         entry = self._by_key.get((cache, key))
         return len(entry.components) if entry is not None else 0
 
     def nearest(self, cache: str, key: str) -> Nearest | None:
-        """The key that shares most with a key; None without another one that has components."""
+        """Return the key with the most components in common; None without another key that has components."""
         entry = self._by_key.get((cache, key))
         if entry is None or not entry.components:
             return None
@@ -273,7 +275,7 @@ class KeyIndex:
         return self._result(entry, best[1], best[2]) if best is not None else None
 
     def _candidates(self, entry: _Entry) -> list[int]:
-        """The keys that share the most of what is not shared by all; else the nearest in the order of the run."""
+        """Return the keys with the most shared rare components; else the nearest in run order."""
         shared: Counter[int] = Counter()
         place, everyone = entry.place, len(self._entries)
         for number in entry.components:
@@ -314,7 +316,7 @@ class KeyIndex:
 
 
 def _before(entry: _Entry, other: _Entry) -> bool | None:
-    """Whether the other key was asked for before this one."""
+    """Return whether the other key was looked up before this one."""
     return other.record < entry.record if other.process == entry.process else None
 
 
@@ -323,7 +325,7 @@ def _differing(left: dict[str, int], right: dict[str, int]) -> list[str]:
 
 
 def importance(name: str) -> tuple[int, str, int]:
-    """The graph before its inputs before everything else; numbers in their order."""
+    """Return a sort key: the graph, then other components, then inputs; numbers ascending."""
     order = 0 if name == "gm" else 2 if name.startswith("example_inputs") else 1
     stem, _, rest = name.partition("[")
     number = rest.removesuffix("]")

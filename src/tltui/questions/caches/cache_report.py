@@ -105,7 +105,7 @@ class CacheMiss:
 
 @dataclass(frozen=True, slots=True)
 class RankAnswer:
-    """What a cache answered one rank for a compile of some code object."""
+    """Answer of a cache to one rank for a compile of a code object."""
 
     rank: int | None
     compile: str
@@ -142,7 +142,7 @@ class CachesReport:
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
-    """Hits, misses and bypasses, from what the scan counted: nothing is read."""
+    """Return hits, misses and bypasses from the index, without reading records."""
     total: Counter[str] = Counter()
     for node in compiles:
         if node.counts:
@@ -181,7 +181,7 @@ def _numbered(process: Process) -> Iterator[tuple[Code, int, Compile]]:
 
 
 def _state(node: Compile, key: str) -> str:
-    """The worst answer of a compile: a miss makes it compile, whatever else was found."""
+    """Return the worst answer of a compile: after any miss it had to compile."""
     return next((state for state in (MISS, BYPASS, HIT) if node.counts[f"{key}_{state}"]), "")
 
 
@@ -189,7 +189,7 @@ _TABLES: WeakKeyDictionary[Parts, KeyTable] = WeakKeyDictionary()
 
 
 def key_table(process: Process) -> KeyTable:
-    """The numbers that stand for components of keys in the run of a process."""
+    """Return the table of interned key components for the run of a process."""
     return _TABLES.setdefault(process.parts, KeyTable())
 
 
@@ -204,7 +204,7 @@ class KeyRecord:
 
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
-    """The caches of a compile; and by the address of a record the components of its key."""
+    """Return the caches of a compile, and the key components by record address."""
     found = list(named(node, WANTED | LOWERED))
     records = _records(node, [(record, name) for record, name in found if name in WANTED])
     answers: list[CacheAnswer] = []
@@ -250,7 +250,7 @@ def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, s
 
 
 def saved_by(answers: Iterable[CacheAnswer]) -> float | None:
-    """Seconds saved. An AOTAutograd hit states the time of its FX graphs too, whose hits stand before it."""
+    """Return the seconds saved. An AOTAutograd hit includes the time of its FX graphs, whose hits precede it."""
     saved = inside = 0.0
     for answer in answers:
         seconds = answer.seconds_saved or 0.0
@@ -284,7 +284,7 @@ _COUNTS = {
 
 
 def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
-    """Where answers came from. The local ones are those of the records again, so they count only beside remote ones."""
+    """Count answers by backend. Local answers repeat the records, so they count only next to remote ones."""
     total: Counter[tuple[str, str, str]] = Counter()
     for fields in metrics:
         for key in _COUNTS.keys() & fields.keys():
@@ -303,7 +303,7 @@ def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
 def _off(
     node: Compile, answers: list[CacheAnswer], metrics: list[dict[str, Any]], lowered: bool, reader: Reader
 ) -> tuple[str, ...]:
-    """What was switched off, where a cache that could have been asked was not."""
+    """Return the settings that disabled a cache which a lowered graph could have used."""
     asked = {answer.cache for answer in answers}
     if not lowered or {FX, AOT} <= asked:
         return ()

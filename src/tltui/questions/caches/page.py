@@ -71,7 +71,7 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: b
 
 
 def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
-    """What some ranks found and others did not: a known cause of hangs."""
+    """Add the lookups that hit on some ranks and missed on others: a known cause of hangs."""
     if not found:
         return
     groups: dict[tuple[object, ...], list[Divergence]] = {}
@@ -109,7 +109,7 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
 
 
 def add_bypasses(page: Page, report: CachesReport) -> None:
-    """Caches that could not be used, by reason."""
+    """Add bypassed caches by reason."""
     groups: dict[tuple[str, str], list[tuple[CompileCaches, str]]] = {}
     for own in report.compiles:
         for answer in own.answers:
@@ -163,7 +163,7 @@ def add_asked(page: Page, report: CachesReport) -> None:
 
 
 def add_off(page: Page, report: CachesReport) -> None:
-    """Caches that were switched off, by what."""
+    """Add disabled caches by setting."""
     groups: dict[str, list[CompileCaches]] = {}
     for own in report.compiles:
         for why in own.off:
@@ -231,7 +231,7 @@ def _counted(answers: tuple[tuple[str, str], ...]) -> str:
 
 
 def add_backends(page: Page, report: CachesReport) -> None:
-    """Where the answers came from, if a remote cache took part."""
+    """Add answers by backend if a remote cache took part."""
     total: Counter[tuple[str, str, str]] = Counter()
     for own in report.compiles:
         for backend in own.backends:
@@ -264,7 +264,7 @@ def add_profiles(page: Page, report: CachesReport) -> None:
 
 
 def add_triton(page: Page, report: CachesReport) -> None:
-    """What became of autotuning, and kernels that came with cached graphs."""
+    """Add the autotuning results, and kernels bundled with cached graphs."""
     total: Counter[str] = Counter()
     for own in report.compiles:
         total.update(dict(own.triton))
@@ -312,7 +312,7 @@ def _alike(page: Page, said: str, members: Sequence[CompileCaches]) -> Iterator[
 
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
-    """What can be said of the rest."""
+    """Add notes on compiles without cache records."""
     strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
     if strange:
         page.blank()
@@ -328,15 +328,17 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
 COMPARED = 400
 """Keys not found that are compared with all others."""
 OTHERS = 64
-"""Compiles that asked for the same key that are kept with a miss, those that found it first: of thousands of ranks each would name
-all others."""
+"""Maximum number of other compiles with the same key listed with a miss, earliest first.
+
+With thousands of ranks, each would name all others.
+"""
 EVERY = 16
 MANY_LINKS = 1000
 """Compiles between two yields where little is done for each."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The caches of the scope. Keys are compared with those of the whole run."""
+    """Return the page `caches` for the scope. Keys are compared within the whole run."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, run, scope))
@@ -345,7 +347,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesReport]:
-    """Counts first, which need no reading; then what the records say."""
+    """Add the counts of the index first, then the content of records."""
     single = len(scope.compiles) == 1
     totals = totals_of(scope.compiles)
     within = {id(node) for node in scope.compiles}
@@ -386,7 +388,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
 
 
 class _Study:
-    """What was read so far."""
+    """Cache records read so far."""
 
     def __init__(self, run: Run) -> None:
         self.compiles: list[CompileCaches] = []
@@ -416,7 +418,7 @@ class _Study:
                 yield
 
     def missed_with_components(self) -> bool:
-        """Whether there is a key to look for the nearest of."""
+        """Return whether there is a key to look for the nearest of."""
         return any(
             answer.state == MISS and answer.key and self._index.components(answer.cache, answer.key)
             for own in self.compiles for answer in own.answers
@@ -431,7 +433,7 @@ class _Study:
                 yield
 
     def misses(self) -> Generator[None, None, tuple[CacheMiss, ...]]:
-        """What was not found, each with the nearest other key."""
+        """Return the cache misses, each with the nearest other key."""
         found: list[CacheMiss] = []
         known: dict[tuple[str, str], Nearest | None] = {}
         uses: dict[tuple[str, str], list[KeyUse]] = {}
@@ -477,7 +479,7 @@ class CacheRow:
 
 
 def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
-    """A row each."""
+    """Yield one row per cache answer."""
     for compile_ in data.compiles:
         for own in compile_.answers:
             yield CacheRow(compile_.ref, compile_.function, own.cache, own.state, own.key, own.reason, own.seconds_saved,

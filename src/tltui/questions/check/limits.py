@@ -16,7 +16,7 @@ SCHEMA = 2
 
 
 class BadLimit(ValueError):
-    """A gate that does not exist, or a number that is none. Its text says what there is."""
+    """Unknown gate or invalid number. Its text lists the gates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ DEFAULT = "error,eager"
 
 
 def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
-    """`error,recompiles=2,compile_time=+10%` → limits. Raises `BadLimit`.
+    """Parse limits: `error,recompiles=2,compile_time=+10%`. Raises `BadLimit`.
 
-    A number is the most that is allowed, of a share a percentage. With a baseline a gate without a number allows what the baseline
-    has, and `+N` or `+N%` that much more, of a share that many points.
+    A number is the maximum, for a share in percent. With a baseline, a gate without a number allows the baseline's value, `+N`
+    or `+N%` that much more, for a share that many points.
     """
     limits: dict[str, Limit] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -120,11 +120,11 @@ def _limit(name: str, number: str) -> Limit:
 
 
 NEED_A_TRACE = ("eager", "recompile_limit", "cache_miss", "compile_time", "empty", "unfinished")
-"""What no other input tells of."""
+"""Limits that only a trace can measure."""
 
 
 def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The names of the limits that nothing in a run tells of: they are neither passed nor exceeded."""
+    """Return the names of limits that no input of the run can measure: neither passed nor exceeded."""
     processes = compiling(list(run.processes()))
     if not processes or any(process.is_traced for process in processes):
         return ()
@@ -132,7 +132,7 @@ def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
 
 
 def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The names of the limits that only a profile tells of."""
+    """Return the names of limits that need a profile."""
     return tuple(limit.name for limit in limits if limit.name in runtime.RUNTIME_MEASURES)
 
 
@@ -149,7 +149,7 @@ def why_a_trace(run: Run, names: Sequence[str]) -> str:
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:
-    """Measure what is limited."""
+    """Measure the limited quantities."""
     facts = Facts(run)
     before = None if baseline is None else Facts(baseline)
     found = tuple(_measured(limit, facts, before) for limit in limits)

@@ -64,7 +64,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How something is counted."""
+    """Measure of a limited quantity."""
 
     title: str
     """What is counted, as a phrase."""
@@ -78,18 +78,18 @@ class Measure:
 
 
 def one_line(text: str) -> str:
-    """A text as a reason shows it."""
+    """Return a text as one line for a reason, at most 300 characters."""
     return " ".join(text.split())[:300]
 
 
 def differences(run: Run) -> int:
-    """How many differences there are."""
+    """Return the number of differences."""
     found = differences_of(run)
     return found.count if found is not None else 0
 
 
 def difference_reasons(run: Run) -> list[Found]:
-    """Where each is, what differs on which ranks, and what makes it the same in another run: not the ranks."""
+    """Return each difference with its location and a key that is independent of ranks and runs."""
     found = differences_of(run)
     reasons = []
     for one in found.divergences if found is not None else ():
@@ -113,7 +113,7 @@ def _side(side: Side) -> str:
 
 
 def joined(run: Run) -> list[Runtime]:
-    """The profiles that were joined."""
+    """Return the joined profiles."""
     return [item for item in runtimes_of(run) if isinstance(item, Runtime)]
 
 
@@ -127,7 +127,7 @@ def why_no_profile(run: Run) -> str:
 
 
 def _most(part: Callable[[Runtime], float], of: Callable[[Runtime], float]) -> Callable[[Facts], float]:
-    """A share in percent, of the profile that has most of it."""
+    """Return a measure: the largest share in percent over all profiles."""
     return lambda facts: max((100 * part(own) / of(own) for own in joined(facts.run) if of(own) > 0), default=0.0)
 
 
@@ -166,7 +166,7 @@ def _dearest(facts: Facts, us: Callable[[CompileTime], float], said: Callable[[C
 
 
 def _found(facts: Facts, ref: str, text: str) -> Found:
-    """What is said of a compile."""
+    """Return a finding about a compile."""
     compile_ = compile_at(facts.run, ref)
     _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
     return Found(ref or "@runtime", text, _name(facts, ref), file, line)
@@ -233,7 +233,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
         "compiles that were never called", lambda f: sum(len(own.never_called) for own in joined(f.run)),
         lambda f: list(_never(f)), "runtime"),
 }  # fmt: skip
-"""What needs a profile."""
+"""Measures that need a profile."""
 
 
 def _named(compile_: Compile) -> str:
@@ -257,19 +257,19 @@ def _errors(facts: Facts) -> list[Found]:
 
 
 def _own(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
-    """The line of the user's that something is about: where it happened, if that is theirs, else where their function begins."""
+    """Return the user location of an event: where it happened, else the start of the compiled function."""
     if file and (not is_framework(file) or not code.file):
         return file, line
     return code.file, code.line
 
 
 def _at(compile_: Compile) -> tuple[str | None, int | None]:
-    """Where the function of a compile begins."""
+    """Return the start of the compiled function."""
     return compile_.frame.code[1:]
 
 
 def _printed(facts: Facts) -> list[RunFailure]:
-    """Failures that only an output tells of."""
+    """Return failures that are only in the job output."""
     return own_failures(told_first(facts.run))
 
 
@@ -397,17 +397,17 @@ def _skipped(facts: Facts) -> list[Found]:
 
 
 def _of(status: Status) -> Callable[[Facts], float]:
-    """How many compiles have a status."""
+    """Return a measure: the number of compiles with a status."""
     return lambda facts: sum(compile_.tally.counted(status) for compile_ in facts.compiles)
 
 
 def _row(kind: Kind) -> Row:
-    """The entry of a kind in the table of kinds."""
+    """Return the entry of a kind in the table of kinds."""
     return kind_of(kind.event, kind.name or None, kind.encoding or None)
 
 
 def _is_unknown(kind: Kind) -> bool:
-    """Whether tltui knows neither the kind nor what the line is."""
+    """Return whether both the kind and the line format are unknown to tltui."""
     return not kind.event or _row(kind).generic
 
 

@@ -98,7 +98,7 @@ WORDS_UP_TO = 400
 
 
 def diff_ref(left: Ref | str, right: Ref | str) -> str:
-    """The address of the comparison of two things."""
+    """Return the address of the comparison of two nodes."""
     return str(Ref(view="diff", artifact=f"{left} {right}"))
 
 
@@ -134,7 +134,7 @@ def verdict(found: Difference) -> str:
 
 
 def own_devices(found: Difference) -> str:
-    """Which devices count as the same, where each rank has another one: where a line names the other rank's, the two differ."""
+    """Return a note on devices treated as equal, one per rank."""
     a, b = (own.name for own in found.owns)
     if not a or not b or a == b:
         return ""
@@ -171,7 +171,7 @@ def _changed(page: Page, found: Difference, change: Change) -> None:
 
 
 def marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[Piece]:
-    """The line with what changed in it standing out."""
+    """Highlight the changed spans of a line."""
     if not spans or spans == [(0, len(line))]:
         return [(line, style)]
     pieces: list[Piece] = []
@@ -199,7 +199,10 @@ def result_of(left: Artifact, right: Artifact, found: Difference) -> DiffResult:
 
 
 def compared(pair: Pair[Artifact]) -> CompareRow:
-    """The row of a pair. Two payloads with the same md5 are not read; one that cannot be read counts as changed."""
+    """Return the row of a pair.
+
+    Payloads with the same md5 are not read; an unreadable payload counts as changed.
+    """
     left, right = pair.left, pair.right
     shown = left or right
     assert shown is not None
@@ -226,7 +229,7 @@ def _unit(artifact: Artifact) -> str:
 
 
 def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
-    """A row of an overview: what came out, and what was compared, as a link."""
+    """Format a row of the overview: the outcome, and the compared artifacts as a link."""
     target = diff_ref(row.left, row.right) if linked and row.left and row.right else (row.left or row.right or "") * linked
     label = f"{row.name} · {row.unit}" if row.unit else row.name
     name: Piece = (label, tokens.LINK, target) if target else label
@@ -242,13 +245,13 @@ def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
 
 
 def patch_lines(left: Artifact, right: Artifact) -> Iterator[bytes]:
-    """The bytes of two artifacts as a unified diff that `patch` and `git apply` understand. Raises OSError."""
+    """Yield the unified diff of two artifacts in bytes, for `patch` and `git apply`. Raises OSError."""
     name = safe_name(left.name)
     yield from unified(raw_of(left), raw_of(right), f"a/{name}", f"b/{name}")
 
 
 def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocument:
-    """The same as a page."""
+    """Return the patch as a page."""
     document = TextDocument(ref, sanitize(title))
     styles = {"+": tokens.ADDED, "-": tokens.REMOVED, "@": tokens.LABEL}
     for line in patch_lines(left, right):
@@ -262,7 +265,7 @@ def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocu
 
 @dataclass(slots=True)
 class Sides:
-    """What the screen shows. Rows and lines count from 0; -1 stands where only the other side has a line."""
+    """Two sides of a split screen. Rows and lines count from 0; -1 marks a row without a line on that side."""
 
     left: TextDocument
     right: TextDocument
@@ -308,7 +311,7 @@ def sides_of(
 
 
 def _row(sides: Sides, left: bool, right: bool) -> None:
-    """The lines that were just added stand in a row of their own."""
+    """Put the newest lines of either side into one row."""
     sides.rows[0].append(len(sides.left.lines) - 1 if left else -1)
     sides.rows[1].append(len(sides.right.lines) - 1 if right else -1)
 

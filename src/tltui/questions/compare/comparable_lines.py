@@ -22,7 +22,7 @@ _INDEX = re.compile(r"\b(idx=)\d+")
 ALIASES = 8
 """Names of names that are followed."""
 Names = Mapping[tuple[int, str], str]
-"""(graph, name of an input) → what it is called in the comparison."""
+"""(graph, input name) → common name in the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class GraphText:
 
     @property
     def understood(self) -> bool:
-        """Whether it is a graph at all."""
+        """Whether the text is a graph."""
         return self.graph.statements > 0
 
 
@@ -45,7 +45,10 @@ def graph_text(text: str) -> GraphText:
 
 
 def line_keys(own: GraphText, names: Names, rules: Sequence[Rule] | None = None) -> tuple[tuple[Hashable, ...], int]:
-    """What each line amounts to, and how many things were left out of that: what any run changes, or what `rules` say."""
+    """Return a comparison key per line and the number of normalized parts.
+
+    Normalized are the parts that `rules` match (default: the parts that vary between runs).
+    """
     rules = rules_of("\n".join(own.lines)) if rules is None else rules
     by_line: dict[int, list[FxNode]] = {}
     for node in own.graph.nodes:
@@ -69,7 +72,7 @@ def line_keys(own: GraphText, names: Names, rules: Sequence[Rule] | None = None)
 
 
 def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode], names: Names) -> str:
-    """The line with the names of nodes replaced by what they are."""
+    """Replace the node names in a line by the roles of the nodes."""
     own = {node.name for node in nodes if node.kind != "placeholder"}
     place = nodes[0].graph
 
@@ -86,7 +89,7 @@ def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode], names: Names) -> 
 
 
 def role_of(graph: FxGraph, node: FxNode, names: Names) -> str:
-    """What a node is to those that read it. Another name for a node is that node."""
+    """Return the role of a node for its users. An alias has the role of its node."""
     node = resolved(graph, node)
     if node.kind == "placeholder":
         return names.get((node.graph, node.name), node.name)
@@ -94,7 +97,7 @@ def role_of(graph: FxGraph, node: FxNode, names: Names) -> str:
 
 
 def resolved(graph: FxGraph, node: FxNode) -> FxNode:
-    """The node that a name stands for in the end."""
+    """Follow aliases to the final node."""
     for _ in range(ALIASES):
         found = graph.producers(node) if node.kind == "alias" else ()
         if not found:
@@ -104,8 +107,10 @@ def resolved(graph: FxGraph, node: FxNode) -> FxNode:
 
 
 def paired_inputs(left: FxGraph, right: FxGraph, rules: tuple[Sequence[Rule], Sequence[Rule]] = ((), ())) -> tuple[Names, Names]:
-    """Names under which the numbered inputs of both graphs are compared: the same for those that belong together. `rules`: what
-    is left out of the types of either side."""
+    """Return common names for the matching numbered inputs of two graphs.
+
+    `rules`: the normalization of types on each side.
+    """
     a, b = _inputs(left), _inputs(right)
     if not {node.name for node in a} & {node.name for node in b}:  # one was traced anew: no name has survived
         a, b = _inputs(left, True), _inputs(right, True)
@@ -132,7 +137,7 @@ def _inputs(graph: FxGraph, every: bool = False) -> list[FxNode]:
 
 
 def _users(graph: FxGraph, node: FxNode) -> Hashable:
-    """The operations that read an input."""
+    """Return the operations that read an input."""
     return tuple(sorted(Counter(user.target for user in graph.users(node)).items()))
 
 
@@ -152,7 +157,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed between two sides."""
+    """Changes between two sides."""
 
     left: Side
     right: Side
@@ -172,7 +177,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing changed but what was left out."""
+        """Whether only normalized parts changed."""
         return all(change.same for change in self.changes)
 
     @property
@@ -185,8 +190,10 @@ class Difference:
 def difference(
     left: str, right: str, language: str, raw: bool = False, owns: tuple[RankIdentity, RankIdentity] = (NOBODY, NOBODY)
 ) -> Difference:
-    """Compare two texts of a language of `text.highlight.LANGUAGES`; `raw`: line by line, nothing left out. `owns`: what each
-    side may call its own."""
+    """Compare two texts in a language of `text.highlight.LANGUAGES`.
+
+    `raw`: line by line without normalization. `owns`: the rank identity of each side.
+    """
     if raw:
         a, b = _plain(left), _plain(right)
     elif language == "fx":
@@ -258,7 +265,7 @@ def _traceback(text: str, own: RankIdentity) -> Side:
 
 
 def rules_for(text: str, own: RankIdentity) -> tuple[Rule, ...]:
-    """What is left out of a whole text: what varies between runs, then what is its rank's own."""
+    """Return the normalization rules of a text: parts that vary between runs, then the rank identity."""
     return (*rules_of(text), *own_rules(own, text))
 
 
@@ -268,7 +275,7 @@ def _normalised(lines: Sequence[str], rules: Sequence[Rule]) -> tuple[tuple[str,
 
 
 def _guards(text: str, own: RankIdentity) -> Side:
-    """Guards in the order of their sources, each manager with what is below it; the user's line belongs to a guard's key."""
+    """Sort guards by source, managers with their children; the user's line is part of a guard's key."""
     lines = text.split("\n")
     tree = guard_tree.parse(lines)
     if not tree.nodes:
@@ -300,7 +307,7 @@ _ALIASES = re.compile(r"\+- (?:LAMBDA_GUARD|OBJECT_ALIASING): [^#\n]{1,2000} is 
 
 
 def _guard_key(line: str) -> str:
-    """A guard without how it is aligned, where the frame keeps the variable, and in which line the code stands."""
+    """Normalize a guard: without alignment, frame slot and source line number."""
     code, mark, comment = line.partition("  # ")
     code = re.sub(r"framelocals_idx=\d+", "framelocals_idx", code.rstrip())
     if mark and _ALIASES.search(code):

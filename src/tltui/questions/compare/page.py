@@ -63,7 +63,7 @@ def facts_between(left: Compile, right: Compile) -> list[Fact]:
 
 
 def _alike(left: str, right: str, owns: tuple[RankIdentity, RankIdentity]) -> bool:
-    """Whether two texts differ only as any two runs do, or in what is each rank's own."""
+    """Return whether two texts differ only in run-dependent parts or the rank identity."""
     rules = rules_for(left, owns[0]), rules_for(right, owns[1])
     a, b = left.split("\n"), right.split("\n")
     return [normalised(line, rules[0])[0] for line in a] == [normalised(line, rules[1])[0] for line in b]
@@ -111,8 +111,10 @@ def _seconds(value: float | None) -> str | None:
 
 
 def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str, str] | None, str]:
-    """Guards that only one of them has, without their places; the addresses of both lists, None without both; and what to
-    say where there is none that differs."""
+    """Return the guards on one side only, the addresses of both lists, and a note without differences.
+
+    Guards are without locations; the addresses are None if either list is absent.
+    """
     a, b = _guards(left), _guards(right)
     if a is None or b is None:
         without = [str(c.ref) for c, own in ((left, a), (right, b)) if own is None]
@@ -134,7 +136,7 @@ def _guard(line: str) -> str:
 
 
 def between(found: Difference, shown: Callable[[str], str]) -> list[Fact]:
-    """The lines that differ; a line that replaced another stands beside it."""
+    """Return the differing lines; a replaced line is next to its replacement."""
     facts = []
     for change in found.changes:
         if change.same:
@@ -153,12 +155,12 @@ def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
 
 
 def inputs_between(left: Compile, right: Compile) -> list[Fact]:
-    """Inputs that differ, by source."""
+    """Return the differing inputs by source."""
     return _by_name(_inputs(inputs_of(left)), _inputs(inputs_of(right)), owns_of(left.process, right.process))
 
 
 def symbols_between(left: Compile, right: Compile) -> list[Fact]:
-    """Symbols that differ, by what they stand for."""
+    """Return the differing symbols by source."""
     return _by_name(_symbols(inputs_of(left)), _symbols(inputs_of(right)), owns_of(left.process, right.process))
 
 
@@ -197,7 +199,7 @@ Attempts = tuple[int | None, int | None]
 def fill_compiles(
     left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
 ) -> Generator[None, None, object]:
-    """The overview; of one attempt of each where one is meant."""
+    """Add the overview of two compiles, or of one attempt of each."""
     page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
     if less := told_less([left.process], [right.process]):
         page.say(less, "", tokens.WARN)
@@ -254,7 +256,7 @@ def _named(compile_: Compile, linked: bool) -> list[Piece]:
 
 
 def _fact(page: Page, fact: Fact) -> None:
-    """`label   left → right`; on a narrow page what does not fit goes below."""
+    """Add `label   left → right`; on a narrow page the overflow goes below."""
     a, b = fact.left or "–", fact.right or "–"
     label = f"  {fact.name:<15} "
     if a == b:
@@ -268,7 +270,7 @@ def _fact(page: Page, fact: Fact) -> None:
 
 
 def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: str = "") -> None:
-    """What only one side has, or has otherwise."""
+    """Add facts that are on one side only, or differ."""
     page.heading(title)
     if not facts:
         page.add((f"  {none}", tokens.DIM))
@@ -289,11 +291,11 @@ def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: st
 
 
 HEAD = 24
-"""Columns that stay of the beginning of a line that is cut to show what differs."""
+"""Leading columns of a line that is cut to show its changed part."""
 
 
 def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """The text cut to a width so that the first of the words is in sight, and the words that are."""
+    """Cut a text to `width` columns around its first marked word; return it with the visible marks."""
     if len(text) > width and words and words[0][1] > width - 2 and width > 2 * HEAD:
         start = max(words[0][0] - 12, HEAD)
         cut = HEAD + 3 - start
@@ -307,7 +309,7 @@ NOT_ALIKE = "are not of the same kind: compare two artifacts, two compiles, two 
 
 
 def sides_of(ref: Ref) -> tuple[str, str]:
-    """The two addresses that the address of a comparison names. Raises `BadAddress`."""
+    """Split the address of a comparison into its two addresses. Raises `BadAddress`."""
     left, space, right = (ref.artifact or "").partition(" ")
     if not space:
         raise BadAddress("a comparison needs two addresses: @diff::0/0%200/1")
@@ -315,13 +317,13 @@ def sides_of(ref: Ref) -> tuple[str, str]:
 
 
 def compare_document(run: Run, ref: Ref, options: Options) -> Document:
-    """The comparison that an address names. Raises `BadAddress`, OSError."""
+    """Return the comparison at an address. Raises `BadAddress`, OSError."""
     left, right = sides_of(ref)
     return compare_nodes(run, left, run, right, options)
 
 
 def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options) -> Document:
-    """Compare what two addresses of two runs (or of one) name. Raises `BadAddress`, OSError."""
+    """Compare two addresses of two runs (or of one). Raises `BadAddress`, OSError."""
     a, b = run.resolve(left), other.resolve(right)
     title = f"{left or run.title} ↔ {right or other.title}"
     ref = diff_ref(left, right)
@@ -338,7 +340,7 @@ def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options)
 
 
 def are_alike(run: Run, left: str, right: str) -> bool:
-    """Whether what two addresses of a run name can be compared. Raises `BadAddress`."""
+    """Return whether two addresses of a run are comparable. Raises `BadAddress`."""
     a, b = run.resolve(left), run.resolve(right)
     for kind in (Artifact, Compile):
         if isinstance(a, kind) or isinstance(b, kind):
@@ -347,7 +349,7 @@ def are_alike(run: Run, left: str, right: str) -> bool:
 
 
 def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
-    """The patch that makes one artifact of the other, in bytes. Raises `BadAddress`, OSError."""
+    """Yield the patch from one artifact to another in bytes. Raises `BadAddress`, OSError."""
     a, b = run.resolve(left), other.resolve(right)
     if not (isinstance(a, Artifact) and isinstance(b, Artifact)):
         raise BadAddress("a patch needs two artifacts")
@@ -355,7 +357,7 @@ def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
 
 
 def _compiles(run: Run, node: Node | None) -> list[Compile] | None:
-    """All compiles of a rank, process, frame or run; None for what has none."""
+    """Return all compiles of a rank, process, frame or run; None for other nodes."""
     if isinstance(node, Frame):
         return list(node.compiles)
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else None
@@ -421,7 +423,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
 
 
 def _surely_same(left: Compile, right: Compile) -> bool:
-    """Whether nothing need be compared: most compiles of a run are those of the other one."""
+    """Return whether a pair is known to be equal: most compiles of two runs are."""
     a, b = owns_of(left.process, right.process)
     if left.status is not right.status or a.name != b.name:
         return False

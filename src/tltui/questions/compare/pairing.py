@@ -24,7 +24,7 @@ from tltui.text.normalisation import NOBODY, RankIdentity, devices_in, most_used
 LIMIT = 256 << 10
 """Stored bytes of a graph that are read for it."""
 TENSORS = 64
-"""Descriptions of tensors that are read where a graph does not name devices, as those of older versions of torch."""
+"""Maximum number of tensor descriptions to read if a graph has no devices (older versions of torch)."""
 TELLING, ASKED = 16, 64
 """Compiles that have to name devices, and that are asked for them."""
 Devices = tuple[tuple[tuple[str, int], int], ...]
@@ -32,7 +32,7 @@ Devices = tuple[tuple[tuple[str, int], int], ...]
 
 @part
 def devices_of(compile_: Compile, reader: Reader) -> Devices:
-    """How many tensors of a compile are on each device with an index."""
+    """Count the tensors of a compile per indexed device."""
     log = reader.log
     graphs = [record for record, _ in named(compile_, ("dynamo_output_graph",))]
     if graphs:
@@ -53,7 +53,7 @@ def _in_graph(text: str) -> Devices | None:
 
 @part
 def own_device(process: Process, reader: Reader) -> tuple[str, int] | None:
-    """The device that most tensors of the first compiles of a rank are on; None where none has an index."""
+    """Return the device of most tensors in the first compiles of a rank; None if none has an index."""
     votes: Counter[tuple[str, int]] = Counter()
     told = 0
     for number, compile_ in enumerate(process.ordered()):
@@ -66,7 +66,7 @@ def own_device(process: Process, reader: Reader) -> tuple[str, int] | None:
 
 
 def owns_of(left: Process, right: Process) -> tuple[RankIdentity, RankIdentity]:
-    """What each side of a comparison may call its own. Within one process nothing: both sides mean the same device."""
+    """Return the rank identity of each side. Within one process none: both sides mean the same device."""
     if left is right:
         return NOBODY, NOBODY
     devices = own_device(left), own_device(right)
@@ -90,7 +90,7 @@ def parts_in(text: str) -> dict[str, str]:
 
 
 def part_for(text: str, other: str) -> str:
-    """What of one text is to be compared with an artifact of another name: all of it, if it has no such part."""
+    """Return the part of a text that matches an artifact of another name; all of it without such a part."""
     return parts_in(text).get(other, text)
 
 
@@ -105,8 +105,10 @@ VARIES = frozenset(
         "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance", "num_graph_breaks",
     )
 )  # fmt: skip
-"""Fields of metrics that say nothing of the compile itself: what is never the same twice, as are all that end in `_us`, `_s` or
-`_ms`, and `num_graph_breaks`, which counts all that the process had until then."""
+"""Metrics fields that differ in every run, besides those that end in `_us`, `_s` or `_ms`.
+
+`num_graph_breaks` counts all breaks of the process until then.
+"""
 
 ORDERED = frozenset(("restart_reasons",))
 """Fields of metrics that are lists of texts in an order that means something."""
@@ -123,8 +125,10 @@ class Pair(Generic[T]):
 def artifact_pairs(
     left: Compile, right: Compile, attempts: tuple[int | None, int | None] = (None, None)
 ) -> list[Pair[Artifact]]:
-    """The artifacts of two compiles (or of one attempt of each) in the order of the left one's, what only the right has
-    after them. Attempts are paired from the last one back: only that has code."""
+    """Pair the artifacts of two compiles (or of one attempt of each) in the order of the left side.
+
+    Artifacts on the right only come last. Attempts are paired from the last one back: only that has code.
+    """
     a, b = _keyed(left, attempts[0]), _keyed(right, attempts[1])
     pairs = _paired(_apart(a, b), _apart(b, a))
     matched = {id(thing) for pair in pairs if pair.left and pair.right for thing in (pair.left, pair.right)}
@@ -133,7 +137,7 @@ def artifact_pairs(
 
 
 def _apart(keyed: Keyed, other: Keyed) -> Keyed:
-    """The same with an entry for each wrapper in a text that holds them all, where the other side has a record for each."""
+    """Split a text with all wrappers into one entry per wrapper, if the other side has one record per wrapper."""
     if any(key[0] == TOGETHER for key in other):
         return keyed
     found: Keyed = {}
@@ -163,7 +167,7 @@ def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
 
 @part
 def digest_of(compile_: Compile, reader: Reader) -> bytes:
-    """Equal for two compiles whose artifacts are all the same; b"" where one has neither an md5 nor fields to tell by."""
+    """Return a digest that is equal for compiles with equal artifacts; b"" if an artifact has neither md5 nor fields."""
     found = []
     for key, artifact in _keyed(compile_, None).items():
         if (declared := artifact.log.md5(artifact.record)) is not None:
@@ -176,9 +180,10 @@ def digest_of(compile_: Compile, reader: Reader) -> bytes:
 
 
 def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
-    """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before.
+    """Pair the compiles of two ranks or runs by function, file, line and occurrence.
 
-    Those of several ranks on both sides: rank by rank. What remains is paired without the line: an edit above a function moves it.
+    With several ranks on both sides, rank by rank. Unpaired compiles are then paired without the line: an edit above a function
+    moves it.
     """
     by_rank = all(len({c.process.rank for c in own}) > 1 for own in (left, right))
     pairs = _paired(_by_code(left, True, by_rank), _by_code(right, True, by_rank))
@@ -199,7 +204,7 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
 
 
 def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
-    """What has no compile id (`torch.export` and AOTInductor write nothing else), rank by rank."""
+    """Pair records without a compile id (`torch.export` and AOTInductor write no ids), rank by rank."""
     a, b = ({(c.process.rank, c.id): c for c in own if not c.is_compile and c.id.frame is None} for own in (left, right))
     if len(a) == len(b) == 1:
         return [Pair(*a.values(), *b.values())]
@@ -207,8 +212,10 @@ def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[C
 
 
 def code_of(compile_: Compile) -> tuple[str, str | None, int | None]:
-    """What a compile is of, in any process: function, name of the file, line; of a frame without a name its id. Graphs that are
-    compiled as code (compiled autograd) are numbered in the process."""
+    """Return a process-independent key of compiled code: function, file name, line.
+
+    A frame without a name has its id. Graphs compiled as code (compiled autograd) are numbered within the process.
+    """
     name, file, line = compile_.frame.code
     if not name:
         return str(compile_.frame.key), None, None
@@ -242,8 +249,10 @@ def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
 
 
 def text_of(artifact: Artifact) -> str:
-    """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice; of a
-    file of torch-spyre its fields."""
+    """Return the comparable text of an artifact: its payload, or the fields of metrics and torch-spyre files.
+
+    Metrics are without the fields that differ in every run.
+    """
     if is_sdsc(artifact):
         return fields_of(raw_of(artifact).decode("utf-8", "replace"))
     if artifact.payload is not None:
@@ -255,7 +264,7 @@ def text_of(artifact: Artifact) -> str:
 
 
 def raw_of(artifact: Artifact) -> bytes:
-    """The bytes of an artifact: its payload; of metrics the fields as JSON, one a line."""
+    """Return the bytes of an artifact: its payload; for metrics the fields as JSON, one per line."""
     if artifact.payload is not None:
         checked = artifact.log.check(artifact.record)
         return (checked.payload if checked is not None else artifact.payload).read()
@@ -264,8 +273,10 @@ def raw_of(artifact: Artifact) -> bytes:
 
 
 def surely_same(left: Artifact, right: Artifact) -> bool:
-    """Whether both declare the same md5 and size, so that neither need be read. Of two ranks with a device each the same text
-    is no answer: one of them may use the other one's device."""
+    """Return whether both declare the same md5 and size, so that neither must be read.
+
+    Equal texts of ranks on different devices are undecided: one rank may use the device of the other.
+    """
     a, b = owns_of(left.owner.process, right.owner.process)
     if a.name != b.name:
         return False
@@ -274,7 +285,7 @@ def surely_same(left: Artifact, right: Artifact) -> bool:
 
 
 def varies(key: str) -> bool:
-    """Whether a field of metrics is never the same twice."""
+    """Return whether a metrics field differs in every run."""
     return key in VARIES or key.endswith(("_us", "_s", "_ms"))
 
 
@@ -289,7 +300,7 @@ def _opened(field: object) -> object:
 
 
 def _in_order(key: str, field: object) -> object:
-    """Sets of names, which torch writes as lists in an order that depends on the run."""
+    """Sort sets of names, which torch writes as lists in an order that varies between runs."""
     if key not in ORDERED and isinstance(field, list) and all(isinstance(item, str) for item in field):
         return sorted(field)
     return field

@@ -28,7 +28,7 @@ def held_words(held: Holding) -> str:
 
 
 def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
-    """What inputs of one job tell differently."""
+    """Add contradictions between inputs of one job."""
     if not conflicts:
         return
     page.heading("What the inputs tell differently")
@@ -106,11 +106,11 @@ def why_not(run: Run) -> str:
 
 LOGS, NAMED = 4, 6
 Away = tuple[str, Elsewhere]
-"""A compile that cannot be told of, and where its texts are."""
+"""Compile that cannot be shown, and the location of its texts."""
 
 
 def add_elsewhere(page: Page, away: Sequence[Away], view: str) -> None:
-    """Compiles that a page of several cannot tell of, by the log that has their texts. `view`: the page."""
+    """Add compiles that a page cannot show, by the log that has their texts. `view`: the page."""
     if not away:
         return
     page.heading(f"Not in the index ({fmt.plural(len(away), 'compile')})")

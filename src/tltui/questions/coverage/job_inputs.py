@@ -35,7 +35,7 @@ PROCESSES_READ, COMPILES_READ = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Ranks that the job has, and of which nothing is here."""
+    """Ranks of the job without any input."""
 
     ranks: str
     """`40–47`"""
@@ -54,9 +54,9 @@ class Missing:
 
 
 def missing_ranks(run: Run) -> Missing | None:
-    """Find the ranks of a job of which nothing is here; None where none is known to be missing.
+    """Find the ranks of a job without any input; None if none is known to be missing.
 
-    Of logs that were named one by one nothing is missing: somebody chose them.
+    Logs that were named one by one are a choice: nothing is missing.
     """
     have = ranks_here(run)
     if not have or run.is_sought or _are_named(run):
@@ -74,7 +74,7 @@ def missing_ranks(run: Run) -> Missing | None:
 
 
 def ranks_here(run: Run) -> set[int]:
-    """Return the ranks of which a log or an index is here, also those whose log could not be read."""
+    """Return the ranks with a log or an index, including unreadable logs."""
     ranks = {rank.number for rank in run.ranks if rank.number is not None}
     ranks.update(log.rank for log in run.found.logs if log.rank is not None and log.name in run.failures)
     ranks.update(() if run.crowd is None else run.crowd.newest)
@@ -86,7 +86,7 @@ def _are_named(run: Run) -> bool:
 
 
 def world_size(run: Run) -> tuple[int | None, str]:
-    """Return the world size that a record states, and the address of its artifact. Only some records are looked at."""
+    """Return the world size in a record, and the address of its artifact. Only some records are read."""
     for process in islice(run.processes(), PROCESSES_READ):
         for compile_ in islice(process.compiles.values(), COMPILES_READ):
             for size, ref in _stated(compile_):
@@ -109,7 +109,7 @@ def _stated(compile_: Compile) -> Iterator[tuple[int, str]]:
 
 
 def _nodes(run: Run, lacking: list[Range]) -> tuple[int, int]:
-    """Return how many ranks each node has, and how many nodes are here, where what is missing are whole nodes as large as those."""
+    """Return ranks per node and the number of nodes, if whole nodes of equal size are missing."""
     if run.crowd is None:
         return 0, 0
     hosts = Counter(saved.host for saved in run.crowd.newest.values())
@@ -124,7 +124,7 @@ def _nodes(run: Run, lacking: list[Range]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What there is of one form of input."""
+    """Inputs of one form."""
 
     form: str
     """As `tltui.inputs.forms` names it."""
@@ -137,7 +137,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One fact that two inputs tell differently, or two processes with one number that are not the same."""
+    """Fact that differs between two inputs, or different processes with one number."""
 
     ref: str
     """The artifact as the first input has it; '' for processes."""
@@ -150,7 +150,7 @@ class Conflict:
 
 
 def holdings(run: Run) -> list[Holding]:
-    """What there is, the form that tells most first."""
+    """Return the inputs by form, the most complete form first."""
     found = []
     for name, form in FORMS.items():
         models = [model for model in run.models if model.form == name]
@@ -162,15 +162,15 @@ def holdings(run: Run) -> list[Holding]:
 
 
 def is_plain(run: Run) -> bool:
-    """Whether traces alone tell of its processes: then nothing needs to be said of it."""
+    """Return whether all processes have only traces, so that no note is needed."""
     models = [model for model in run.models if any(is_of_job(model.form, process) for process in model.processes)]
     return run.joining.is_plain(models)
 
 
 def conflicts(run: Run) -> Iterator[Conflict | None]:
-    """What inputs tell differently, of what they should tell alike byte for byte; None in between. Reads those texts.
+    """Yield contradictions between texts that should be byte-identical; None in between. Reads those texts.
 
-    Of inputs that are still written nothing is said: what another one tells already may come yet.
+    Inputs that still grow are skipped: the missing part may follow.
     """
     for apart in run.joining.apart:
         yield Conflict("", str(apart.other.pid), apart.base.log.path, apart.other.log.path, apart.why)

@@ -1,4 +1,4 @@
-"""Export runs: undecided, guessed and wrong facts of `torch.export`, and the expressions behind them."""
+"""Export runs: undecided, guessed and wrong facts of `torch.export`, and their expressions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OpUse:
 
 
 def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
-    """The calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
+    """Return the calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
     wanted = re.compile(rf"torch\.ops\.{re.escape(op)}\(")
     found: list[OpUse] = []
     last: re.Match[str] | None = None
@@ -78,7 +78,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A record: the expression, and (id, text) of what it was made of."""
+    """Parsed record: an expression, and (id, text) of its operands."""
 
     expression: Expression
     parts: tuple[tuple[int, str], ...] = ()
@@ -110,13 +110,13 @@ class Expressions:
                 yield
 
     def _made(self, node: int, before: int) -> int | None:
-        """The newest record before another one that made this id."""
+        """Return the newest record before another one that created this id."""
         records = self._records.get(node, [])
         place = bisect_left(records, before)
         return records[place - 1] if place else None
 
     def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
-        """What an expression was made of, each part once, down to the symbols; `sources` says what symbols stand for."""
+        """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
         found: list[Expression] = []
         seen: set[int] = set()
         waiting = [(node, before, 0, "")]
@@ -139,7 +139,7 @@ class Expressions:
         return tuple(found)
 
     def _read(self, record: int) -> _Made:
-        """A record; failures that follow each other have most of their parts in common."""
+        """Parse a record, cached: consecutive failures share most operands."""
         known = self._known.get(record)
         if known is None:
             if len(self._known) >= KEPT:
@@ -180,7 +180,7 @@ PROGRAM_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A variable of the user's line, or a symbol and what it stands for."""
+    """Variable of the user's line, or a symbol with its source."""
 
     name: str
     value: str
@@ -262,7 +262,7 @@ class Exports:
 
 
 def exports_of(compiles: Iterable[Compile]) -> Exports:
-    """The exports of some compiles, all at once."""
+    """Return the exports of compiles at once."""
     work = read_exports(compiles)
     while True:
         try:
@@ -272,7 +272,7 @@ def exports_of(compiles: Iterable[Compile]) -> Exports:
 
 
 def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
-    """The same in pieces: yields in between."""
+    """Read the exports of compiles; yields between steps."""
     by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
         by_process.setdefault(id(compile_.process), []).append(compile_)
@@ -302,7 +302,7 @@ Piece = tuple[int, str, Compile]
 
 
 def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
-    """The records of each export. An ordinary compile under `TORCH_DTRACE` has guards too, and is none."""
+    """Split records into exports. A compile under `TORCH_DTRACE` has guards too, but is no export."""
     pieces = sorted(
         ((record, name, c) for c in filter(_tells, compiles) for record, name in named(c, _NAMES)), key=lambda piece: piece[0]
     )
@@ -320,7 +320,7 @@ def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
 
 @part
 def _tells(compile_: Compile, reader: Reader) -> bool:
-    """Whether a compile has any record that an export may have written."""
+    """Return whether a compile has any record that an export may have written."""
     return any(True for _ in named(compile_, _NAMES))
 
 
@@ -366,7 +366,7 @@ def _export(
 def _failure(
     process: Process, reader: Reader, record: int, name: str, expressions: Expressions
 ) -> ExportFailure | None:
-    """The failure that a record tells of; None for a guard that is none."""
+    """Parse the failure in a record; None for a guard that is no failure."""
     fields = reader.event(record)
     if name == GUARD and text_in(fields, "prefix") != _EVAL:
         return None
@@ -423,7 +423,7 @@ def _unbacked(process: Process, reader: Reader, record: int) -> Symbol:
 
 
 def _grouped(failures: list[ExportFailure]) -> list[ExportFailure]:
-    """The same failure at the same line as one, in the order of the first."""
+    """Merge equal failures at the same line, in the order of first occurrence."""
     groups: dict[tuple[object, ...], ExportFailure] = {}
     for failure in failures:
         where = (failure.where.file, failure.where.line) if failure.where else None

@@ -34,7 +34,7 @@ TITLES = {
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The exports of the scope. Grows: a large export has many expressions to be looked through."""
+    """Return the page `exports` for the scope. It grows: a large export has many expressions."""
 
     def fill(page: Page) -> Generator[None, None, Exports]:
         page.add((f"Export runs{scope.title}", tokens.TITLE))
@@ -126,7 +126,7 @@ def _stops(failure: ExportFailure) -> bool:
 
 
 def _meaning(failure: ExportFailure) -> list[str]:
-    """What happened, and what torch's own report says of it."""
+    """Explain a failure, with torch's own report."""
     if failure.kind == found_in.GUARD:
         return [
             "Export had to know whether this holds, and took what the example inputs gave. The program is only right "
@@ -186,7 +186,7 @@ def _expression(page: Page, parts: tuple[Expression, ...]) -> None:
 
 
 def _parts(page: Page, parts: tuple[Expression, ...]) -> None:
-    """The whole, below it what it was made of; how, and on which line."""
+    """Add an expression and its operands with methods and source lines."""
     rows: list[list[Piece]] = []
     for part in parts:
         deep = min(part.depth, page.width // 6)
@@ -218,7 +218,7 @@ def _uses(page: Page, failure: ExportFailure) -> None:
 
 
 def _stacks(page: Page, failure: ExportFailure) -> None:
-    """The user's stack and the framework's, folded: the nearest line stands above."""
+    """Add the user stack and the framework stack, folded: the nearest line is above."""
     for what, frames in (("the stack of the user's code", failure.user_stack), ("the framework's stack", failure.stack)):
         if not frames or (frames == failure.user_stack and what != "the stack of the user's code"):
             continue
@@ -274,7 +274,7 @@ class ExportRow:
 
 
 def export_rows(data: Exports) -> Iterator[ExportRow]:
-    """A row each."""
+    """Yield one row per failure."""
     for export in data.exports:
         for own in export.failures:
             file, line = (None, None) if own.where is None else (own.where.file, own.where.line)

@@ -25,7 +25,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of somebody's source."""
+    """Source line."""
 
     file: str
     line: int
@@ -34,7 +34,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerNode:
-    """A node after fusion: what becomes a kernel, or a part of one."""
+    """Node after fusion: a kernel, or a part of one."""
 
     name: str
     kind: str
@@ -64,7 +64,7 @@ class SchedulerNode:
 
 @dataclass(frozen=True, slots=True)
 class FusedKernel:
-    """A call of a kernel, and what is in it."""
+    """Kernel call with its nodes."""
 
     key: str
     name: str
@@ -196,7 +196,7 @@ class CompileFusion:
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """How often a reason stood against fusing."""
+    """Number of pairs that a reason kept from fusing."""
 
     reason: str
     pairs: int
@@ -219,7 +219,7 @@ class FusionSums:
 
 
 def sums_of(units: tuple[UnitFusion, ...]) -> FusionSums:
-    """The sums over some units. Operations and nodes are counted where they are known."""
+    """Sum up units. Operations and nodes are counted where they are known."""
     found: dict[str, list[NotFused]] = {}
     for unit in units:
         for reason in unit.reasons:
@@ -356,14 +356,14 @@ class Told:
     known: Known
 
     def advice(self, version: TorchVersion) -> str:
-        """What one can do with this version of torch, '' for nothing."""
+        """Return the advice for this version of torch; '' if there is none."""
         setting = self.known.setting
         return "" if setting and exists_in(version, setting) is False else self.known.does
 
 
 @lru_cache(maxsize=1 << 12)
 def told(reason: str) -> Told:
-    """What is known of a reason."""
+    """Split a reason into its template and values, with the known explanation."""
     text = " ".join(reason.split())
     known = next((known for known in KNOWN if text.startswith(known.begins)), Known("", ""))
     rest = text[len(known.begins) :].strip()
@@ -377,8 +377,10 @@ _PARTS = re.compile(r"^\(\s*[\[(](.*?)[\])],\s*[\[(](.*?)[\])]\s*\)$")
 
 
 def sizes_of(text: str) -> str:
-    """What `.sizes` or `.group.iteration` says: outer loops, and those that are reduced; `1` without any loop. As it stands
-    where it is written in another way, '' for nothing."""
+    """Format `.sizes` or `.group.iteration` as outer loops and reduced loops; `1` without loops.
+
+    Text in an unknown form is returned unchanged, '' for an empty text.
+    """
     own = _PARTS.match(text.strip())
     if own is None:
         return text.strip()

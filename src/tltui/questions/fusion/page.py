@@ -49,7 +49,7 @@ PAIRS = 12
 ALL_PAIRS = 1000
 BUFFERS = 1000
 AT_ONCE = 16
-"""Kernels, pairs or buffers that are told of between two moments at which a reader may leave."""
+"""Kernels, pairs or buffers written between two yields."""
 KINDS = {
     "FusedSchedulerNode": "fused", "OuterLoopFusedSchedulerNode": "outer loops fused", "ForeachKernelSchedulerNode": "foreach",
     "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run",
@@ -83,7 +83,7 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
 
 
 class _Known:
-    """What is looked up for many lines."""
+    """Lookup tables for the lines of a unit."""
 
     __slots__ = ("calls", "nodes")
 
@@ -93,7 +93,7 @@ class _Known:
 
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
-    """A unit, below its heading."""
+    """Add a unit below its heading."""
     known = _Known(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
@@ -187,7 +187,7 @@ def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
 
 
 def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
-    """Names behind a label, wrapped below each other."""
+    """Add wrapped names after a label."""
     spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
     for number, piece in enumerate(pieces):
         spaced += [" ", piece] if number else [piece]
@@ -226,7 +226,7 @@ def _source(page: Page, source: Sequence[SourceLine], indent: str = "    ") -> N
 
 
 def _homeless(page: Page, unit: UnitFusion) -> None:
-    """Nodes of which no kernel is known."""
+    """Add nodes without a known kernel."""
     left = [node for node in unit.nodes if not node.kernel_from]
     if not left:
         return
@@ -249,7 +249,7 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
 
 
 def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
-    """The reasons, and what was timed."""
+    """Add the reasons against fusion and the benchmarked pairs."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
         page.row([("timed", tokens.LABEL), f"  {_few(timed.first)} with {_few(timed.second)}  {timed.factor}× {word}"])
@@ -400,9 +400,9 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> N
 
 
 FULL = 6
-"""Compiles that are told in full where there are several; of further ones the sums."""
+"""Maximum number of compiles in full; of further ones the sums."""
 COMPILES_PER_STEP = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 NOTHING = "Nothing was lowered here: there is no generated code, no IR and no record of fusion."
 NO_IR = "Single operations are not known here: set TORCH_COMPILE_DEBUG=1, or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
 NO_LOG = "Why not more was fused is not known here: set TORCH_LOGS=fusion."
@@ -421,7 +421,7 @@ class FusionReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The fusion of the compiles of the scope."""
+    """Return the page `fusion` for the compiles of the scope."""
 
     def fill(page: Page) -> Generator[None, None, FusionReport]:
         page.add((f"Fusion{scope.title}", tokens.TITLE))
@@ -451,7 +451,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _asked(scope: Scope) -> list[Compile]:
-    """The compiles that are looked at."""
+    """Return the compiles to examine."""
     if len(scope.compiles) == 1:
         return list(scope.compiles)
     telling = {id(process) for process in scope.processes if tells_of_fusion(process)}
@@ -480,7 +480,7 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
 
 
 def _missing(page: Page, units: list[UnitFusion]) -> None:
-    """What cannot be told here, and how to have it."""
+    """Add the missing inputs and how to record them."""
     if not all(unit.has_ir or unit.has_log for unit in units):
         page.say(page.so_far(NO_IR), "", tokens.DIM)
     if not all(unit.has_log for unit in units):
@@ -519,7 +519,7 @@ def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, N
 
 @dataclass(frozen=True, slots=True)
 class FusionRow:
-    """One call of a kernel, and what was fused into it."""
+    """Kernel call with the nodes fused into it."""
 
     ref: str
     """The address of the compile."""
@@ -542,7 +542,7 @@ class FusionRow:
 
 
 def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
-    """A row each."""
+    """Yield one row per kernel."""
     for compile_ in data.compiles:
         for unit in compile_.units:
             for own in unit.kernels:

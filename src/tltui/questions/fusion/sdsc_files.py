@@ -55,7 +55,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the data of a role (OUTPUT, INPUT, …) is laid out."""
+    """Data layout of a role (OUTPUT, INPUT, …)."""
 
     role: str
     dims: tuple[str, ...]
@@ -67,7 +67,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """What is computed, and by which unit."""
+    """Operation and its processing unit."""
 
     unit: str
     function: str
@@ -150,7 +150,7 @@ class _Fields:
         return [_Fields(item, self.odd, f"{self.where}{key}.") for item in self.items(key) if isinstance(item, dict)]
 
     def id(self, key: str) -> str:
-        """A decimal string, or a whole number: exactly."""
+        """Return a decimal string, or an integer, without loss of precision."""
         found = self.value.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return str(found)
@@ -162,7 +162,7 @@ class _Fields:
 
 
 def parse_sdsc(data: bytes) -> Sdsc:
-    """What a file says; a file that says nothing has the reason."""
+    """Parse an operation file; the result of an unreadable file has only the reason."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -224,7 +224,7 @@ def _slices(table: _Fields) -> tuple[tuple[str, PerCore], ...]:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a tensor is allocated."""
+    """Allocation of a tensor."""
 
     memory: list[str] = field(default_factory=list)
     dims: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ _DEFINED = re.compile(r"^(?:#\s*)?(\w+) = async_compile\.sdsc\(")
 _OP = re.compile(r"""\bOpSpec\(\s*op\s*=\s*(?:'([^'\n]{1,200})'|"([^"\n]{1,200})")""")
 _CACHED = re.compile(r"[0-9a-f]{8}_(.+)_[^_]+\Z", re.DOTALL)
 MOST_LINES = 20_000
-"""Lines of one list of operations that are looked at."""
+"""Maximum number of lines to read of one list of operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +311,7 @@ class Dealt:
 
 
 def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
-    """The kernels that generated code defines for torch-spyre, in order."""
+    """Return the kernels that generated code defines for torch-spyre, in order."""
     found: list[SpyreKernel] = []
     n = 0
     while n < len(lines):
@@ -332,8 +332,10 @@ def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
 
 
 def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> dict[int, Dealt]:
-    """Number of a file → its kernel. `files`: number and operation ('' where it cannot be read); those that are left over
-    are of no kernel."""
+    """Map file numbers to kernels. `files`: number and operation ('' if unreadable).
+
+    Surplus files have no kernel.
+    """
     places = [(kernel, n) for kernel in kernels for n in range(len(kernel.ops))]
     found = {}
     for number, op in sorted(files):
@@ -344,7 +346,7 @@ def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> d
 
 
 def kernel_of_directory(name: str) -> str:
-    """The kernel of a directory of torch-spyre's cache; '' for any other name."""
+    """Return the kernel of a directory in torch-spyre's cache; '' for any other name."""
     match = _CACHED.match(name)
     return match[1] if match else ""
 
@@ -355,8 +357,10 @@ MOST = 200_000
 
 
 def fields_of(text: str) -> str:
-    """A line `PATH = VALUE` for each value, the names of the operation left out of the paths; the text itself where it is no
-    object."""
+    """Format a JSON object as lines `PATH = VALUE`, without the operation names in the paths.
+
+    Text that is no JSON object is returned unchanged.
+    """
     try:
         value = json.loads(text)
         if not isinstance(value, dict) or not value:
@@ -405,19 +409,19 @@ class SpyreFile:
 
 
 def is_sdsc(artifact: Artifact) -> bool:
-    """Whether an artifact is a file of torch-spyre."""
+    """Return whether an artifact is a file of torch-spyre."""
     return NAME.match(artifact.name) is not None and artifact.log.kind(artifact.record).encoding == "json"
 
 
 def sdsc_of(compile_: Compile, record: int) -> Sdsc:
-    """What a file says. Raises OSError."""
+    """Read and parse an operation file of a compile. Raises OSError."""
     payload = compile_.process.log.payload(record)
     return parse(compile_, b"" if payload is None else payload.read())
 
 
 @part
 def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
-    """The files of a compile in order. Reads them, and the generated code of their units."""
+    """Return the operation files of a compile in order. Reads them and the generated code of their units."""
     artifacts = artifacts_of(compile_)
     files = [artifact for artifact in artifacts if is_sdsc(artifact)]
     found: list[SpyreFile] = []
@@ -434,7 +438,7 @@ def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
 
 
 def files_by_kernel(compile_: Compile, others: Iterable[Compile]) -> dict[str, tuple[SpyreFile, ...]]:
-    """Kernel → its files: of the compile itself, else those of a cache that is open too (`others`: all compiles of the run)."""
+    """Map kernels to their files: of the compile, else of an open cache (`others`: all compiles of the run)."""
     found: dict[str, list[SpyreFile]] = {}
     for file in files_of(compile_):
         if file.of is not None:

@@ -37,7 +37,7 @@ from tltui.text.graphs.scheduler_ir import IrNode, members_of
 from tltui.text.torch_names import owner_of
 
 WIDE = 100_000
-"""Characters of one call that are looked at."""
+"""Maximum number of characters to read of one call."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"^([A-Za-z_][\w, ]{0,4000}) = ")
 _OUT = re.compile(r"^out\w*\s*=\s*([A-Za-z_]\w*)")
@@ -62,7 +62,7 @@ class KernelCall:
 
 
 def calls_of(kernels: Sequence[Kernel], lines: Sequence[str]) -> tuple[KernelCall, ...]:
-    """The calls of the Python wrapper, in the order of the code. `lines` are those of the wrapper."""
+    """Return the kernel calls of the Python wrapper in code order. `lines` are the lines of the wrapper."""
     return tuple(_call(kernel, lines) for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
 
 
@@ -91,7 +91,7 @@ def _call(kernel: Kernel, lines: Sequence[str]) -> KernelCall:
 
 
 def _arguments(text: str) -> Iterator[str]:
-    """The arguments up to the bracket that closes the call."""
+    """Yield the arguments of a call up to its closing bracket."""
     depth = start = 0
     for n, char in enumerate(text):
         if char in _OPEN:
@@ -108,7 +108,7 @@ def _arguments(text: str) -> Iterator[str]:
 
 
 def _named(argument: str) -> str:
-    """The buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for a number or a keyword."""
+    """Return the buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for numbers and keywords."""
     if "=" in argument:
         return ""
     found: list[str] = _NAME.findall(argument[:400])
@@ -118,7 +118,7 @@ def _named(argument: str) -> str:
 
 
 def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
-    """Of each parameter `r` (read), `w` (written) or '' (both, or not known); () where the definition does not tell."""
+    """Return per parameter `r` (read), `w` (written) or '' (both or unknown); () if not in the definition."""
     if kernel.definition is None or kernel.definition_pane != PY:
         return ()
     first, last = kernel.definition
@@ -137,7 +137,7 @@ def _mode(parameter: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnitTexts:
-    """What was read of a unit."""
+    """Texts of a unit."""
 
     unit: str
     pre: tuple[IrNode, ...] | None = None
@@ -155,7 +155,7 @@ class UnitTexts:
 
 @dataclass(slots=True)
 class _Known:
-    """What is looked up for every node."""
+    """Lookup tables for the nodes of a unit."""
 
     lines: dict[str, int] = field(default_factory=dict)
     """Node of the graph → its line."""
@@ -167,15 +167,15 @@ class _Known:
     does: dict[str, str] = field(default_factory=dict)
 
     def origin(self, name: str) -> Origin:
-        """A node of the graph, with its line."""
+        """Return a graph node with its line."""
         return Origin(name, self.lines.get(name, 0))
 
     def of(self, operations: Iterable[str]) -> tuple[Origin, ...]:
-        """What the operations of a node compute."""
+        """Return the graph nodes that the operations compute."""
         return tuple(map(self.origin, dict.fromkeys(name for op in operations for name in self.origins.get(op, ()))))
 
     def source_of(self, origins: Iterable[Origin], operations: Iterable[str] = ()) -> tuple[SourceLine, ...]:
-        """The lines of source of some nodes of the graph; where none is known, those that the log names. The user's own first."""
+        """Return the source lines of graph nodes, else the lines in the log; user code before libraries."""
         found = dict.fromkeys(line for origin in origins for line in self.source.get(origin.name, ()))
         if not found:
             places = dict.fromkeys(self.place[op] for op in operations if op in self.place)
@@ -185,7 +185,7 @@ class _Known:
 
 
 def fusion_of(texts: UnitTexts) -> UnitFusion:
-    """What is known of the fusion of a unit."""
+    """Return the fusion of a unit from its texts."""
     known = _known(texts)
     own = texts.provenance
     calls = calls_of(own.kernels, texts.code) if own is not None else ()
@@ -221,7 +221,7 @@ def _known(texts: UnitTexts) -> _Known:
 
 
 def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
-    """The nodes after fusion: those of the IR, else those of the log."""
+    """Return the nodes after fusion: from the IR, else from the log."""
     writers: dict[str, list[str]] = {}
     for call in calls:
         for name in call.writes:
@@ -274,7 +274,7 @@ def _of_ir(
 
 
 def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
-    """What only takes one of several outputs of a node has that node's kernel."""
+    """Assign the kernel of a multi-output node to the nodes that only select one of its outputs."""
     writer = {name: node for node in nodes for name in node.writes}
     found = []
     for text, node in zip(ir, nodes, strict=True):
@@ -286,7 +286,7 @@ def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> li
 
 
 def _what(node: IrNode) -> str:
-    """Of a node of which no log tells: whether it reduces, as its loops say."""
+    """Return the kind of a node that is not in the log, from its loops: whether it reduces."""
     if not node.is_generated or not node.sizes:
         return ""
     return "Pointwise" if node.sizes.endswith("[])") else "Reduction"
@@ -295,7 +295,7 @@ def _what(node: IrNode) -> str:
 def _by_origins(
     origins: Sequence[Origin], calls: Sequence[KernelCall], among: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], str]:
-    """The kernel whose nodes of the graph are all that a node computes, and more. Several are possible, none is sure then."""
+    """Return the kernels whose graph nodes include all `origins`; more than one match is uncertain."""
     names = {origin.name for origin in origins}
     if not names:
         return (), UNKNOWN
@@ -309,7 +309,7 @@ def _by_origins(
 def _with_kernels(
     nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
 ) -> tuple[SchedulerNode, ...]:
-    """The only node of a kernel computes what the mapping says of the kernel, where no log tells."""
+    """Complete the origins of a kernel's only node from the provenance mapping, where no log has them."""
     alone: dict[str, int] = {}
     for node in nodes:
         for key in node.kernels:
@@ -350,7 +350,7 @@ def _line(place: str) -> SourceLine:
 def _reasons(
     run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
 ) -> tuple[Reason, ...]:
-    """What was refused, by reason. Two nodes have one reason once, though every round says it again."""
+    """Return the refused fusions by reason. A pair counts once per reason, though every round repeats it."""
     ends = {op: node.name for node in nodes for op in node.operations}
     found: dict[str, list[NotFused]] = {}
     says: dict[str, tuple[str, str]] = {}
@@ -369,7 +369,7 @@ def _reasons(
 
 
 def _buffers(texts: UnitTexts, nodes: tuple[SchedulerNode, ...]) -> tuple[BufferUse, ...]:
-    """The buffers of the IR in the order in which they are written, and who uses them."""
+    """Return the buffers of the IR in the order of their writes, with their readers."""
     node_of = {op: node for node in nodes for op in node.operations}
     readers: dict[str, dict[str, None]] = {}
     found = []
@@ -409,13 +409,13 @@ LOG = ("log", "fusion")
 
 
 def tells_of_fusion(process: Process) -> bool:
-    """Whether any record of the process is IR or of the fusion log."""
+    """Return whether any record of the process is IR or of the fusion log."""
     kinds = process.log.kinds
     return any((kind.event, kind.name) == LOG or kind.name in (PRE, FUSED) for kind in kinds)
 
 
 def has_fusion(compile_: Compile) -> bool:
-    """Whether there is IR of a compile, or a record of its fusion."""
+    """Return whether there is IR of a compile, or a record of its fusion."""
     log = compile_.process.log
     wanted = {n for n, kind in enumerate(log.kinds) if (kind.event, kind.name) == LOG or kind.name in (PRE, FUSED)}
     column = log.columns.kind
@@ -424,7 +424,7 @@ def has_fusion(compile_: Compile) -> bool:
 
 @part
 def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) -> CompileFusion:
-    """What is known of the fusion of all units of a compile. Advice is for this version of torch."""
+    """Return the fusion of all units of a compile, with advice for this version of torch."""
     artifacts = artifacts_of(compile_)
     names = {unit.number: unit.name for unit in units_of(artifacts)}
     mapped = {unit.number: unit for unit in provenance_of(compile_).units}
@@ -443,7 +443,7 @@ def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) 
 
 
 def _by_unit(artifacts: Sequence[Artifact], mapped: dict[int, UnitProvenance]) -> dict[int, Artifact]:
-    """Unit → its IR, the last of each. What belongs to no unit is given in order to those that lack it."""
+    """Map units to their last IR artifact. Artifacts without a unit fill the units without one, in order."""
     found = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
     free = iter(sorted(set(mapped) - set(found)))
     for artifact in artifacts:
@@ -466,13 +466,13 @@ def _graph_nodes(artifact: Artifact | None) -> tuple[scheduler_ir.IrNode, ...] |
 
 
 def _code(artifacts: Iterable[Artifact], unit: UnitProvenance | None) -> list[str]:
-    """The lines of the generated code of a unit."""
+    """Return the lines of the generated code of a unit."""
     ref = unit.panes[PY].ref if unit is not None else ""
     return next((_lines(artifact) for artifact in artifacts if ref and str(artifact.ref) == ref), [])
 
 
 def _log_texts(compile_: Compile, reader: Reader) -> Iterator[str]:
-    """What the fusion log says of a compile, record by record."""
+    """Yield the records of the fusion log of a compile."""
     log = compile_.process.log
     wanted = {n for n, kind in enumerate(log.kinds) if (kind.event, kind.name) == LOG}
     column = log.columns.kind
@@ -480,8 +480,10 @@ def _log_texts(compile_: Compile, reader: Reader) -> Iterator[str]:
 
 
 def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun], version: TorchVersion) -> Iterator[UnitTexts]:
-    """The units with what the log says of each: in order, a unit whose IR or graph has other nodes being none. What belongs to
-    no unit that is known is one of its own."""
+    """Match the fusion runs of the log to units, in order and by equal nodes.
+
+    A run that matches no unit becomes a unit without IR.
+    """
     left = list(runs)
     for unit in texts:
         own = next((n for n, run in enumerate(left) if _fits(unit, run)), None)

@@ -20,7 +20,7 @@ from tltui.text.search.child_process import compiled
 
 EVERY = 64
 OLD = "dynamo_guards"
-"""The record of 2024, beside the tree or in place of it."""
+"""Record of 2024, in addition to the tree or instead of it."""
 
 KINDS: dict[str, str] = {
     "TENSOR_MATCH": "a tensor: dtype, device, sizes, strides, requires_grad",
@@ -58,7 +58,7 @@ KINDS: dict[str, str] = {
     "DISPATCH_KEY_SET_MATCH": "a set of dispatch keys",
     "RELATIONAL_GUARD": "how several values relate",
 }
-"""What each kind of guard checks."""
+"""Kinds of guards with their checks."""
 
 _BY_CODE = (
     ("check_tensor(", "TENSOR_MATCH"), ("___check_type_id(", "TYPE_MATCH"), ("___check_obj_id(", "ID_MATCH"),
@@ -71,7 +71,7 @@ _SOURCE = re.compile(r"[LG]\['[^']*'\](?:\.\w+|\[[^\]]*\])*")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a recompile says of an earlier compile: which of its guards failed."""
+    """Failed guard of an earlier compile, from a recompile reason."""
 
     earlier: str
     """The address of the earlier compile."""
@@ -134,7 +134,7 @@ class Guard:
 
 
 def guards_record(compile_: Compile) -> tuple[int, str] | None:
-    """The record that lists the guards: the tree, else the list of 2024 where it is not empty."""
+    """Return the record with the guards: the tree, else the non-empty list of 2024."""
     log = compile_.process.log
     found = {name: record for record, name in named(compile_, (TREE, OLD)) if log.has_payload(record)}
     if TREE in found:
@@ -146,7 +146,7 @@ def guards_record(compile_: Compile) -> tuple[int, str] | None:
 
 @part
 def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
-    """What the reasons of a recompile say of earlier compiles."""
+    """Return the guard failures of earlier compiles in the reasons of a recompile."""
     process = compile_.process
     if process.parent is not None:  # a forked child may name compiles of its parent
         process.parts.reads(process.parent, process.parent.naming)
@@ -161,7 +161,7 @@ def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
 
 @part
 def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
-    """The address of a compile → what its frame's recompiles say of it, in their order. To be asked for once a frame."""
+    """Map compile addresses to the guard failures in later recompiles of the frame. Call once per frame."""
     found: dict[str, list[Failure]] = {}
     for compile_ in frame.compiles:
         if compile_.is_recompile:
@@ -171,9 +171,9 @@ def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
 
 
 def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]] | None]:
-    """The compiles, each with what later recompiles of its frame say of it; None now and then, so that reading can be left.
+    """Yield compiles with the guard failures in later recompiles, and None now and then for interruption.
 
-    Compiles of a frame have to stand together.
+    Compiles of a frame must be adjacent.
     """
     frame: Frame | None = None
     failures: dict[str, tuple[Failure, ...]] = {}
@@ -191,7 +191,7 @@ def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, t
 
 @part
 def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | None:
-    """The guards of a compile, counted by a search through the text, and the md5 of the tree."""
+    """Count the guards of a compile by a text search; return them with the md5 of the tree."""
     where = guards_record(compile_)
     if where is None:
         return None
@@ -207,7 +207,7 @@ def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | N
 
 
 def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts | None:
-    """The guards of a compile, counted; None where the log has none. `failures` is what later recompiles say of it."""
+    """Return the guard counts of a compile; None if the log has no guards. `failures`: those of later recompiles."""
     found = _counted(compile_)
     if found is None:
         return None
@@ -216,7 +216,7 @@ def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts |
 
 
 def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
-    """Where the guards stand that later recompiles name."""
+    """Locate the guards that later recompiles name."""
     found = []
     lines = GuardLines(compile_, tree)
     for failure in failures:
@@ -226,7 +226,7 @@ def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tu
 
 
 def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
-    """The guards of a list of 2024 as a tree: below each source what is said of it."""
+    """Yield the guards of a list of 2024 as a tree, grouped by source."""
     by_source: dict[str, list[GuardNode]] = {}
     for guard in old_guards(compile_, record, reader_of(compile_)):
         by_source.setdefault(guard.source, []).append(guard)
@@ -244,7 +244,7 @@ def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
 
 
 def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode]:
-    """The guards of a `dynamo_guards` record: a list of `{code, stack, user_stack}`."""
+    """Parse the guards of a `dynamo_guards` record: a list of `{code, stack, user_stack}`."""
     found: list[GuardNode] = []
     value = reader.json(record, LIMIT)
     for item in value if isinstance(value, list) else ():
@@ -269,7 +269,7 @@ def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode
 
 @dataclass(frozen=True, slots=True)
 class GuardFilter:
-    """Which guards are meant: `kind:TENSOR source:L['x'] is:failed TEXT`, each part of it optional."""
+    """Filter of guards: `kind:TENSOR source:L['x'] is:failed TEXT`, each part optional."""
 
     kind: str = ""
     source: str = ""
@@ -278,7 +278,7 @@ class GuardFilter:
 
     @classmethod
     def of(cls, text: str) -> GuardFilter:
-        """Parse what was typed."""
+        """Parse the typed filter."""
         kind = source = ""
         failed = False
         rest = []
@@ -297,7 +297,7 @@ class GuardFilter:
         return bool(self.kind or self.source or self.text or self.failed)
 
     def takes(self, node: GuardNode, source: str, failed: bool) -> bool:
-        """Whether a guard is meant. Small letters match capitals too; the text may be a regular expression."""
+        """Return whether a guard matches. Lower case matches upper case too; the text may be a regular expression."""
         if self.failed and not failed:
             return False
         if self.kind not in node.kind.lower() or self.source not in source.lower():

@@ -20,11 +20,11 @@ from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.sanitize import sanitize
 
 DEEP = 12
-"""Levels that are indented; what is deeper stands below the last one."""
+"""Maximum number of indented levels."""
 SAME = 3
 """Guards of one kind in a row, from which on they are folded."""
 SHOWN_HERE = ("TENSOR_MATCH", "EQUALS_MATCH", "LAMBDA_GUARD", "SYMBOLIC_SHAPE_GUARD")
-"""Kinds of which each guard says something of its own."""
+"""Kinds whose guards are listed one by one."""
 _FRAMEWORK = re.compile(r"^G\['__(?:import|builtins_dict)_|^G\['torch'\]")
 _TENSOR = re.compile(
     r"^check_tensor\(.*?, (?P<class>\w+), DispatchKeySet\((?P<keys>[^)]*)\), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
@@ -82,7 +82,7 @@ class TreeWriter:
         self._run.append((node, source, failed))
 
     def _source(self, node: GuardNode) -> str:
-        """What a guard looks at: that of the nearest manager with a source."""
+        """Return the source of a guard: that of the nearest manager with a source."""
         if node.source:
             return node.source
         above = node.parent
@@ -188,14 +188,14 @@ class TreeWriter:
             page.row(pieces, indent + "  ")
 
     def _whole(self, path: str) -> str | None:
-        """Guards have only the end of a path; that of the compiled function is known whole."""
+        """Complete the path of the compiled function: guards have only its end."""
         if not path:
             return None
         return self._file if self._file and self._file.endswith(path) else path
 
 
 def shown(node: GuardNode, source: str) -> str:
-    """What a guard checks, without what its place in the tree says already."""
+    """Format a guard's check without the part that its position in the tree implies."""
     text = node.expression
     if node.kind == "TENSOR_MATCH" and (match := _TENSOR.match(text)):
         device = match["keys"].partition(",")[0].lower()
@@ -260,7 +260,7 @@ class GuardGroups:
                 found.causes[failed.cause] += 1
 
     def write(self, page: Page) -> Generator[None, None, None]:
-        """What failed, then all compiles, each as a link to its guards."""
+        """Add the failed guards, then all compiles as links to their guards."""
         if self._failed:
             self._write_failed(page)
             yield
@@ -292,7 +292,7 @@ class GuardGroups:
 
 
 def _same(found: _Failed) -> Hashable:
-    """What functions on several ranks are alike in."""
+    """Return the grouping key for a function on several ranks."""
     return found.frame.code, found.compiles, len(found.recompiles), tuple(found.causes.items())
 
 

@@ -60,7 +60,7 @@ class GuardLine:
 
     @property
     def comment(self) -> str:
-        """What stands behind the guard."""
+        """Comment of the guard."""
         return split_comment(self.text)[1]
 
 
@@ -80,7 +80,7 @@ class GuardText:
         return len(self._text)
 
     def failed(self, cause: Cause, text: str) -> GuardLine | None:
-        """The guard that a reason is about."""
+        """Return the guard of a reason, cached."""
         if text not in self._failed:
             self._failed[text] = self._find(cause, text)
         return self._failed[text]
@@ -99,7 +99,7 @@ class GuardText:
         return found
 
     def actual(self, cause: Cause) -> str:
-        """What this compile expects where an earlier one expected otherwise: the value that it was made for."""
+        """Return the value that this compile expects in place of an earlier one's: the value it was made for."""
         key = (cause.kind, cause.source, cause.dim)
         if key not in self._actual:
             self._actual[key] = self._expected(cause)
@@ -118,35 +118,35 @@ class GuardText:
         return self._own(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
 
     def size(self, source: str, dim: int) -> str:
-        """The size of a dimension, where it is fixed."""
+        """Return the size of a dimension if it is static."""
         return self._tensor(Cause(SIZE, source, dim))
 
     def fixes(self, source: str) -> str:
-        """The number or constant that a source has to equal; '' where it is free."""
+        """Return the number or constant that a source must equal; '' if it is unconstrained."""
         found = self._with(f": {source} == ")
         said = found.node.expression if found is not None else ""
         return said[len(source) + 4 :] if said.startswith(f"{source} == ") else ""
 
     def marked_static(self, source: str, dim: int) -> bool:
-        """Whether a dimension was marked with mark_static."""
+        """Return whether a dimension was marked with mark_static."""
         words = f"getattr({source}, '_dynamo_static_indices', set()).issubset({{"
         at = self._text.find(words)
         dims = self._text[at + len(words) : at + len(words) + 200].partition("}")[0] if at >= 0 else ""
         return str(dim) in dims.replace(" ", "").split(",")
 
     def manager_type(self, source: str) -> str:
-        """The type of what a source names, as torch writes it: `<enum 'Color'>`."""
+        """Return the type of a source in torch's notation: `<enum 'Color'>`."""
         at = self._place(f"source={source}", ",\n")
         nodes = parse([self._line(self._text.rfind("\n", 0, at) + 1)]).nodes if at >= 0 else ()
         return nodes[0].type_name if nodes else ""
 
     def same_object(self, source: str) -> str:
-        """What an object has to be, by the type that its guard names; of a class that class."""
+        """Return the expected object by the type in its guard; for a class, that class."""
         found = self._with(f"___check_obj_id({source}, ")
         return class_name(found.node.type_name) if found is not None else ""
 
     def is_module(self, source: str) -> bool:
-        """Whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
+        """Return whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
         owner, dot, _ = source.rpartition(".")
         return bool(dot) and f"not ___dict_contains('forward', {owner}.__dict__)" in self._text
 
@@ -156,7 +156,7 @@ class GuardText:
         return "" if start < 0 else self._text[start:].partition("\n")[0].split(", ")[1]
 
     def _own(self, cause: Cause) -> str:
-        """The value of a constant or the type of an object, from the guards of its manager."""
+        """Return the value of a constant or the type of an object, from the guards of its manager."""
         at = self._place(f"source={cause.source}", ",\n")
         if at < 0:
             return "" if cause.kind == TYPE else self.fixes(cause.source)
@@ -198,12 +198,12 @@ class GuardText:
         return self._at(at) if at >= 0 else None
 
     def _with(self, words: str, whole: bool = False) -> GuardLine | None:
-        """The first line with some words; `whole`: what the guard checks ends with them."""
+        """Return the first line with some words; with `whole`, the checked expression ends there."""
         at = self._place(words, "\n, #" if whole else "")
         return self._at(at) if at >= 0 else None
 
     def _place(self, words: str, ends: str) -> int:
-        """Where some words stand, and one of `ends` or the end of the text after them."""
+        """Return the offset of words that are followed by one of `ends` or the end of the text."""
         at = self._text.find(words)
         while at >= 0 and ends:
             after = self._text[at + len(words) : at + len(words) + 2]
@@ -234,7 +234,7 @@ def _of_keys(source: str) -> str:
 
 
 def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | None:
-    """The guard tree of a compile, None where the log has none (the last one, where it has several)."""
+    """Return the guard tree of a compile (the last of several); None if the log has none."""
     records = [record for record, _ in named(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
     if not records:
         return None
@@ -243,14 +243,14 @@ def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | N
 
 
 KEPT = 1 << 18
-"""Bytes of a guard tree up to which its nodes are kept."""
+"""Maximum bytes of a guard tree whose nodes are cached."""
 _KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILINE)
 _LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeCounts:
-    """How much is in a guard tree."""
+    """Counts of a guard tree."""
 
     guards: int
     managers: int
@@ -273,7 +273,7 @@ def ordered(kinds: Counter[str]) -> tuple[Count, ...]:
 
 
 def without_latency(payload: bytes) -> tuple[bytes, float | None]:
-    """A guard tree, which many compiles have in common, and what is measured anew for each of them, at its end."""
+    """Split a guard tree from the latency at its end, which differs between compiles with equal trees."""
     tail = max(len(payload) - 200, 0)
     found = _LATENCY.search(payload, tail)
     return (payload[: found.start()], _number(found[1])) if found else (payload, None)
@@ -296,7 +296,7 @@ class GuardLines:
         self._text: GuardText | None = None
 
     def of(self, cause: Cause, text: str, hint: str) -> int | None:
-        """The line of a guard, from 1; None where it is not found."""
+        """Return the line number of a guard, from 1; None if it is not in the tree."""
         if not self._digest:
             return None
         parts, key = self._compile.process.parts, (self._digest, text, hint)
@@ -311,7 +311,7 @@ class GuardLines:
 
 
 def tree_nodes(compile_: Compile, record: int) -> Iterable[object]:
-    """The nodes of a guard tree, one after the other; those of equal trees are parsed once."""
+    """Iterate over the nodes of a guard tree; equal trees are parsed once."""
     text, _ = without_latency(reader_of(compile_).payload(record, LIMIT))
     return _nodes(compile_, text) if len(text) <= KEPT else walk(text.decode("utf-8", "replace").split("\n"))
 

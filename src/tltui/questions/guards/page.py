@@ -71,7 +71,7 @@ class CompileGuards:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The guard tree of one compile; of several a table."""
+    """Return the guard tree of one compile, or a table of several."""
     compiles = [c for c in scope.compiles if c.is_compile]
     view: _Tree | _Table | _Found
     if len(compiles) == 1:
@@ -82,7 +82,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `tltui guards`."""
+    """Add the options of `tltui guards`."""
     what = "only guards with this text (a regular expression); kind:WORD, source:WORD and is:failed restrict further"
     parser.add_argument("--filter", metavar="TEXT", default="", help=what)
 
@@ -130,7 +130,7 @@ class _Table:
         return GuardTable(SCHEMA, str(self._scope.ref), tuple(found), refs, ordered(total))
 
     def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
-        """A line for what is the same on several ranks; very many lines in groups."""
+        """Add one line for equal guards on several ranks; large tables in groups."""
         groups = alike_on_ranks(rows, lambda row: row[1].ref, page.newest, _same)
         if len(groups) <= ROWS_SHOWN:
             self._refs = max((len(label_of(own)) for own in groups), default=0) + 2
@@ -199,7 +199,7 @@ class _Table:
 
 
 def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
-    """What guards of several ranks are alike in."""
+    """Return the grouping key for guards on several ranks."""
     compile_, counts = row
     return compile_.frame.code, counts.kinds, tuple((failed.cause, failed.line) for failed in counts.failed)
 
@@ -211,7 +211,7 @@ def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
 
 
 class _Found:
-    """What a filter leaves of the guards of several compiles."""
+    """View of the guards of several compiles that match a filter."""
 
     def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
         self._compiles = compiles
@@ -277,7 +277,7 @@ class _Tree:
         return CompileGuards(SCHEMA, counts, self._typed, guards)
 
     def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
-        """The tree, below a head that is written with the first guard."""
+        """Add the tree; the head is written with the first guard."""
         where = guards_record(self._compile)
         if where is None:
             return ()
@@ -309,7 +309,7 @@ class _Tree:
 
     @staticmethod
     def _failed(page: Page, counts: GuardCounts) -> None:
-        """The guards that failed later, each once."""
+        """Add the guards that failed later, each once."""
         page.heading("Failed later")
         groups: dict[tuple[str, int | None], list[FailedGuard]] = {}
         for failed in counts.failed:
@@ -377,7 +377,7 @@ class GuardRow:
 
 
 def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> Iterator[GuardRow]:
-    """A row a guard, or a row a kind."""
+    """Yield one row per guard, or per kind of guards."""
     if isinstance(data, GuardTable):
         for counts in data.compiles:
             for kind in counts.kinds:

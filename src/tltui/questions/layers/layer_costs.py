@@ -18,7 +18,7 @@ MERGED = "*"
 
 @dataclass(frozen=True, slots=True)
 class StaticCost:
-    """What generated code tells of a kernel without running it. None where it does not say."""
+    """Cost of a kernel read from generated code. None: not in the code."""
 
     loads: int | None = None
     """Buffers that C++ reads; of Triton the loads in its code, as Inductor counts them."""
@@ -94,7 +94,7 @@ class Layers:
     units: tuple[UnitLayers, ...]
 
     def unit(self, name: str) -> UnitLayers | None:
-        """The unit of a name."""
+        """Return the unit of a name."""
         return next((unit for unit in self.units if unit.unit == name), None)
 
 
@@ -106,7 +106,7 @@ _NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
 
 
 def signature_of(text: str) -> dict[str, Parameter]:
-    """The parameters of an exported program: name in the graph → its module, as the list behind the graph says."""
+    """Return the parameters of an exported program: graph name → module, from the signature after the graph."""
     found = {}
     for line in _SIGNATURE.finditer(text):
         *modules, own = line["path"].split(".")
@@ -115,7 +115,10 @@ def signature_of(text: str) -> dict[str, Parameter]:
 
 
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
-    """`L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`. None for what is held by no variable."""
+    """Split a source into variable and module path; None if no variable holds it.
+
+    `L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`.
+    """
     root = _SOURCE.match(source)
     if root is None:
         return None
@@ -127,17 +130,17 @@ def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _as_in_names(word: str) -> str:
-    """A module as Dynamo writes it into names."""
+    """Return a module path in the spelling of Dynamo's node names."""
     return re.sub(r"[^a-zA-Z0-9]+", "_", word).strip("_")
 
 
 def merged(path: str) -> str:
-    """The path with its numbers as `*`: what iterations have in common."""
+    """Replace the numbers in a path by `*`, so that iterations share it."""
     return _NUMBER.sub(lambda found: found[0].rstrip("0123456789") + MERGED, path) if any(map(str.isdigit, path)) else path
 
 
 def is_below(path: str, other: str) -> bool:
-    """Whether a module is `other` or in it."""
+    """Return whether a module is `other` or nested in it."""
     return not other or path == other or path.startswith(other + ".")
 
 
@@ -171,8 +174,10 @@ _DTYPE_BYTES = {
 def costs_of_unit(
     kernels: Sequence[Kernel], code: Sequence[str], elsewhere: Sequence[str], post: GraphText | None, estimates: object
 ) -> dict[str, StaticCost]:
-    """Key of a kernel → its cost. `code` are the lines that call, `elsewhere` those of AOTInductor's kernels, `estimates` the
-    parsed artifact."""
+    """Map kernel keys to static costs.
+
+    `code` are the lines of the caller, `elsewhere` those of AOTInductor's kernels, `estimates` the parsed artifact.
+    """
     buffers = _buffers(code, post)
     estimated = _estimated(kernels, estimates)
     found = {}
@@ -186,7 +191,7 @@ def costs_of_unit(
 
 
 def together(costs: Iterable[StaticCost]) -> StaticCost:
-    """The sums over kernels, each over those of which it is known; None where it is known of none."""
+    """Sum costs over kernels; each field over the kernels that have it, None if none has."""
     own = list(costs)
 
     def added(values: Iterable[int | None]) -> int | None:
@@ -209,7 +214,7 @@ class _Buffer:
 
 
 def _numbers(sizes: str, strides: str) -> int:
-    """The elements in memory of a tensor: an expanded dimension has one."""
+    """Return the number of elements of a tensor in memory: an expanded dimension counts one."""
     shape = [int(size) for size in sizes.split(",") if size.strip()]
     steps = [int(stride) for stride in strides.split(",") if stride.strip()] or [1] * len(shape)
     count = 1
@@ -219,8 +224,10 @@ def _numbers(sizes: str, strides: str) -> int:
 
 
 def _buffers(code: Sequence[str], post: GraphText | None) -> dict[str, _Buffer]:
-    """The sizes of names in the code, where they are numbers; arguments have the names and types of the graph. A name that has
-    another size elsewhere (a partition, a subgraph) has none."""
+    """Return the static sizes of names in the code; arguments have the types of the graph.
+
+    A name with different sizes (in a partition or a subgraph) has none.
+    """
     found: dict[str, _Buffer | None] = {}
     for node in post.nodes if post is not None else ():
         if node.kind == "placeholder" and node.graph == 0 and (kind := _TYPE.match(node.type)):
@@ -267,7 +274,7 @@ def _written(pointers: Sequence[tuple[str, int | None]]) -> int | None:
 
 
 def _pointers(lines: Sequence[str]) -> list[tuple[str, int | None]]:
-    """The pointers of the signature in order, with the bytes of an element; of other arguments the name is ''."""
+    """Return the pointers of a kernel signature in order, with bytes per element; '' for other arguments."""
     for n, line in enumerate(lines):
         if triton := _TRITON.match(line[:WIDE]):
             names = [part.strip().partition(":")[0] for part in triton[1].split(",")]
@@ -288,7 +295,7 @@ def _pointers(lines: Sequence[str]) -> list[tuple[str, int | None]]:
 def _moved(
     kernel: Kernel, code: Sequence[str], buffers: dict[str, _Buffer], pointers: Sequence[tuple[str, int | None]]
 ) -> int | None:
-    """The bytes that one call reads and writes."""
+    """Return the bytes that one call reads and writes."""
     if not pointers or not kernel.call_lines:
         return None
     text = " ".join(code[line - 1].strip()[:WIDE] for line in kernel.call_lines if 0 < line <= len(code))
@@ -316,7 +323,7 @@ def _argument(text: str, buffers: dict[str, _Buffer]) -> _Buffer | None:
 
 
 def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
-    """An external kernel runs one operator: the node of it that is no view."""
+    """Return the cost of an external kernel from its only graph node that is no view."""
     nodes = [node for name in kernel.post_nodes if post is not None and (node := post.find(name)) is not None]
     nodes = [node for node in nodes if node.kind == "call" and not _VIEW.match(node.target)]
     if post is None or len(nodes) != 1:
@@ -328,7 +335,7 @@ def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
 
 
 def _bytes(node: FxNode) -> int | None:
-    """The bytes of a tensor of which a graph says the type: `f32[8, 16][16, 1]cpu`."""
+    """Return the bytes of a tensor with a type in the graph: `f32[8, 16][16, 1]cpu`."""
     found = _TYPE.match(node.type)
     if found is None:
         return None

@@ -36,7 +36,7 @@ Line = tuple[str, int, str]
 
 
 def sites_of(stacks: Stacks, kernels: Iterable[Kernel]) -> tuple[Site, ...]:
-    """The call tree of the kernels of a unit, parents before children, in the order in which they first run."""
+    """Return the call tree of a unit's kernels, parents before children, in the order of their first runs."""
     chains: list[tuple[Kernel, tuple[Line, ...]]] = []
     for kernel in kernels:
         own = stacks.frames.get(kernel.key) or stacks.frames.get(kernel.name, ())
@@ -63,7 +63,7 @@ def sites_of(stacks: Stacks, kernels: Iterable[Kernel]) -> tuple[Site, ...]:
 
 
 def _seen(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
-    """The frames of a stack, outermost first: of torch and Python only those below which there is nobody else's."""
+    """Return the frames of a stack, outermost first; frames of torch and Python only if there are no others."""
     placed = [frame for frame in stack if frame.line is not None]
     theirs = (Owner.USER, Owner.LIBRARY)
     kept = [frame for frame in placed if frame.owner in theirs] or placed[-1:]
@@ -71,7 +71,7 @@ def _seen(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
 
 
 def _head(chains: list[tuple[Line, ...]]) -> int:
-    """How many frames all chains begin with; at least one of each stays."""
+    """Return the number of leading frames common to all chains; at least one frame of each remains."""
     if not chains:
         return 0
     least = min(map(len, chains)) - 1
@@ -87,8 +87,7 @@ _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 
 
 def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> dict[str, int]:
-    """Placeholder → the number of the input that it stands for, as the joint graph notes it; else by order, where there are as
-    many."""
+    """Map placeholders to input numbers from the notes of the joint graph, else by order if the counts agree."""
     found: dict[str, int] = {}
     for node in joint.nodes if joint is not None else ():
         if node.kind == "placeholder" and node.graph == 0 and (note := _INPUT.match(node.note)):
@@ -103,7 +102,7 @@ def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> di
 def forward_layers(
     graph: GraphText, program: Program, inputs: dict[str, int], before: dict[str, tuple[str, ...]], inference: bool
 ) -> dict[str, str]:
-    """Nodes of a forward → layers. `before` has the nodes that torch says each came from."""
+    """Map the nodes of a forward to layers. `before` has the source nodes in torch's mappings."""
     by_name = {step.name: n for n, step in enumerate(program.steps)}
     found: dict[str, str] = {}
     anchors: list[tuple[int, int]] = []
@@ -158,7 +157,7 @@ def backward_layers(
 
 
 def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
-    """What the outermost graph computes, and where it was written."""
+    """Return the computing nodes of the outermost graph with their source locations."""
     found = []
     for node in graph.nodes:
         if node.kind in COMPUTED and node.graph == 0:
@@ -168,7 +167,7 @@ def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
 
 
 def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, int]:
-    """The inputs, and what is made of one of them alone: a weight that is transposed or converted."""
+    """Return the inputs and the views of a single input: a transposed or converted weight."""
     held = dict(inputs)
     for node, _ in nodes:
         if len(node.args) == 1 and node.args[0] in held and node.name not in held and _VIEW.match(node.target):
@@ -179,7 +178,7 @@ def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, 
 def _bounded(
     graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str]
 ) -> None:
-    """The layers of nodes by what they read and who reads them: a step comes behind the steps that it reads."""
+    """Assign layers to nodes by their producers and consumers: a step follows the steps that it reads."""
     low: dict[str, int] = {}
     high: dict[str, int] = {}
     exact = {nodes[n][0].name: step for n, step in anchors}
@@ -200,14 +199,14 @@ def _bounded(
 
 
 def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
-    """The steps of a line that read one of these inputs."""
+    """Return the steps at a source line that read one of these inputs."""
     return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
 
 
 def _between(
     nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str], backward: bool
 ) -> None:
-    """The layers of nodes that are not known yet. Steps of a backward are negative: they fall as its nodes go on."""
+    """Assign layers to the remaining nodes between anchors. Steps of a backward are negative: they descend."""
     chain = _rising(anchors)
     places = [n for n, _ in chain]
     own = dict(anchors)
@@ -229,7 +228,7 @@ def _between(
 
 
 def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest part of the anchors whose steps rise: nodes that were moved elsewhere are left out."""
+    """Return the longest subsequence of anchors with ascending steps; reordered nodes drop out."""
     tails: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -250,7 +249,7 @@ def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -> dict[str, list[int]]:
-    """Node → the inputs whose gradient it is: what a backward returns at place i is that of the i-th input."""
+    """Map nodes to inputs whose gradients they are: output i of a backward is the gradient of input i."""
     last = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
     match = _RETURN.match(lines[last.line].partition(";")[0]) if last is not None and last.line < len(lines) else None
     names = [name.strip() for name in (match[1] or match[2] or "").split(",")] if match else []
@@ -264,7 +263,7 @@ def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -
 
 
 def _again(graph: GraphText, node: FxNode, key: Key, forward: GraphText | None, layers: dict[str, str]) -> str | None:
-    """The layer of a node of the forward that a backward computes again: it has its name, its operator and its line."""
+    """Return the layer of a forward node that a backward recomputes: same name, operator and source line."""
     other = forward.find(node.name) if forward is not None and graph.named(node) else None
     if other is None or forward is None or node.name not in layers or other.target != node.target or other.type != node.type:
         return None
@@ -282,7 +281,7 @@ NO_NAMES = "no parameter of a module is read by its name"
 
 
 def layers_of(compile_: Compile, found: Provenance | None = None) -> Layers:
-    """The layers of all units of a compile. `found`: its whole provenance, where that is at hand."""
+    """Return the layers of all units of a compile. `found`: its complete provenance, if already at hand."""
     content = _content_of(compile_)
     units = shared(compile_, layers_of, content, lambda: _units(compile_, found or provenance_of(compile_))) if content else ()
     return Layers(str(compile_.ref), units)
@@ -304,13 +303,13 @@ class _Texts:
         self._programs: dict[int, tuple[Program, bool]] = {}
 
     def lines(self, artifact: Artifact) -> list[str]:
-        """The lines of a payload."""
+        """Return the lines of a payload, cached."""
         if artifact.record not in self._lines:
             self._lines[artifact.record] = self.reader.text(artifact.record, LIMIT).replace("\r\n", "\n").split("\n")
         return self._lines[artifact.record]
 
     def graph(self, artifact: Artifact | None) -> GraphText | None:
-        """A parsed graph."""
+        """Return the parsed graph of an artifact, cached."""
         if artifact is None:
             return None
         if artifact.record not in self._graphs:
@@ -318,12 +317,12 @@ class _Texts:
         return self._graphs[artifact.record]
 
     def last(self, name: str, attempt: int | None = None) -> Artifact | None:
-        """The last artifact of a name."""
+        """Return the last artifact of a name."""
         found = (a for a in reversed(self.artifacts) if a.name == name and (attempt is None or a.attempt == attempt))
         return next(found, None)
 
     def program(self, pre: Artifact) -> tuple[Program, bool]:
-        """The layers of a pre-grad graph, and whether any parameter is known."""
+        """Return the layers of a pre-grad graph, and whether any parameter is known."""
         if pre.record not in self._programs:
             self._programs[pre.record] = self._program(pre)
         return self._programs[pre.record]
@@ -355,7 +354,7 @@ class _Texts:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of one unit while it is put together."""
+    """Intermediate results for one unit."""
 
     pre: dict[str, str] = field(default_factory=dict)
     post: dict[str, str] = field(default_factory=dict)
@@ -378,7 +377,7 @@ def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
 
 
 def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _Found]) -> _Found:
-    """The layers of the nodes of a unit."""
+    """Return the layers of the nodes of a unit."""
     if parts.pre is None:
         return _Found(why=parts.pre_why or NO_GRAPH)
     program, named = texts.program(parts.pre)
@@ -403,14 +402,14 @@ def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _F
 
 
 def _forward_graph(texts: _Texts, parts: Parts) -> GraphText | None:
-    """The post-grad graph of the forward of a backward."""
+    """Return the post-grad graph of the forward that belongs to a backward."""
     units = units_of(texts.artifacts)
     others = parts_of(texts.artifacts, units, texts.reader) if parts.forward is not None else []
     return next((texts.graph(other.post) for other in others if other.unit.number == parts.forward), None)
 
 
 def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tuple[str, ...]]:
-    """The pre-grad nodes that torch says post-grad nodes came from, by their names."""
+    """Map post-grad nodes to their pre-grad nodes from torch's mappings, by name."""
     pre, post = texts.graph(parts.pre), texts.graph(parts.post)
     recorded = any(name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.POST_NODES))
     if pre is None or post is None or not recorded:
@@ -440,7 +439,7 @@ def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> U
 
 
 def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, StaticCost]:
-    """What code, graph and estimates tell of each kernel."""
+    """Return the cost of each kernel from code, graph and runtime estimates."""
     code = parts.members.get(OUTPUT_CODE) or parts.members.get(WRAPPER)
     kernels = parts.members.get(KERNELS)
     logged = [a for a in texts.artifacts if a.name in RUNTIMES and a.unit == parts.unit.number]
@@ -452,7 +451,7 @@ def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, Stati
 
 
 def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
-    """The innermost layers that a kernel computes something of: by its nodes, else by its lines where they are of one layer."""
+    """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
     if not found.pre:
         return ()
     layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
@@ -467,7 +466,7 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
 def _layers(
     unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
 ) -> tuple[Layer, ...]:
-    """The modules in the order in which they first run, with what is in them and in what they hold."""
+    """Return the modules in the order of their first runs, with direct and inclusive sums."""
     paths: dict[str, None] = {}
     for layer in (*found.pre.values(), *found.post.values(), *(path for layers in of_kernel.values() for path in layers)):
         if layer not in paths:
@@ -497,7 +496,7 @@ def _layers(
 
 
 class _Held:
-    """What layers hold, each what those in it hold too."""
+    """Contents of layers, including nested ones."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._around: dict[str, tuple[str, ...]] = {}

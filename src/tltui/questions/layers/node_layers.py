@@ -34,7 +34,7 @@ class At:
 
 @dataclass(slots=True)
 class Frames:
-    """The code of modules: what is known of whose a line is. Modules that differ in numbers only have the same code."""
+    """Source lines of modules. Modules that differ only in numbers share their code."""
 
     calls: dict[str, At] = field(default_factory=dict)
     """Module → where it is called."""
@@ -43,19 +43,21 @@ class Frames:
     _files: dict[str, str] = field(default_factory=dict)
 
     def add(self, at: At, path: str) -> None:
-        """A line of a module's own code."""
+        """Add a source line of a module's code."""
         self.lines.setdefault((self.file(at.file), at.function), {}).setdefault(at.line, set()).add(merged(path))
 
     def file(self, path: str) -> str:
-        """The file as guards name it, by its path in a graph."""
+        """Return the file name in guards for a path in a graph."""
         if path not in self._files:
             known = {file for file, _ in self.lines}
             self._files[path] = path if path in known else next((file for file in known if is_end_of(file, path)), path)
         return self._files[path]
 
     def owners(self, at: At) -> set[str]:
-        """Whose code a line may be, numbers merged: of a function the lines follow each other, so it is that of the known lines
-        around it."""
+        """Return the modules whose code may include a line, numbers merged.
+
+        Lines of one function are contiguous: an unknown line belongs to the modules of the known lines around it.
+        """
         known = self.lines.get((self.file(at.file), at.function))
         if not known:
             return set()
@@ -67,7 +69,7 @@ class Frames:
         return set().union(*(known[line] for line in around))
 
     def caller(self, path: str) -> str:
-        """The module whose code calls a module: the nearest one around it that is called itself."""
+        """Return the module that calls a module: the nearest enclosing module that is called itself."""
         parts = path.split(".")[:-1]
         while parts and ".".join(parts) not in self.calls:
             parts.pop()
@@ -75,7 +77,7 @@ class Frames:
 
 
 def frames_of_guards(text: str, naming: Naming) -> Frames:
-    """What the text of the guards (`dynamo_cpp_guards_str`) tells of the code of modules."""
+    """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
     frames = Frames()
     read: list[tuple[str, At]] = []
     for path, at, _ in _found(_CALLED, text, naming):
@@ -97,7 +99,7 @@ def _found(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tupl
 
 
 def reader_of(path: str, name: str, code: str) -> str:
-    """The module whose code reads a parameter: `self.embed.weight` stands in the one around `embed`."""
+    """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
     parts = path.split(".") if path else []
     away = 0
     own = re.escape(name) if name else r"[A-Za-z]\w*"
@@ -112,12 +114,12 @@ def reader_of(path: str, name: str, code: str) -> str:
 
 
 def mentions(name: str, code: str) -> bool:
-    """Whether a line of code reads an attribute of this name."""
+    """Return whether a line of code reads an attribute of this name."""
     return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
 
 
 def ancestors(path: str) -> Iterable[str]:
-    """The module and those around it, itself first, '' last."""
+    """Yield a module and its parents, innermost first, '' last."""
     while path:
         yield path
         path = path.rpartition(".")[0]
@@ -166,8 +168,10 @@ class Program:
     """Number of an input → the steps that read it."""
 
     def layer_of(self, key: Key, low: int = 0, high: int | None = None) -> str | None:
-        """The layer of what a line computes between two steps (both inclusive): the innermost that holds all of it. None where
-        nothing is known of it there."""
+        """Return the innermost layer of a line's nodes between two steps (both inclusive).
+
+        None if any of these nodes has no known layer.
+        """
         found = self.by_key.get(key, ())
         last = len(self.steps) if high is None else high
         layers = [self.steps[n].layer for n in found if low <= n <= last]
@@ -175,7 +179,7 @@ class Program:
         return None if not known or len(known) < len(layers) else self.module(common(known))
 
     def module(self, path: str) -> str:
-        """The innermost module that runs: a list of modules only holds them."""
+        """Return the innermost module that runs: a module list only holds modules."""
         return next(found for found in ancestors(path) if not found or found in self.modules)
 
 
@@ -212,7 +216,7 @@ def _in_list(path: str) -> bool:
 
 
 def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str]) -> dict[str, int]:
-    """The inputs, and under which names parameters go: Dynamo gives each a second one."""
+    """Return the inputs and all names of parameters: Dynamo gives each a second name."""
     held: dict[str, int] = {}
     for node in graph.nodes:
         if node.graph != 0:
@@ -231,8 +235,10 @@ def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter]
 
 
 def _anchors(program: Program, frames: Frames) -> None:
-    """The nodes that read parameters. In a function that is given parameters (attention of `torch.nn`) those of a module and of
-    its children are the module's."""
+    """Mark the nodes that read parameters.
+
+    In a function that receives parameters (attention of `torch.nn`), those of a module and its children belong to the module.
+    """
     given: list[Step] = []
     last: Step | None = None
     for step in program.steps:
@@ -256,13 +262,12 @@ def _anchors(program: Program, frames: Frames) -> None:
 
 
 def _called(frames: Frames, path: str) -> str:
-    """The module that runs: where guards tell which are called, one that is not only holds parameters for the one around it."""
+    """Return the module that runs: the caller of a module that guards do not list as called (it only holds parameters)."""
     return path if not frames.calls or path in frames.calls else frames.caller(path)
 
 
 def _shared(program: Program, frames: Frames, step: Step) -> bool:
-    """Whether a node reads a parameter that several modules have (tied weights), and this line is not known to be the owner's: of
-    lines that read it that of the call of another module tells nothing of the owner."""
+    """Return whether a node reads a tied weight at a line that is not known to belong to its owner."""
     for number in step.reads:
         lines = {program.steps[n].key for n in program.readers[number]}
         called = frames.calls.get(program.paths[number])
@@ -277,7 +282,7 @@ def _same(frames: Frames, a: At, b: At) -> bool:
 
 @dataclass(slots=True)
 class _Gap:
-    """What stands between two anchors."""
+    """Nodes between two anchors."""
 
     before: Step | None
     after: Step | None
@@ -301,8 +306,10 @@ def _between(program: Program, frames: Frames) -> None:
 
 
 def _base(program: Program, before: Step | None, after: Step | None, seen: dict[str, set[tuple[int, Key]]]) -> str:
-    """The innermost module whose one call holds both anchors. Where one that has been seen in this call comes again, the
-    module is called again, and what holds both is around it."""
+    """Return the innermost module whose one call holds both anchors.
+
+    A repeated read of an anchor in the same module means a second call; the common module is then its parent.
+    """
     if after is None or after.layer is None:
         return ""
     base = "" if before is None else program.module(common((before.layer or "", after.layer)))
@@ -320,7 +327,7 @@ def _base(program: Program, before: Step | None, after: Step | None, seen: dict[
 
 
 def _entered(program: Program, frames: Frames, places: Iterable[int]) -> dict[tuple[str, int], int]:
-    """Module and line of its code → the first anchor in what it calls there."""
+    """Map each module and line of its code to the first anchor in the module called there."""
     found: dict[tuple[str, int], int] = {}
     for n in places:
         inner = ""
@@ -332,7 +339,7 @@ def _entered(program: Program, frames: Frames, places: Iterable[int]) -> dict[tu
 
 
 def _runs(frames: Frames, cand: str, anchor: Step | None, at: At) -> int | None:
-    """The line of a module's code that leads to an anchor in it; None where it is not known, or in another function."""
+    """Return the line of a module's code that leads to an anchor in it; None if unknown or in another function."""
     if anchor is None or anchor.layer is None or not is_below(anchor.layer, cand):
         return None
     if anchor.layer == cand:
@@ -348,7 +355,7 @@ def _runs(frames: Frames, cand: str, anchor: Step | None, at: At) -> int | None:
 def _owners(
     program: Program, frames: Frames, gap: _Gap, step: Step, n: int, entered: dict[tuple[str, int], int]
 ) -> list[str]:  # fmt: skip
-    """The modules whose code a node between two anchors may be, as its line tells."""
+    """Return the candidate modules of a node between two anchors, by its source line."""
     owners = frames.owners(step.at)
     if not owners:
         return []
@@ -363,8 +370,7 @@ def _owners(
 
 
 def _leaves(program: Program, frames: Frames) -> None:
-    """Modules without parameters (dropout, an activation of torch): where a line does nothing but call one, what it computes is
-    in it."""
+    """Assign nodes to modules without parameters (dropout, an activation) where their line only calls one."""
     holding = {around for path in (*frames.calls, *program.paths.values()) for around in ancestors(path.rpartition(".")[0])}
     holding |= set(program.paths.values())
     for step in program.steps:
@@ -376,7 +382,10 @@ def _leaves(program: Program, frames: Frames) -> None:
 
 
 def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:
-    """Which of them it is: what was left is not entered again, and what was entered is not left before the anchor behind it."""
+    """Choose the candidate consistent with call nesting.
+
+    A layer is never re-entered after it returned, nor left before its anchor.
+    """
     found = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
     order = [n for n, paths in kept.items() if paths]
     for ends, numbers in ((True, order), (False, order[::-1])):
@@ -400,14 +409,14 @@ def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[in
 
 
 def _ends(path: str, gap: _Gap) -> bool:
-    """Whether a module is left in a gap, not entered."""
+    """Return whether a module is left in a gap, not entered."""
     return gap.before is not None and is_below(gap.before.layer or "", path)
 
 
 def _agrees(
     program: Program, frames: Frames, gap: _Gap, step: Step, cand: str, n: int, entered: dict[tuple[str, int], int]
 ) -> bool:  # fmt: skip
-    """Whether the line can run here in the code of a module, whose lines go forward but in loops."""
+    """Return whether the line can run here in the code of a module, whose lines go forward but in loops."""
     before, after, line = _runs(frames, cand, gap.before, step.at), _runs(frames, cand, gap.after, step.at), step.at.line
     if cand != gap.base:  # it ends, or begins, in this gap
         return (before is None or before <= line) if _ends(cand, gap) else (after is None or line <= after)
@@ -423,7 +432,7 @@ def _agrees(
 
 
 def _within(program: Program, gap: range, first: int, last: int, base: str) -> None:
-    """What lies between two nodes of one module is in it."""
+    """Assign the nodes between two nodes of one module to that module."""
     steps = program.steps
     known = [n for n in (first, *gap, last) if 0 <= n < len(steps) and steps[n].layer is not None]
     for n in gap:

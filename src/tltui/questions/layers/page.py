@@ -45,18 +45,20 @@ from tltui.text.sanitize import sanitize
 
 NEAR = 5
 ROOT = "(model)"
-"""What the outermost layer is called."""
+"""Display name of the outermost layer."""
 
 
 def named(found: Layers) -> tuple[str, ...]:
-    """All layers of a compile, in the order in which they first run, each once, those of merged iterations behind them."""
+    """Return all layers of a compile in the order of their first runs, then merged iterations."""
     paths = dict.fromkeys(layer.path for unit in found.units for layer in unit.layers)
     return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
 
 
 def iterations(paths: Collection[str]) -> dict[str, str]:
-    """Path → that of all its iterations: `layers.*.attn`. Only what is in a list is one: the parts of a module that runs itself
-    (`Sequential`) follow each other."""
+    """Map paths to paths with merged iterations: `layers.*.attn`.
+
+    Only elements of lists count: the parts of a module that runs itself (`Sequential`) follow each other.
+    """
     known, found = set(paths), {}
     for path in paths:
         parts = path.split(".")
@@ -67,7 +69,7 @@ def iterations(paths: Collection[str]) -> dict[str, str]:
 
 
 def matches(path: str, wanted: str) -> bool:
-    """Whether a layer is meant by a name, in which `*` stands for any number; the end of a path is enough."""
+    """Return whether a name matches a layer; `*` stands for any number, and a path suffix is enough."""
     whole, parts = path.split("."), wanted.split(".")
     if wanted in ("", ROOT):
         return not path
@@ -77,7 +79,7 @@ def matches(path: str, wanted: str) -> bool:
 
 
 def chosen(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
-    """The layers that a name means: those of that path; else those whose path ends so, where they are of one kind."""
+    """Return the layers that a name matches: by exact path, else by path suffix if all are of one kind."""
     known = list(paths)
     exact = [path for path in known if len(path.split(".")) == len(wanted.split(".")) and matches(path, wanted)]
     if exact:
@@ -87,7 +89,7 @@ def chosen(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
 
 
 def near(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
-    """Layers whose names are like one that there is not."""
+    """Return layers with names similar to an unknown one."""
     known = [path for path in paths if path]
     ends = [path for path in known if matches(path, wanted)]
     last = wanted.rpartition(".")[2]
@@ -96,8 +98,10 @@ def near(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
 
 
 def layers_in(unit: UnitLayers, merge: bool) -> tuple[tuple[Layer, int], ...]:
-    """The layers of a unit and how many each stands for: with `merge` those that differ in numbers only are one, whose parent is
-    the place of the merged one around it."""
+    """Return the layers of a unit with their iteration counts.
+
+    With `merge`, layers that differ only in numbers are one row; its parent is the index of the merged parent.
+    """
     if not merge:
         return tuple((layer, 1) for layer in unit.layers)
     groups: dict[str, list[Layer]] = {}
@@ -140,7 +144,7 @@ def _in(path: str, paths: set[str]) -> bool:
 
 
 DEEP = 2
-"""Layers from this depth on are folded at first, where there are many."""
+"""Depth from which layers are initially folded in large trees."""
 MANY = 40
 LABEL = 10
 
@@ -162,7 +166,7 @@ class Row:
 
 
 def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
-    """The tree, a line a layer: what is in it and in what it holds. `of`: what measured times are of, '' without a profile."""
+    """Add the layer tree, one line per layer. `of`: the label of measured times, '' without a profile."""
     heads = ["kernels", "alone", "nodes", "moved"]
     estimated = any(row.cost.estimated_us is not None for row in rows)
     heads += ["estimated"] if estimated else []
@@ -215,12 +219,12 @@ def moved(cost: StaticCost, more: bool = False) -> str:
 
 
 def micros(us: float) -> str:
-    """Microseconds with a digit behind the point where that tells something."""
+    """Format microseconds, with a decimal for small values."""
     return f"{us:.1f}" if us < 100 else f"{us:,.0f}"
 
 
 def static_text(cost: StaticCost) -> str:
-    """`3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`: what is known of it."""
+    """Format the known costs: `3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`."""
     told = [
         fmt.plural(count, noun) for count, noun in ((cost.loads, "load"), (cost.stores, "store"), (cost.reductions, "reduction"))
         if count is not None and (count or noun != "reduction")
@@ -262,7 +266,7 @@ def add_kernels(
 def _kernel(
     page: Page, unit: UnitProvenance, kernel: Kernel, cost: KernelCost, inside: set[str], others: Sequence[str], of: str
 ) -> None:
-    """A kernel of a layer: its cost, its nodes there, what else it computes, its lines."""
+    """Add a kernel of a layer: cost, nodes in the layer, other layers, source lines."""
     ref = unit.panes[kernel.call_pane].ref
     target = at_line(ref, kernel.call_lines[0]) if kernel.call_lines and ref else ""
     page.open(kernel.key)
@@ -295,7 +299,7 @@ def _places(page: Page, label: str, places: Sequence[str], indent: str = "  ") -
 
 
 def add_sites(page: Page, sites: Sequence[Site]) -> None:
-    """The call tree, folded: who called what leads to which kernels."""
+    """Add the folded call tree: callers, with the kernels that they lead to."""
     if not sites:
         return
     page.blank()
@@ -324,7 +328,7 @@ def add_sites(page: Page, sites: Sequence[Site]) -> None:
 MERGE = "merged"
 SORTS = ("each", MERGE)
 AT_ONCE = 8
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 NAMED = 8
 LISTED = 200
 """Compiles up to which each has its own line."""
@@ -332,7 +336,7 @@ NOTHING = "No layer is known here: no graph reads parameters of a module by thei
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the options of this command to those of every view."""
     one = "only this layer: layers.3.attn, layers.*.attn, or an end of it: attn"
     parser.add_argument("place", nargs="?", metavar="LAYER", help=one)
     same = "the same, for a layer that is called like an address"
@@ -341,7 +345,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The layers of the scope. Raises `BadAddress` for a layer that there is not."""
+    """Return the page `layers` for the scope. Raises `BadAddress` for an unknown layer."""
     def fill(page: Page) -> Generator[None, None, tuple[CompileLayers, ...]]:
         costs = costs_of(run)
         if len(scope.compiles) != 1 and not options.filter:
@@ -362,7 +366,7 @@ def _address(scope: Scope) -> str:
 
 
 def _wanted(found: Layers, name: str, number: int | None) -> str | None:
-    """The layer that is asked for, by its name or its number; None for all."""
+    """Return the requested layer, by name or number; None for all."""
     known = named(found)
     if name:
         if not chosen(known, name):
@@ -378,7 +382,7 @@ def _wanted(found: Layers, name: str, number: int | None) -> str | None:
 
 
 def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
-    """The one compile of several that has a layer. Raises `BadAddress`."""
+    """Return the only compile that has a layer. Raises `BadAddress`."""
     found: list[Compile] = []
     for n, compile_ in enumerate(scope.compiles):
         if n % AT_ONCE == 0:
@@ -393,7 +397,7 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers, ...]]:
-    """A line for each compile that has layers; of very many compiles those that have the same together."""
+    """Add a line per compile with layers; in large runs, compiles with equal layers share a line."""
     done = []
     kinds: dict[tuple[UnitLayers, ...] | bytes, list[str]] = {}
     away: list[Away] = []
@@ -490,7 +494,7 @@ def _one(
     page: Page, ref: str, unit: UnitLayers, own: UnitProvenance | None, name: str, measured: Mapping[str, float],
     costs: Costs | None,
 ) -> UnitCosts:  # fmt: skip
-    """The kernels of one layer, or of all iterations of one."""
+    """Add the kernels of one layer, or of all its iterations."""
     paths = set(chosen((layer.path for layer in unit.layers), name))
     layers = [layer for layer in unit.layers if layer.path in paths]
     if not layers:
@@ -506,7 +510,7 @@ def _one(
 def _kernels(
     unit: UnitLayers, own: UnitProvenance | None, wanted: set[str] | None, measured: Mapping[str, float]
 ) -> tuple[KernelCost, ...]:
-    """The kernels in the order of the code."""
+    """Return the kernels in code order."""
     return tuple(
         KernelCost(
             kernel.key, unit.of_kernel.get(kernel.key, ()), kernel.post_nodes, kernel.user_lines,
@@ -550,7 +554,7 @@ class LayerRow:
 
 
 def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
-    """A row each."""
+    """Yield one row per layer."""
     for compile_ in data:
         for unit in compile_.units:
             for own in unit.layers:

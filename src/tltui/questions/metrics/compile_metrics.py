@@ -23,7 +23,7 @@ SECONDS, MILLIS, MICROS, NANOS, BYTES, COUNT, EPOCH_S, EPOCH_US, RUNNING, JSON_T
 )  # fmt: skip
 TO_SECONDS = {SECONDS: 1.0, MILLIS: 1e-3, MICROS: 1e-6, NANOS: 1e-9}
 SUMMED = frozenset((SECONDS, MILLIS, MICROS, NANOS, BYTES, COUNT))
-"""Units of which a sum over compiles means something."""
+"""Units with a meaningful sum over compiles."""
 
 
 class About(NamedTuple):
@@ -162,7 +162,7 @@ OF_ONE = frozenset((
     "fail_user_frame_filename", "fail_user_frame_lineno", "graph_node_shapes", "inductor_provenance",
     "recompile_reason", "recompile_user_contexts", "triton_kernel_compile_times_us", "log_format_version",
 ))  # fmt: skip
-"""Fields that say something about one compile only."""
+"""Fields that describe one compile only."""
 COPIES = frozenset(name for name, known in KNOWN.items() if "copy of" in known.help or "older copy" in known.help)
 """Fields that repeat another one in another unit."""
 VERSIONS = ("pytorch_version", "python_version", "cuda_version", "triton_version")
@@ -171,7 +171,7 @@ _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECON
 
 
 def about(name: str) -> About:
-    """What is known of a field, or can be told from its name."""
+    """Return the description of a field, or derive it from its name."""
     found = KNOWN.get(name)
     if found is not None:
         return found
@@ -238,7 +238,7 @@ class CompileMetrics:
 
 
 def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetrics:
-    """All metrics of a compile. `first`: compare its configurations with those of this one."""
+    """Return all metrics of a compile. `first`: a compile to compare configurations with."""
     reader = reader_of(compile_)
     refs = {a.record: str(a.ref) for a in artifacts_of(compile_) if a.is_metrics}
     raw = [(m, reader.event(m.record)) for m in sorted(compile_.metrics, key=lambda m: m.record)]
@@ -274,7 +274,7 @@ def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
 
 
 def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
-    """The fields by group; within one in the order of the table, unknown ones last, as they were written."""
+    """Return the fields by group, in table order; unknown ones last in their written order."""
     found = []
     for name, value in values.items():
         known = about(name)
@@ -287,7 +287,7 @@ def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
 
 
 def parsed(value: Any) -> Any:
-    """What JSON in a string says; anything else as it is."""
+    """Parse JSON in a string; return any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:

@@ -33,7 +33,7 @@ from tltui.trace.grammar import number
 AT_ONCE = 32
 """Compiles between two yields."""
 TEXTS_KEPT = 8
-"""Different values of a field that are told apart."""
+"""Maximum number of distinct values per field."""
 TEXT_LIMIT = 300
 SETTINGS_KEPT = 400
 MISSING = "(not there)"
@@ -42,7 +42,7 @@ OTHERS = "(other values)"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What most records have in common: which fields they have."""
+    """Field names shared by most records."""
 
     numbers: tuple[str, ...]
     empty: tuple[str, ...]
@@ -77,7 +77,7 @@ class _Table:
         self._lock = threading.Lock()
 
     def record(self, values: dict[str, Any]) -> _Record:
-        """What is kept of a record."""
+        """Return the compact form of a record."""
         numbers: dict[str, float] = {}
         texts: list[int] = []
         configs: list[tuple[str, bytes]] = []
@@ -124,13 +124,13 @@ def _table(process: Process) -> _Table:
 
 @part
 def _records(compile_: Compile, reader: Reader) -> tuple[_Record, ...]:
-    """The metrics records of a compile."""
+    """Return the metrics records of a compile."""
     table = _table(compile_.process)
     return tuple(table.record(reader.event(metrics.record)) for metrics in compile_.metrics)
 
 
 def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, RunMetrics]:
-    """The metrics of many compiles. Yields now and then: every record holds whole configurations."""
+    """Return the metrics of many compiles. Yields now and then: every record holds complete configurations."""
     sums: _Sums | None = None
     measured = [compile_ for compile_ in compiles if compile_.metrics]
     for n, compile_ in enumerate(measured):
@@ -184,7 +184,7 @@ class _Number:
     most_at: Compile | None = None
 
     def add(self, amounts: Sequence[float], compiles: Sequence[Compile]) -> None:
-        """A column of numbers, and whose they are."""
+        """Add a column of numbers with their compiles."""
         self.count += len(amounts)
         self.sum += sum(amounts)
         if (least := min(amounts)) < self.least:
@@ -194,7 +194,7 @@ class _Number:
 
 
 class _Config:
-    """The variants of one configuration. Only the first is kept; of others, what differs from it."""
+    """Variants of one configuration: the first one complete, of others the differences."""
 
     def __init__(self, text: str, where: str) -> None:
         self.first = where
@@ -205,7 +205,7 @@ class _Config:
         """Entry → value as text → where it was seen; only values that are not those of the first."""
 
     def add(self, text: str, where: Compile, ranks: dict[int | None, int]) -> None:
-        """A variant, with how many records of each rank have it."""
+        """Add a variant with its number of records per rank."""
         self.variants += 1
         values = _entries(text)
         keys = [*self.values, *(key for key in values if key not in self.values)]
@@ -216,7 +216,7 @@ class _Config:
                 _note(self._seen.setdefault(key, {}), repr(value)[:TEXT_LIMIT], value, where, rank, count)
 
     def settings(self, name: str) -> Iterator[Setting]:
-        """The entries that are not the same everywhere."""
+        """Yield the entries that differ."""
         for key, others in list(self._seen.items())[:SETTINGS_KEPT]:
             own = _Seen(self.values.get(key, MISSING), self.first)
             for rank, count in self._total.items():
@@ -231,7 +231,7 @@ def _entries(text: str) -> dict[str, Any]:
 
 @dataclass(slots=True, eq=False)
 class _Variant:
-    """One text of a configuration: where it stands first, and the records of each rank that have it."""
+    """Text of a configuration: its first occurrence, and its records per rank."""
 
     compile: Compile
     place: int
@@ -249,7 +249,7 @@ class _Sums:
         self._configs: dict[str, dict[bytes, _Variant]] = {}
 
     def add(self, record: _Record, compile_: Compile, place: int) -> None:
-        """The `place`-th metrics record of a compile."""
+        """Add the `place`-th metrics record of a compile."""
         self._records += 1
         rank = compile_.process.rank
         column = self._columns.get(record.form)
@@ -271,7 +271,7 @@ class _Sums:
             variant.ranks[rank] = variant.ranks.get(rank, 0) + 1
 
     def result(self, ref: str, compiles: int) -> RunMetrics:
-        """What was added."""
+        """Return the sums."""
         configs = {name: _config(name, variants) for name, variants in self._configs.items()}
         settings = tuple(setting for name, config in configs.items() for setting in config.settings(name))
         empty: dict[str, bool] = {}

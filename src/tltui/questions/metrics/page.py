@@ -89,7 +89,7 @@ def add_record(page: Page, found: CompileMetrics, record: MetricsRecord) -> None
 
 
 def add_meanings(page: Page, names: Sequence[str]) -> None:
-    """What some fields count, folded: their names promise other things."""
+    """Add folded explanations of fields with misleading names."""
     known = [(name, about(name).help) for name in dict.fromkeys(names) if about(name).help]
     if not known:
         return
@@ -141,7 +141,7 @@ def _style(value: Any) -> str:
 
 
 def value_text(value: Any, unit: str) -> str:
-    """A value as people read it: `8.99 s`, `58 µs`, `25.6 KB`, `true`."""
+    """Format a value: `8.99 s`, `58 µs`, `25.6 KB`, `true`."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value if isinstance(value, str) else json.dumps(value)
     if isinstance(value, (int, float)):
@@ -150,7 +150,7 @@ def value_text(value: Any, unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """A number in its unit."""
+    """Format a number in its unit."""
     if number(value) is None:  # NaN, 1e308, 10**400: nothing can be reckoned with them
         return str(value)
     if unit in TO_SECONDS:
@@ -168,7 +168,7 @@ def number_text(value: float, unit: str) -> str:
 
 
 def raw_text(value: Any, unit: str) -> str:
-    """The number as torch wrote it, where that looks different."""
+    """Return the number in torch's notation if it differs; else ''."""
     if not number(value):
         return ""
     return str(value) if unit in TO_SECONDS or unit in (EPOCH_S, EPOCH_US, BYTES) else ""
@@ -183,7 +183,7 @@ def as_json(value: Any) -> str:
 
 
 def _long_text(page: Page, head: list[Piece], field: Field, ref: str, room: int) -> None:
-    """The first line beside the name, all of it folded below."""
+    """Add the first line next to the name, and the complete text folded below."""
     lines = [line for part in field.value.split("\n") for line in fmt.wrap(part, page.width - 6)]
     first = sanitize(fmt.one_line(field.value))
     page.open(field.name, folded=True)
@@ -194,7 +194,7 @@ def _long_text(page: Page, head: list[Piece], field: Field, ref: str, room: int)
 
 
 def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int, found: CompileMetrics) -> None:
-    """A list or an object: how many entries, and below it the entries, folded where they are many."""
+    """Add a list or an object: the number of entries, then the entries, folded if there are many."""
     value = field.value
     entries = [(str(key), item) for key, item in value.items()] if isinstance(value, dict) else [("", item) for item in value]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and len(value[0]) <= room and "\n" not in value[0]:
@@ -230,7 +230,7 @@ def add_entries(page: Page, entries: Sequence[tuple[str, Any]], indent: str) -> 
 
 
 def _has_lines(item: Any) -> bool:
-    """Whether it is a text of several lines, or a list or an object of such texts."""
+    """Return whether a value is a multi-line text, or a list or an object of such texts."""
     if isinstance(item, str):
         return "\n" in item
     return isinstance(item, (list, dict)) and any(
@@ -261,7 +261,7 @@ def _metrics(ref: str) -> str:
 
 
 def add_list(page: Page, measured: Sequence[Compile]) -> None:
-    """The compiles, each with a link to its own metrics; the slowest first, of several ranks that of the slowest."""
+    """Add the compiles with links to their metrics, slowest first; of several ranks the slowest one."""
     page.heading("Every field, by compile")
     slow = sorted(measured, key=lambda c: -c.tally.seconds)
     groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
@@ -283,7 +283,7 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
 
 
 def add_differences(page: Page, found: RunMetrics) -> None:
-    """Settings and versions that are not the same in all records."""
+    """Add settings and versions that differ between records."""
     versions = [text for text in found.texts if text.name in VERSIONS and len(text.values) > 1]
     settings = [*versions, *found.settings]
     page.heading(f"Settings that differ ({fmt.count(len(settings))})" if settings else "Settings")
@@ -361,7 +361,7 @@ def _is_long(value: Variant, width: int) -> bool:
 
 
 def add_totals(page: Page, found: RunMetrics) -> None:
-    """Sums and extremes by group."""
+    """Add sums and extremes by group."""
     shown = [total for total in found.totals if total.unit not in (EPOCH_S, EPOCH_US)]
     if not shown:
         return
@@ -397,7 +397,7 @@ def _total(total: Total) -> list[Piece]:
 
 
 def add_configs(page: Page, found: RunMetrics) -> None:
-    """The whole configurations, folded."""
+    """Add the complete configurations, folded."""
     if not found.configs:
         return
     page.heading("Configurations")
@@ -422,7 +422,7 @@ SYMBOLS_SHOWN = 100
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The metrics of the scope."""
+    """Return the page `metrics` for the scope."""
 
     def fill(page: Page) -> Generator[None, None, CompileMetrics | RunMetrics]:
         if scope.ref.id is not None and not scope.ref.is_frame and scope.compiles:
@@ -537,7 +537,7 @@ class MetricRow:
 
 
 def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
-    """A row each."""
+    """Yield one row per field or total."""
     if isinstance(data, RunMetrics):
         for total_ in data.totals:
             yield MetricRow(total_.most_ref, total_.name, total_.group, total_.unit, total_.count, total_.sum, total_.least,

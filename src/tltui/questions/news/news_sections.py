@@ -41,7 +41,7 @@ LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A piece of news, told."""
+    """Formatted piece of news."""
 
     text: str
     """One line; not sanitised."""
@@ -55,7 +55,7 @@ class Told:
 
 
 def told(run: Run, news: News) -> Told:
-    """The sentence. Of what is not in the file any more it is what was known without reading it."""
+    """Format a piece of news. Content that is gone from the file is replaced by what the index has."""
     compile_ = compile_of(run, news)
     try:
         found = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
@@ -65,7 +65,7 @@ def told(run: Run, news: News) -> Told:
 
 
 def time_of(run: Run, news: News) -> str | None:
-    """`MM-DD HH:MM:SS.micros` in local time of the job, as the record has it that tells; None where none does."""
+    """Return `MM-DD HH:MM:SS.micros` in local time of the job, from the record of the news; None without one."""
     if news.record is None:
         return None
     try:
@@ -76,13 +76,13 @@ def time_of(run: Run, news: News) -> str | None:
 
 
 def compile_of(run: Run, news: News) -> Compile | None:
-    """The compile that a piece of news is about."""
+    """Return the compile of a piece of news."""
     process = process_of(run, news) if news.key is not None else None
     return process.compiles.get(news.key.id) if process is not None and news.key is not None else None
 
 
 def process_of(run: Run, news: News) -> Process | None:
-    """The process that a piece of news is about."""
+    """Return the process of a piece of news."""
     return next((process for process in run.models[news.log].processes if process.key == news.process), None)
 
 
@@ -140,7 +140,7 @@ def _ended(compile_: Compile, news: News) -> Told:
 
 
 def _breaks_by_restart(compile_: Compile) -> bool:
-    """Whether its torch writes graph breaks as restarts only."""
+    """Return whether its torch writes graph breaks as restarts only."""
     span = kind_of("artifact", BREAK).span
     return version_by_metrics(compile_, reader_of(compile_)).has(span) is False
 
@@ -209,7 +209,7 @@ def _backward(compile_: Compile, news: News) -> Told:
 
 
 def _said(failure: Failure) -> str:
-    """`TypeError: its first line`; of a graph break the reason in a line. Of a backend that raised the line behind is told, too."""
+    """Format an error: `TypeError: its first line`; a graph break as its reason, a backend error with the next line."""
     first, _, rest = failure.reason.partition("\n")
     if first.endswith(" raised:"):
         first = f"{first} {rest.lstrip().partition(chr(10))[0]}".rstrip()
@@ -258,7 +258,7 @@ Timed = tuple[str, News]
 
 
 def in_order(run: Run, streams: Iterable[Sequence[News]]) -> Iterator[Timed]:
-    """News of several logs by time; those of one log stay in the order of its records, whatever its clock says."""
+    """Merge news of several logs by time; news of one log keep their record order, whatever the clock."""
     return heapq.merge(*(_timed(run, stream) for stream in streams), key=lambda timed: timed[0])
 
 
@@ -270,7 +270,7 @@ def _timed(run: Run, stream: Sequence[News]) -> Iterator[Timed]:
 
 
 def line_of(run: Run, news: News) -> TailLine:
-    """Read what a piece of news says. Addresses are those of now: others may have come since it was found."""
+    """Read the line of a piece of news. Addresses are current: others may have come since it was found."""
     found, process, compile_ = told(run, news), process_of(run, news), compile_of(run, news)
     node = compile_ or process
     return TailLine(
@@ -281,10 +281,10 @@ def line_of(run: Run, news: News) -> TailLine:
 
 
 class Layout:
-    """Lays out lines below each other: columns are as wide as what they have had to hold so far."""
+    """Column layout of successive lines: a column is as wide as its widest text so far."""
 
     def __init__(self, options: Options, width: int, name: int = NAME) -> None:
-        """Lines of at most `width` columns, of which the name of a function takes at most `name`."""
+        """Create a layout of at most `width` columns, with at most `name` columns for a function name."""
         self._options, self._name = replace(options, width=width), name
         self._widths = [0, 0, 0]
 
@@ -329,7 +329,7 @@ def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str
 
 
 def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:
-    """The glyph of a line, and its style."""
+    """Return the glyph of a line and its style."""
     if line.status is not None:
         return glyph(line.status, ascii_), colour(line.status)
     status = {What.BEGUN: Status.RUNNING, What.BREAK: Status.BREAK}.get(line.kind)

@@ -29,7 +29,7 @@ SIBLINGS_ASKED = 4
 
 
 class What(str, Enum):
-    """What happened."""
+    """Kind of news."""
 
     PROCESS = "process"
     EPOCH = "epoch"
@@ -84,13 +84,13 @@ class News:
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody who works on something else wants to know."""
+        """Whether the news should interrupt a user at other work."""
         return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE, What.FAILURE)
 
 
 @dataclass(slots=True)
 class _Open:
-    """A compile of which something was written, and that has not ended."""
+    """Compile that has begun and not ended."""
 
     begun: bool = False
     reasons: bool = False
@@ -103,18 +103,18 @@ class _Open:
 
     @property
     def waits(self) -> bool:
-        """Whether it is a recompile that is told when its graph is there."""
+        """Whether a recompile waits for its graph."""
         return self.begun and self.reasons and not (self.told or self.queued)
 
 
 _Fact = Process | Compile | Started | Metrics | str
-"""What a record tells: a process writes for the first time, a recompile has its graph, …, an artifact of this name."""
+"""Fact of a record: a new process, a recompile with its graph, …, an artifact of this name."""
 
 
 class Watch:
-    """Turns what is taken over into news. `quiet`: what stands in the logs that the run has now is not told, only what is added.
+    """Converter of run events to news. `quiet`: only additions are news, not the present content of logs.
 
-    `reads_outputs`: read what the job printed, too, and report the processes that failed by themselves.
+    `reads_outputs`: also read the job output, and report the processes that failed by themselves.
     """
 
     def __init__(self, run: Run, quiet: bool = False, reads_outputs: bool = False) -> None:
@@ -135,11 +135,11 @@ class Watch:
 
     @property
     def size(self) -> int:
-        """How many things it keeps something of."""
+        """Return the number of objects held."""
         return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
 
     def _know(self, number: int) -> None:
-        """What is there already is no news."""
+        """Mark the present state of a log as known, so that it is no news."""
         model = self._run.models[number]
         self._unread.discard(number)
         self._processes[number] = sum(process.pid != 0 for process in model.processes)
@@ -152,7 +152,7 @@ class Watch:
                     self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
 
     def take(self, event: Event, delta: Delta) -> list[News]:
-        """The news of an event that the run has taken over."""
+        """Return the news of an event that the run has applied."""
         if isinstance(event, Read):
             return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
         if isinstance(event, Moved):
@@ -167,21 +167,21 @@ class Watch:
         return []
 
     def _gone(self, what: What, number: int, reason: str) -> list[News]:
-        """Nothing more will be read of a log."""
+        """Handle a log that will not be read any further."""
         if number in self._unread:
             self._know(number)
         compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
         return [self._of_log(what, number, reason), *self._unfinished(number, compiles)]
 
     def _quietly(self, number: int) -> list[News]:
-        """A part of what a log had before anybody asked."""
+        """Process a part of a log from before the watch began, without news."""
         log = self._run.models[number].log
         if log.ended or log.waiting:
             self._know(number)
         return []
 
     def _read(self, event: Read, delta: Delta) -> Iterator[News]:
-        """What a batch tells, record by record."""
+        """Yield the news of a batch, record by record."""
         number, batch, model = event.log, event.batch, self._run.models[event.log]
         facts: list[tuple[int, int, _Fact]] = [(_first(process), 0, process) for process in self._new_processes(number, model)]
         facts += ((fact.record, 1, fact) for fact in batch.started)
@@ -209,7 +209,7 @@ class Watch:
             yield self._of_log(What.OVER, number, "nobody writes into it any more")
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
-        """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
         from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
         from tltui.questions.job_failures.launcher_reports import EXIT
 
@@ -229,7 +229,7 @@ class Watch:
                 yield News(What.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
 
     def _await(self, owner: Compile, since: int, heap: list[tuple[int, int, int, _Fact]]) -> None:
-        """If a recompile is to be told with its graph, see whether that has come."""
+        """Check whether the graph of a waiting recompile has come."""
         state = self._open.get(owner)
         if state is not None and state.waits and (graph := _graph(owner, since)) is not None:
             state.queued = True
@@ -241,7 +241,7 @@ class Watch:
         return self._measured(number, fact, owner) if isinstance(fact, Metrics) else self._noted(number, record, fact, owner)
 
     def _new_processes(self, number: int, model: LogModel) -> Iterator[Process]:
-        """Processes that were not there before. One whose first lines are no records has no pid yet."""
+        """Yield new processes. A process whose first lines are no records has no pid yet."""
         while self._processes[number] < len(model.processes) and (process := model.processes[self._processes[number]]).pid:
             self._processes[number] += 1
             yield process
@@ -281,7 +281,7 @@ class Watch:
             yield self._of(What.RECOMPILE, number, record, owner, "recompile")
 
     def _measured(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
-        """The end of a compile, or of its backward."""
+        """Yield the end of a compile, or of its backward."""
         if metrics.graph_breaks is not None or metrics.pytorch_version is not None:  # since torch 2.7, since 2.10
             self._logs_breaks.add(owner.process)
         if metrics.ends_compile and owner.is_compile:
@@ -307,7 +307,7 @@ class Watch:
         yield replace(news, status=None) if restarts and news.what is What.ENDED else news
 
     def _unfinished(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
-        """A log has ended: what becomes of the compiles that it has no end of."""
+        """Yield the compiles without an end in a log that has ended."""
         left = [owner for owner in compiles if owner.is_compile and not _ended_before(owner)]
         last = len(self._run.models[number].log) - 1
         for owner in sorted(left, key=lambda owner: owner.records[0] if owner.records else 0):
@@ -347,7 +347,7 @@ class Watch:
 
 
 def _outcome(news: News, facts: SharedFacts) -> News:
-    """How a compile ended."""
+    """Return the outcome of a compile."""
     if facts.recompile_limit:
         return replace(news, what=What.LIMIT, text="the recompile limit was reached")
     if facts.eager is not None:
@@ -370,7 +370,7 @@ def _line(text: str | None) -> str:
 
 
 def _name(compile_: Compile, record: int) -> str | None:
-    """The function, as far as the log tells up to a record: the metrics know it best, and what a sibling is called it is too."""
+    """Return the function name known up to a record: from the metrics of the compile or of a sibling."""
     for own in (compile_, *islice(compile_.frame.compiles, SIBLINGS_ASKED)):
         told = next((metrics.co_name for metrics in own.metrics if metrics.co_name and metrics.record <= record), None)
         if told is not None:
@@ -383,20 +383,20 @@ def _name(compile_: Compile, record: int) -> str | None:
 
 
 def _graph(compile_: Compile, since: int) -> int | None:
-    """The first graph that was captured in a compile, from a record on."""
+    """Return the first graph captured in a compile from a record on."""
     log, records = compile_.process.log, compile_.records
     later = (records[place] for place in range(bisect_left(records, since), len(records)))
     return next((record for record in later if log.kind(record).event == GRAPH), None)
 
 
 def _has_reasons(compile_: Compile, before: int) -> bool:
-    """Whether the log has why it is a recompile, ahead of a record."""
+    """Return whether the log has recompile reasons before a record."""
     log = compile_.process.log
     return any(log.kind(record).name == REASONS for record in takewhile(lambda record: record < before, compile_.records))
 
 
 def _ended_before(compile_: Compile, record: int | None = None) -> bool:
-    """Whether the log has an end of it, ahead of a record."""
+    """Return whether the log has the end of a compile before a record."""
     ends = (metrics.record for metrics in compile_.metrics if metrics.event == "compilation_metrics")
     return any(record is None or end < record for end in ends)
 
@@ -409,15 +409,17 @@ OF_ONE = frozenset((
     What.PROCESS, What.MOVED, What.LOST, What.UNREADABLE, What.READABLE, What.OVER,
     What.BACKWARD, What.RESTART, What.UNFINISHED,
 ))  # fmt: skip
-"""About a file, or what a trace alone tells."""
+"""News about a file, or from a trace only."""
 
 Numbered = tuple[News, int]
-"""A piece of news, and which of its kind it is that its log tells of the compile."""
+"""News with its ordinal among news of its kind about the compile in its log."""
 
 
 class Once:
-    """Remembers what was told of processes that several inputs tell of. `number` comes first, in the order of each log; whether it
-    is new can be said when processes have been put together."""
+    """Deduplication of news about processes with several inputs.
+
+    `number` runs first, in the order of each log; `new` requires joined processes.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -425,7 +427,7 @@ class Once:
         self._told: set[Hashable] = set()
 
     def number(self, news: News) -> Numbered:
-        """The news with its number."""
+        """Return the news with its number."""
         if news.what is not What.BREAK or self._run.joining.is_plain(self._run.models):
             return news, 0
         own = (news.log, news.key, news.what)
@@ -433,7 +435,7 @@ class Once:
         return news, self._nth[own]
 
     def new(self, numbered: Iterable[Numbered]) -> Iterator[News]:
-        """What no other input of its process has told; from then on it is told. A trace tells most: it is asked first."""
+        """Yield the news that no other input of its process reported before. Traces, the most complete, go first."""
         models = self._run.models
         for news, nth in sorted(numbered, key=lambda own: models[own[0].log].form != TRACE):
             if self._is_new(news, nth):

@@ -33,7 +33,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class GraphChange:
-    """What became of the nodes of a graph."""
+    """Node changes of a graph."""
 
     left: int
     """Nodes before."""
@@ -46,7 +46,7 @@ class GraphChange:
     changes: tuple[NodeChange, ...]
 
     def count(self, what: str) -> int:
-        """How many changes of a kind."""
+        """Return the number of changes of a kind."""
         return sum(change.what == what for change in self.changes)
 
 
@@ -80,7 +80,7 @@ _OPEN = ("(", "[", "{", ",")
 
 
 def _nodes(own: GraphText) -> list[FxNode]:
-    """The nodes that do something: without further names of a node, and without lists of inputs that are unpacked."""
+    """Return the effective nodes: without aliases and unpacked input lists."""
     return [n for n in own.graph.nodes if n.kind != "alias" and not (n.kind == "placeholder" and n.name in _FLAT and not n.type)]
 
 
@@ -101,7 +101,7 @@ def _keys(own: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashabl
 
 
 def _origin(own: GraphText, node: FxNode) -> Hashable:
-    """The line of source, by its code: an edit above it only moves it."""
+    """Return the source line by its code: an edit above it only moves it."""
     if node.origin < 0:
         return None
     origin = own.graph.origins[node.origin]
@@ -154,7 +154,7 @@ Pairs = set[tuple[FxNode, FxNode]]
 
 
 def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNode]]) -> Pairs:
-    """Nodes that only read what was changed itself: same operation, same type, and their producers belong together."""
+    """Pair nodes that only read changed nodes: same operation and type, and paired producers."""
     partner = {(x.graph, x.name): (y.graph, y.name) for x, y in pairs}
     found: Pairs = set()
     for x, y in pairs:
@@ -171,7 +171,7 @@ def _producers(own: GraphText, node: FxNode) -> list[FxNode]:
 
 
 def _rest(own: GraphText, node: FxNode) -> str:
-    """What a node's text says besides the names of nodes: numbers, dtypes, keywords."""
+    """Return a node's text without node names: numbers, dtypes, keywords."""
     if node.kind in ("placeholder", "output"):
         return node.type
     names = {node.name, *node.args}
@@ -198,7 +198,7 @@ def _alone(own: GraphText, node: FxNode, what: str) -> NodeChange:
 
 
 def _text(own: GraphText, node: FxNode) -> str:
-    """The node as the graph has it, without what it frees."""
+    """Return the text of a node in the graph without the names that it frees."""
     line = _FREES.sub("", own.lines[node.line]).strip()
     if node.kind == "placeholder":
         return f'{node.name}: "{node.type}"' if node.type else node.name

@@ -59,7 +59,7 @@ MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A graph, and what changed since the one that it was made from."""
+    """Graph with the changes since the graph that it was made from."""
 
     name: str
     ref: str
@@ -121,13 +121,13 @@ class Passes:
 
 
 FULL = 12
-"""Kinds of steps that are told in full where there are several compiles; of further ones the sums."""
+"""Maximum number of kinds of steps in full; of further ones the sums."""
 Outline = tuple[tuple[str, tuple[tuple[object, ...], ...]], ...]
-"""Of each unit its name, and of each step all but addresses and single nodes."""
+"""Names of units, each with its steps without addresses and single nodes."""
 
 
 def outline_of(compile_: Compile) -> Outline:
-    """What compiles with the same steps share. Made once for compiles with the same texts."""
+    """Return the steps of a compile as a grouping key; computed once per content."""
     try:
         digest = content_of(compile_)
     except OSError as error:  # said by the steps themselves; not kept, as the log may be there again
@@ -137,12 +137,12 @@ def outline_of(compile_: Compile) -> Outline:
 
 @part
 def content_of(compile_: Compile, reader: Reader) -> bytes:
-    """What the steps of a compile rest on: its graphs and the units that they are in. Empty without graphs."""
+    """Return a digest of the graphs of a compile and their units; empty without graphs."""
     return content_key(compile_, reader, _graphs(compile_.process), LIMIT)
 
 
 def _graphs(process: Process) -> frozenset[str]:
-    """The names of the graphs of a log: passes of vLLM are numbered."""
+    """Return the graph names of a log: passes of vLLM are numbered."""
     names = {kind.name for kind in process.log.kinds if kind.name and kind.name.startswith(VLLM)}
     return GRAPHS | names if names else GRAPHS
 
@@ -158,12 +158,12 @@ def _said(step: Step) -> tuple[object, ...]:
 
 
 def counts_of(change: GraphChange) -> tuple[int, ...]:
-    """How many nodes a step changed, as `KINDS` orders them."""
+    """Return the number of changed nodes of a step by `KINDS`."""
     return tuple(map(change.count, KINDS))
 
 
 def alike_of(compile_: Compile, outline: Outline) -> Alike:
-    """A kind of steps, with its first compile."""
+    """Return a group of equal steps with its first compile."""
     steps = [step for _, own in outline for step in own]
     told = [step[-1] for step in steps if isinstance(step[-1], tuple)]  # of those that were compared
     sums = [sum(own[4][n] for own in told) for n in range(len(KINDS))]
@@ -182,18 +182,20 @@ def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
 
 
 def is_graph(artifact: Artifact) -> bool:
-    """Whether an artifact is a step."""
+    """Return whether an artifact is a step."""
     return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
 
 
 def has_beside(artifact: Artifact) -> bool:
-    """Whether it is of a kind that `beside` may know another of."""
+    """Return whether an artifact is of a kind that `beside` supports."""
     return is_graph(artifact) or artifact.name in FUSED
 
 
 def beside(artifact: Artifact) -> Artifact | None:
-    """The graph that a graph was made from; of the first one that which was made from it; of IR before fusion that after it, and
-    the other way round. None where there is neither."""
+    """Return the graph before this one; for the first one the graph after it. None if there is neither.
+
+    IR before and after fusion are each other's counterparts.
+    """
     if artifact.name in FUSED:
         same = (other for other in artifacts_of(artifact.owner) if other.name == FUSED[artifact.name])
         return next((other for other in same if (other.unit, other.attempt) == (artifact.unit, artifact.attempt)), None)
@@ -210,7 +212,7 @@ def beside(artifact: Artifact) -> Artifact | None:
 
 
 def passes_of(compile_: Compile) -> Generator[None, None, CompilePasses]:
-    """The steps of one compile, in the order of the records of each unit."""
+    """Return the steps of one compile in the record order of each unit."""
     artifacts = artifacts_of(compile_)
     names = {unit.number: unit.name for unit in units_of(artifacts)}
     units: dict[int | None, list[Step]] = {}
@@ -246,7 +248,7 @@ class _Earlier:
         return max((self._last[key] for key in keys if key in self._last), key=lambda a: a.record, default=None)
 
     def origin(self, a: Artifact) -> Artifact | None:
-        """The graph that a graph was made from."""
+        """Return the graph from which a graph was made."""
         follows = a.name.startswith(VLLM) or a.name in ("inductor_post_grad_graph", "after_post_grad_graph")
         # one call and range after another: passes begin anew at each `before_post_grad_graph`
         if follows and (before := self._latest(("pass", a.attempt, a.unit))) is not None:
@@ -258,7 +260,7 @@ class _Earlier:
         return next((found for found in (*own, *self._common(a, wanted)) if found is not None), None)
 
     def _common(self, a: Artifact, wanted: Iterable[str]) -> Iterator[Artifact | None]:
-        """Those that belong to the whole compile, or to the same subgraph."""
+        """Return the artifacts of the whole compile or of the same subgraph."""
         for name in wanted:
             if a.unit is None:
                 yield self._latest(("any", a.attempt, name))
@@ -289,7 +291,7 @@ def _step(before: Artifact | None, artifact: Artifact) -> Step:
 
 
 def _change(left: bytes, right: bytes) -> GraphChange | None:
-    """What became of the nodes; None where one of them is no graph."""
+    """Return the node changes; None if either text is no graph."""
     before, after = (graph_text(text.decode("utf-8", "replace")) for text in (left, right))
     return node_changes(before, after) if before.understood and after.understood else None
 
@@ -298,13 +300,13 @@ SHOWN = 8
 """Changed nodes of a step; more are folded."""
 NODES_LISTED = 400
 AT_ONCE = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
 REWIRES = "read something else"
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The steps of the compiles of the scope: each kind of them once."""
+    """Return the page `passes` for the compiles of the scope, each kind of steps once."""
 
     def fill(page: Page) -> Generator[None, None, Passes]:
         page.add((f"From pass to pass{scope.title}", tokens.TITLE))
@@ -327,7 +329,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
-    """The first compile of each kind in full; of many kinds the sums; then which compiles have the same steps."""
+    """Add the first compile of each kind in full (of many kinds the sums), then the compiles per kind."""
     kinds: dict[Outline, tuple[Alike, list[str]]] = {}
     told: list[CompilePasses] = []
     for number, compile_ in enumerate(scope.compiles):
@@ -390,7 +392,7 @@ def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
 
 
 def _add_step(page: Page, step: Step) -> None:
-    """A line of what came out, and below it the nodes."""
+    """Add a line with the outcome of a step, and its changed nodes below."""
     page.open(step.name)
     page.row([(step.name, tokens.LINK, step.ref), *_step_wording(step)])
     if step.change is None or not step.change.changes:
@@ -458,7 +460,7 @@ def _node(page: Page, change: NodeChange, step: Step) -> None:
 
 
 def _text(page: Page, text: str, name: str, room: int, style: str, target: str) -> list[Piece]:
-    """The node; its name leads to its line."""
+    """Format a node with its name as a link to its line."""
     text = page.clip(text, room)
     head = text[: len(name)] if text.startswith(name) else text[:12]
     return [(head, style, target), (text[len(head) :], style)]
@@ -497,7 +499,7 @@ class PassRow:
 
 
 def pass_rows(data: Passes) -> Iterator[PassRow]:
-    """A row each."""
+    """Yield one row per step."""
     for compile_ in data.compiles:
         for unit in compile_.units:
             for own in unit.steps:

@@ -35,7 +35,7 @@ def missing_of(
     metrics: list[tuple[str, dict[str, Any]]],
     version: TorchVersion,
 ) -> tuple[Absent, ...]:
-    """What somebody would look for in this compile and not find."""
+    """Return the artifacts that a user would expect in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
         return ()  # records outside of any compile: nothing can be said to be expected
     return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
@@ -48,7 +48,7 @@ def outcome_of(
     metrics: list[tuple[str, dict[str, Any]]],
     version: TorchVersion,
 ) -> Outcome:
-    """What is known of a compile."""
+    """Return the outcome of a compile."""
     log = compile_.process.log
     names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
     # the timing event fx_graph_cache_disabled only says that this one cache was not used
@@ -64,7 +64,7 @@ def outcome_of(
 def outcome_from(
     compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: TorchVersion
 ) -> Outcome:
-    """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
+    """Return the outcome from the names of artifacts with a payload, the directions of units, and disabled caches."""
     facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
     compile_.process.parts.reads(log)
     has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
@@ -95,9 +95,9 @@ def outcome_from(
 
 
 def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
-    """The caches that answered with a hit each time, where torch 2.4 to 2.6 wrote the answer into a record of another name.
+    """Return the caches with only hits, where torch 2.4 to 2.6 wrote the answer into a record of another name.
 
-    Torch 2.4 does not write it at all: that there is no code then shows it.
+    Torch 2.4 writes no answer: the absence of code shows it.
     """
     if has.isdisjoint(OLD_NAMES):
         return frozenset()
@@ -117,7 +117,7 @@ PENDING = "not yet"
 OPEN, OTHER_TORCH = "not known of this torch", "not written by this torch"
 NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
 STATES = (FAILED, CUT, UNEXPLAINED, PENDING, EMPTY, OPEN, NOT_LOGGED, CACHED, OTHER_TORCH, NOTHING)
-"""Of what is absent, the most urgent first."""
+"""States of absent artifacts, most urgent first."""
 TINY = 24
 """Stored bytes up to which a payload is read to see whether anything is in it."""
 HEAD = 400
@@ -153,7 +153,7 @@ _TRAINED = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_grap
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """An artifact that somebody would look for in a compile."""
+    """Expected artifact of a compile."""
 
     name: str
     title: str
@@ -169,14 +169,13 @@ class Expected:
 
     @property
     def routine(self) -> bool:
-        """Whether nobody would miss it: there was nothing to write, this torch has no such thing, or only tlparse's own extras
-        are asked for."""
+        """Return whether the absence is normal: nothing to write, another version of torch, or an extra of tlparse."""
         return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
 
 
 @dataclass(frozen=True, slots=True)
 class CompileArtifacts:
-    """What one compile has and lacks, in the order of the compiler's work."""
+    """Present and absent artifacts of one compile, in the order of the compiler."""
 
     ref: str
     status: str | None
@@ -211,7 +210,7 @@ class PresentCount:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What is there and what is not, in a part of a run."""
+    """Present and absent artifacts in a part of a run."""
 
     schema: int = 1
     groups: tuple[AbsentGroup, ...] = ()
@@ -231,7 +230,7 @@ def absence_of(compiles: Iterable[Compile]) -> Absence:
 
 
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
-    """What some compiles have and lack. Yields in between."""
+    """Collect present and absent artifacts of compiles. Yields between steps."""
     versions: dict[int, TorchVersion] = {}
     found: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
@@ -247,12 +246,12 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
 
 
 def state_of(reason: str) -> str:
-    """The kind of a reason of `tltui.model.expected_artifacts`."""
+    """Return the state of a reason of `tltui.model.expected_artifacts`."""
     return next((state for beginning, state in _BEGINNINGS if reason.startswith(beginning)), NOTHING)
 
 
 class _Sorts:
-    """The sorts of compiles of a run: what was worked out for one is true of all that have the same records. Only ever added to."""
+    """Sorts of compiles of a run: the result for one holds for all with the same records. Append-only."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str], bool], int] = {}
@@ -261,7 +260,7 @@ class _Sorts:
         self._lock = threading.Lock()
 
     def number(self, outcome: Outcome, counts: dict[str, int], void: frozenset[str], dated: bool) -> int:
-        """Which sort it is. `dated`: its own metrics state the version of torch."""
+        """Return the number of a sort. `dated`: its own metrics have the version of torch."""
         with self._lock:
             number = self._numbers.setdefault((outcome, tuple(sorted(counts.items())), void, dated), len(self._sorts))
             if number == len(self._sorts):
@@ -269,7 +268,7 @@ class _Sorts:
             return number
 
     def rows(self, number: int, process: Process, versions: dict[int, TorchVersion]) -> tuple[Expected, ...]:
-        """What compiles of a sort have and lack. `versions` remembers those of processes."""
+        """Return the expected artifacts of a sort of compiles. `versions` caches the versions of processes."""
         outcome, counts, void, dated = self._sorts[number]
         version = UNKNOWN
         if not dated:
@@ -292,7 +291,7 @@ def _sorts(process: Process) -> _Sorts:
 
 @part
 def _sort_of(compile_: Compile, reader: Reader) -> int:
-    """Which of the sorts of the run a compile is."""
+    """Return the sort of a compile."""
     counts, void = _counted(compile_, reader)
     directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
     disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
@@ -303,7 +302,7 @@ def _sort_of(compile_: Compile, reader: Reader) -> int:
 
 
 def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
-    """How many records of each name have a payload (or are metrics), and the names of those with nothing in any."""
+    """Count records with a payload (or metrics) by name; also return the names with only empty records."""
     log = compile_.process.log
     kinds, sizes = log.columns.kind, log.columns.size
     numbers: Counter[int] = Counter()
@@ -340,7 +339,7 @@ def _directions(compile_: Compile) -> frozenset[str]:
 
 
 def _disabled(compile_: Compile, reader: Reader) -> bool:
-    """Whether the metrics say that all caches were off. They are 40 KB of text each, so they are searched, not parsed."""
+    """Return whether the metrics have all caches off. They are 40 KB of text each: searched, not parsed."""
     return any(_DISABLED.search(reader.head(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
 
 
@@ -391,7 +390,7 @@ def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
 
 CODE_ARTIFACTS = (OUTPUT_CODE, WRAPPER, KERNELS)
 AT_ONCE = 64
-"""Compiles that are looked at between two moments at which a reader may leave."""
+"""Compiles examined between two yields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +404,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class NoCode:
-    """What is to be said of a compile without generated code."""
+    """Explanation of a compile without generated code."""
 
     why: str
     """A sentence without its end: `it failed in Dynamo`."""
@@ -414,19 +413,21 @@ class NoCode:
 
 
 def has_lowered(compile_: Compile) -> bool:
-    """Whether there is a graph, code or mapping to show side by side."""
+    """Return whether there is a graph, code or mapping to show side by side."""
     artifacts = artifacts_of(compile_)
     return bool(parts_of(artifacts, units_of(artifacts), reader_of(compile_)))
 
 
 def has_code(compile_: Compile) -> bool:
-    """Whether torch wrote generated code for it."""
+    """Return whether torch wrote generated code for it."""
     return any(True for _ in named(compile_, CODE_ARTIFACTS))
 
 
 def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]:
-    """Why a compile has no code, and the nearest one that has: of the same function, else on its rank, else any. Without a compile
-    the first one that has. Yields in between."""
+    """Explain why a compile has no code, and find the nearest one with code. Yields between steps.
+
+    Nearest: of the same function, else on its rank, else any. Without a compile, the first one with code.
+    """
     order = [*in_order(run), *(own for own in run.compiles() if own.id == NO_ID)]
     if compile_ is None:
         found = yield from _first(order)

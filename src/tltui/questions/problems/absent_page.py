@@ -63,7 +63,7 @@ STYLES = {
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """What is absent from the compiles of the scope. Grows: it looks at every compile first."""
+    """Return the page `absent` for the scope. It grows: every compile is examined first."""
 
     def fill(page: Page) -> Generator[None, None, Absence]:
         page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
@@ -81,17 +81,17 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _can_be(state: str) -> bool:
-    """Whether the torch that wrote the log is known to write it."""
+    """Return whether the torch that wrote the log is known to write it."""
     return state not in (found_in.OPEN, found_in.OTHER_TORCH)
 
 
 def _place(row: Expected | AbsentGroup) -> int:
-    """0 for what is told, else which of the folded sections it is in, from 1."""
+    """Return 0 for a visible group, else the number of its folded section, from 1."""
     return (2 if row.state == found_in.OTHER_TORCH else 1) if row.routine else 0
 
 
 def _versions(page: Page, scope: Scope) -> None:
-    """Which torch wrote the logs that do not state it."""
+    """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
     for told in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
         page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
@@ -138,7 +138,7 @@ def _row(page: Page, ref: str, row: Expected) -> None:
 
 
 def _many(page: Page, absence: Absence) -> None:
-    """Grouped: by state, then by reason, with the compiles that it is true of."""
+    """Add absent artifacts grouped by state, then by reason, with their compiles."""
     wanted = sum(_can_be(row.state) for compile_ in absence.compiles for row in compile_.expected)
     missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
     routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
@@ -161,7 +161,7 @@ def _many(page: Page, absence: Absence) -> None:
 
 
 def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str) -> None:
-    """Artifacts that are absent from the same compiles for the same reason stand together."""
+    """Group artifacts that are absent from the same compiles for the same reason."""
     together: dict[tuple[str, str | None, tuple[str, ...]], list[AbsentGroup]] = {}
     for group in groups:
         together.setdefault((group.reason, group.flag, group.refs), []).append(group)
@@ -179,7 +179,7 @@ def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str)
 
 
 def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
-    """The setting that would bring it, unless the reason names it."""
+    """Add the setting that enables an artifact, unless the reason names it."""
     if flag is None or flag in reason:
         return
     if "=" in flag:
@@ -237,7 +237,7 @@ class AbsentRow:
 
 
 def absent_rows(data: Absence) -> Iterator[AbsentRow]:
-    """A row each."""
+    """Yield one row per group."""
     for own in data.groups:
         first = own.refs[0] if own.refs else ""
         yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)

@@ -39,7 +39,7 @@ _END = re.compile(
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
-"""Names of torch's own making that say nothing: their explanation does."""
+"""Uninformative break types of torch; their explanation is the headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class BreakReason:
-    """All that the message says."""
+    """Parsed message of a graph break."""
 
     first: Reason
     later: tuple[Reason, ...] = ()
@@ -76,7 +76,7 @@ class BreakReason:
 
 
 def read_reason(text: str) -> BreakReason:
-    """The message of an `Unsupported`, a restart reason, or what a record says after `Graph Break Reason:`."""
+    """Parse the message of an `Unsupported`, a restart reason, or the text after `Graph Break Reason:`."""
     own, *others = _split(_unquoted(text.strip()))
     lines = own.split("\n")
     op, skips, stops = "", False, False
@@ -97,7 +97,7 @@ def read_reason(text: str) -> BreakReason:
 
 
 def _split(text: str) -> list[str]:
-    """The first message, and those of the breaks that came while it was handled."""
+    """Split a message into the first break and the breaks raised while it was handled."""
     parts: list[list[str]] = [[]]
     for line in text.split("\n"):
         if line.strip() == NESTED:
@@ -153,7 +153,7 @@ def _reason(lines: list[str]) -> Reason:
 
 
 def own_hints(reason: Reason) -> tuple[str, ...]:
-    """The hints of a break that came while another one was handled, but for the one that says just that."""
+    """Return the hints of a nested break, without the hint that only refers to the nesting."""
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
 
@@ -174,7 +174,7 @@ _AFTER_REASON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BreakRecord:
-    """What the text says."""
+    """Parsed text of a break record."""
 
     reason: BreakReason
     file: str | None = None
@@ -189,7 +189,7 @@ class BreakRecord:
 
 
 def read_record(text: str) -> BreakRecord:
-    """Whatever the shape is, what can't be read is left as the reason."""
+    """Parse a break record of any shape; unparsed text becomes the reason."""
     at, skipped = _AT.match(text), _SKIPPED.search(text)
     told = _REASON.match(text, at.end() + 1) if at else None
     end = _AFTER_REASON.search(text, told.end()) if told else None
@@ -255,7 +255,7 @@ class GraphBreak:
 
     @property
     def lead(self) -> StackFrame | None:
-        """The nearest line of the program: where it broke, or what led there; else a library's, else torch's."""
+        """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
         own = self.at
         if own is not None and own.owner is Owner.USER:
             return own
@@ -264,14 +264,14 @@ class GraphBreak:
 
     @property
     def at(self) -> StackFrame | None:
-        """Where it broke."""
+        """Location of the break."""
         if self.file is None:
             return None
         return StackFrame(self.function or "", self.file, self.line, self.code, owner_of(self.file) is not Owner.USER)
 
 
 def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None = None) -> tuple[GraphBreak, ...]:
-    """The graph breaks of a compile, at most `limit` of them."""
+    """Return the graph breaks of a compile, at most `limit`."""
     log = compile_.process.log
     reader = reader or reader_of(compile_)
     if not compile_.counts[NAME]:
@@ -291,23 +291,23 @@ def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None
 
 @part
 def known_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
-    """The graph breaks of a compile, kept."""
+    """Return the graph breaks of a compile, cached."""
     return breaks_of(compile_, reader, limit)
 
 
 @parsed
 def parsed_break(text: bytes) -> GraphBreak:
-    """What the text of a break record says by itself."""
+    """Parse the text of a break record without its context."""
     return parse_break(text.decode("utf-8", "replace"))
 
 
 def from_restart(reason: str) -> GraphBreak:
-    """A restart reason, or the message of an `Unsupported`: neither says a place."""
+    """Parse a restart reason or the message of an `Unsupported`; neither has a location."""
     return _said(read_reason(reason))
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
-    """The text of a break record. Whatever its shape is, there is a headline."""
+    """Parse the text of a break record. Text of any shape yields a headline."""
     found = read_record(text)
     same = next((f for f in reversed(found.stack) if (f.file, f.line) == (found.file, found.line)), None)
     return replace(
@@ -358,14 +358,14 @@ class Failure:
 
     @property
     def owner(self) -> Owner | None:
-        """Whose line `file` and `line` are."""
+        """Owner of the line `file` and `line`."""
         return None if self.file is None else owner_of(self.file)
 
 
 def failures_of(
     compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None
 ) -> tuple[Failure, ...]:
-    """The failure of the compile, then that of its backward."""
+    """Return the failure of the compile, then the failure of its backward."""
     reader = reader or reader_of(compile_)
     errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
     found = []
@@ -384,7 +384,7 @@ def failures_of(
 
 @part
 def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
-    """The failures of a compile, kept."""
+    """Return the failures of a compile, cached."""
     return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
 
@@ -413,7 +413,7 @@ def _failure(
 
 
 def _named_frame(fields: dict[str, Any], own: tuple[StackFrame, ...]) -> StackFrame | None:
-    """What the metrics name: the innermost frame that Dynamo was tracing."""
+    """Return the frame in the metrics: the innermost one that Dynamo was tracing."""
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
     if file is None:
         return None
@@ -422,7 +422,7 @@ def _named_frame(fields: dict[str, Any], own: tuple[StackFrame, ...]) -> StackFr
 
 
 def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
-    """The innermost of the user's own frames in what was raised: their code that torch called."""
+    """Return the innermost user frame of the raised error: user code that torch called."""
     frames = [frame for part in parts if part.kind != USER for frame in part.frames]
     return next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
 
@@ -430,9 +430,9 @@ def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
 def _lead(
     stack: tuple[StackFrame, ...], inner: StackFrame | None, raised_at: StackFrame | None
 ) -> tuple[StackFrame | None, bool]:
-    """The line to lead with, and whether it is where the error was raised.
+    """Return the line to lead with, and whether the error was raised there.
 
-    Who called the function is no answer where nothing is known of the line in it.
+    A caller of the function is no substitute for an unknown line in it.
     """
     if inner is None:
         return raised_at, raised_at is not None
@@ -440,7 +440,7 @@ def _lead(
 
 
 def _traceback(reader: Reader, record: int | None) -> str:
-    """The text of a traceback; of a very long one the end, where the error is."""
+    """Return the text of a traceback; only the end of a very long one, which has the error."""
     if record is None:
         return ""
     if reader.log.columns.size[record] <= FAILURE_LIMIT:

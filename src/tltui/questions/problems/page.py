@@ -1,4 +1,4 @@
-"""The page `problems`, with what the torch of a log does not write."""
+"""The page `problems`, with artifacts that the log's version of torch does not write."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
 
 
 STANDING = 8
-"""Of so many unfinished compiles the page tells where they stood."""
+"""Maximum number of unfinished compiles shown with their current phase."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The problems of the scope."""
+    """Return the page `problems` for the scope."""
 
     def fill(page: Page) -> Generator[None, None, Problems]:
         return (yield from _fill(page, run, scope))
@@ -145,7 +145,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
 
 
 def _is_of(item: RunFailure, scope: Scope) -> bool:
-    """Whether a failure that an output tells of belongs to a part of the run."""
+    """Return whether a failure in the job output belongs to a part of the run."""
     if not str(scope.ref):
         return True
     if scope.ref.id is not None:
@@ -154,7 +154,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
 
 
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
-    """What there is, in numbers of the index; or that there is nothing."""
+    """Add the problem counts of the index, or that there are none."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
     words: list[Piece] = []
@@ -208,7 +208,7 @@ def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Genera
 
 
 def _title(title: str, count: int, kinds: int, among: str) -> str:
-    """`Errors (5, of 2 kinds)`; just the number where each stands for itself."""
+    """Format a title: `Errors (5, of 2 kinds)`; just the number if all kinds differ."""
     if kinds == count:
         return f"{title} ({fmt.count(count)})"
     preposition, _, word = among.partition(" ")
@@ -257,7 +257,7 @@ def _add_unfinished(
 
 
 def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
-    """The leading difference between ranks, and where all are."""
+    """Add the leading difference between ranks with a link to all."""
     said = told(run, found) if found is not None else None
     if found is None or found.leading is None or said is None:
         return ""
@@ -345,7 +345,7 @@ class ProblemRow:
 
 
 def problem_rows(data: Problems) -> Iterator[ProblemRow]:
-    """A row each, the worst first."""
+    """Yield one row per problem, worst first."""
     for own in data.printed:
         yield ProblemRow("output", own.sentence, own.means, own.function, own.file, own.line, 1, 1, own.compile, own.compile, "")
     for kind, failed in (("error", data.errors), ("backward", data.backward)):

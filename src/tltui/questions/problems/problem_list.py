@@ -30,7 +30,7 @@ _HOLE = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What the installed torch has on an id. `{…}` are placeholders that only a trace fills in."""
+    """Registry entry of the installed torch. `{…}` are placeholders that only a trace fills in."""
 
     gb: str
     title: str
@@ -42,7 +42,7 @@ class Registered:
 
 
 def installed_torch() -> Path | None:
-    """The directory of an installed torch, found without importing it."""
+    """Locate the directory of an installed torch without importing it."""
     try:
         spec = importlib.util.find_spec("torch")
     except (ImportError, AttributeError, ValueError):
@@ -53,7 +53,7 @@ def installed_torch() -> Path | None:
 
 @lru_cache(maxsize=4)
 def registry(directory: Path | None) -> dict[str, Registered]:
-    """The registry of the torch in this directory; empty where there is none, or none that can be read."""
+    """Read the graph break registry of the torch in this directory; empty if absent or unreadable."""
     if directory is None:
         return {}
     try:
@@ -71,12 +71,12 @@ def registry(directory: Path | None) -> dict[str, Registered]:
 
 
 def registered(gb: str | None) -> Registered | None:
-    """What the torch installed beside tltui has on an id."""
+    """Return the entry of the installed torch for a graph break id."""
     return registry(installed_torch()).get(gb.lower()) if gb else None
 
 
 def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The explanation and the hints that a registry has and the trace has not."""
+    """Return the explanation and the hints that the registry adds to the trace."""
     if known is None:
         return "", ()
     more = tuple(hint for hint in known.hints if not any(_says(hint, own) for own in hints))
@@ -84,7 +84,7 @@ def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> 
 
 
 def _says(template: str, text: str) -> bool:
-    """Whether `text` has `template` with its placeholders filled in: the registry cuts some hints into pieces."""
+    """Return whether `text` matches `template` with placeholders: the registry cuts some hints into pieces."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in _HOLE.split(template))
     return re.search(pattern.replace(r"\ ", " *"), " ".join(text.split())) is not None
 
@@ -199,7 +199,7 @@ class BreakGroup:
 
 @dataclass(frozen=True, slots=True)
 class RestartGroup:
-    """Restarts of the analysis with one reason, for which there is no record of a graph break."""
+    """Restarts of the analysis with one reason and no graph break record."""
 
     reason: str
     occurrences: tuple[Occurrence, ...]
@@ -269,7 +269,7 @@ R = TypeVar("R")
 
 
 def run_steps(steps: Generator[None, None, R]) -> R:
-    """The result of a generator that yields while it works."""
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(steps)
@@ -285,8 +285,10 @@ def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) 
 def failed_groups(
     compiles: Sequence[Compile],
 ) -> Generator[None, None, tuple[tuple[FailedGroup, ...], tuple[FailedGroup, ...]]]:
-    """Failures of the forward and of the backward compile, in the order of the first of each. Hits of the recompile
-    limit are left out: `limit_groups` has them; and what ran on in eager mode: `eager_groups`."""
+    """Group failures of forward and backward compiles, in the order of first occurrence.
+
+    Excluded: hits of the recompile limit (`limit_groups`) and eager fallbacks (`eager_groups`).
+    """
     groups: dict[tuple[Any, ...], list[tuple[Compile, Failure]]] = defaultdict(list)
     for compile_ in compiles:
         facts = compile_.facts
@@ -369,7 +371,7 @@ def _limit(members: list[Compile]) -> LimitGroup:
 
 @part
 def limit_stated(compile_: Compile, reader: Reader) -> int | None:
-    """The recompile limit as the metrics of a compile state it."""
+    """Return the recompile limit in the metrics of a compile."""
     fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
     dynamo = json_in(fields, "dynamo_config")
     limit = whole_in(dynamo, "recompile_limit")
@@ -422,13 +424,13 @@ def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
 
 
 def _restarted(compile_: Compile) -> str:
-    """The address of the metrics that state why it began again."""
+    """Return the address of the metrics with the restart reason."""
     metrics = next((m for m in compile_.metrics if m.restart_reasons), None)
     return str(compile_.ref) if metrics is None else address(compile_, metrics.record, metrics.event)
 
 
 def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
-    """Compiles of which the log has no end, or none of their backward; `waiting`: those whose log may go on."""
+    """Return compiles without an end in the log, forward or backward; `waiting`: those of live logs."""
     return tuple(
         replace(_occurrence(c), backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
         if is_unfinished(c) and (c.facts.waiting or c.facts.backward_running) == waiting
@@ -436,7 +438,7 @@ def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[O
 
 
 def is_unfinished(compile_: Compile) -> bool:
-    """Whether the log has no end of a compile, or of its backward."""
+    """Return whether the log has no end of a compile, or of its backward."""
     facts = compile_.facts
     if facts.backward_running or facts.backward_unfinished:
         return compile_.is_compile
@@ -471,5 +473,5 @@ def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
 
 
 def breaks_logged(compiles: Sequence[Compile]) -> bool:
-    """Whether all processes with restarts write records of graph breaks."""
+    """Return whether all processes with restarts write records of graph breaks."""
     return all(c.process.logs_breaks or c.counts[BREAK] for c in compiles if c.facts.restarts)

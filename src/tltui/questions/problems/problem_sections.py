@@ -65,7 +65,7 @@ def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDEN
 
 
 def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], named: bool, ranks: int) -> list[Piece]:
-    """`[0/0] f`; with the ranks where these are not all of which the line is about."""
+    """Format an occurrence: `[0/0] f`; with its ranks if they are not all ranks of the line."""
     pieces: list[Piece] = []
     for own in groups:
         item = own[0]
@@ -90,7 +90,7 @@ def times(count: int) -> str:
 
 
 def add_failed(page: Page, group: FailedGroup) -> None:
-    """One error: what was being compiled, then type, reason and the user's line."""
+    """Add one error: the compile, then type, reason and the user's line."""
     page.open(group.failure.type)
     head: list[Piece] = [page.status(Status.ERROR), " "]
     first = group.occurrences[0]
@@ -115,7 +115,7 @@ TRACEBACK = " of the traceback"
 
 
 def _add_reached(page: Page, group: FailedGroup) -> None:
-    """What made a graph break an error, or that nobody knows whether it was one."""
+    """Add the cause that made a graph break an error, or that it is uncertain whether it was one."""
     if group.no_breaks:
         page.say(NO_BREAKS, INDENT, tokens.WARN)
     elif group.failure.type == "RecompileError":
@@ -150,7 +150,7 @@ def add_eager(page: Page, group: EagerGroup) -> None:
 
 
 def _add_callers(page: Page, own: Sequence[StackFrame], shown: tuple[str | None, int | None]) -> None:
-    """The user's frames, the nearest first, without the place that is `shown` already."""
+    """Add the user's frames, nearest first, without the location `shown`."""
     further = list(dict.fromkeys(frame for frame in own if (frame.file, frame.line) != shown))
     if further:
         page.add(INDENT, ("called from, nearest first", tokens.LABEL))
@@ -158,7 +158,7 @@ def _add_callers(page: Page, own: Sequence[StackFrame], shown: tuple[str | None,
 
 
 def add_installed(page: Page, known: Registered | None, said: GraphBreak | None) -> None:
-    """What the registry of the installed torch has beyond the trace, marked as such."""
+    """Add the registry text of the installed torch that the trace lacks, marked as such."""
     if known is None or said is None:
         return
     explanation, hints = adds(known, said.explanation, said.hints)
@@ -173,7 +173,7 @@ def add_installed(page: Page, known: Registered | None, said: GraphBreak | None)
 
 
 def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
-    """One function that was compiled too often. `ran`: what a profile says of it."""
+    """Add one function at the recompile limit. `ran`: its run time from a profile."""
     first = group.occurrences[0]
     page.open(group.code.shown or group.frame)
     status = Status.EAGER if group.eager else Status.ERROR
@@ -200,8 +200,10 @@ def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
 
 
 def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
-    """One graph break: kind and reason, how often, the user's line, torch's explanation and hints, stacks. `costs`: what it costs,
-    where a profile tells."""
+    """Add one graph break: kind, reason, count, user line, torch's explanation and hints, stacks.
+
+    `costs`: its run time cost, from a profile.
+    """
     found = group.found
     page.open(f"{found.gb or ''} {found.headline}".strip())
     _break_head(page, group)
@@ -242,7 +244,7 @@ def _break_head(page: Page, group: BreakGroup) -> None:
 
 
 def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
-    """What torch says about the others of a group, where it says something else."""
+    """Add the other wordings of torch within a group."""
     if not variants:
         return
     what = f"{fmt.plural(len(variants), 'other wording')} at this line"
@@ -257,7 +259,7 @@ def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
 
 
 def add_restart(page: Page, group: RestartGroup) -> None:
-    """A reason to start the analysis again."""
+    """Add a restart reason."""
     lines = [line for part in error_name(group.reason).split("\n") for line in fmt.wrap(part, page.width - 16)] or ["no reason"]
     page.open(lines[0])
     for n, line in enumerate(lines):
@@ -268,7 +270,7 @@ def add_restart(page: Page, group: RestartGroup) -> None:
 
 
 def add_skipped(page: Page, group: SkippedGroup) -> None:
-    """A function without operations."""
+    """Add a function without operations."""
     first = group.occurrences[0]
     head: list[Piece] = [page.status(Status.EMPTY), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
     head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]

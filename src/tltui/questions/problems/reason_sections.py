@@ -84,7 +84,7 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
 
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
-    """The user's frames, the nearest first; all frames in a folded section."""
+    """Add the user's frames, nearest first; all frames go into a folded section."""
     own = user_frames(tuple(frames))
     add_stack(page, own[:user_limit], indent)
     if len(own) < len(frames) or len(own) > user_limit:
@@ -119,7 +119,7 @@ def add_traceback(page: Page, parts: Sequence[TracebackPart], what: str, indent:
 
 
 def _says(message: str) -> str:
-    """A message in a line: of nested graph breaks the last one is what was raised."""
+    """Return the first line of a message; for nested graph breaks, the headline of the last one (the raised one)."""
     if NESTED not in message:
         return message.partition("\n")[0]
     return read_reason(message).later[-1].headline
@@ -166,7 +166,7 @@ def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
 
 
 def add_consequence(page: Page, found: GraphBreak, indent: str) -> None:
-    """What runs in eager mode because of a break, where torch says that more than the broken line does."""
+    """Add the extent of eager execution after a break, where it exceeds the broken line."""
     if found.skips_frame:
         page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
     elif found.stops:
@@ -175,7 +175,7 @@ def add_consequence(page: Page, found: GraphBreak, indent: str) -> None:
 
 
 def add_break_place(page: Page, found: GraphBreak, indent: str) -> None:
-    """The line of the user's where it broke, or that led there; and where it broke, if that is none of the user's."""
+    """Add the user line of a break, and the location of the break if it is in other code."""
     lead, at = found.lead, found.at
     if lead is None or at is None:
         page.add(indent, ("the log does not say where", tokens.DIM))
@@ -195,7 +195,7 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
 
 
 def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
-    """Whether a failure is a graph break where none is allowed, and stands among `breaks`."""
+    """Return whether a failure is a forbidden graph break that is among `breaks`."""
     if "Explanation:" not in found.reason:
         return False
     told = from_restart(found.reason)
@@ -203,8 +203,10 @@ def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
 
 
 def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
-    """Type, reason and place of a failure; a long reason is folded after its first lines. What one of the `breaks` that stand
-    below says as well is left to it."""
+    """Add type, reason and location of a failure, with a long reason folded after its first lines.
+
+    Text that is also in one of the `breaks` below is omitted.
+    """
     kind = fmt.clip(sanitize(found.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
     if found.ref:
@@ -231,7 +233,7 @@ def _quoted(page: Page, text: str, indent: str) -> list[str]:
 
 
 def _add_quoted(page: Page, text: str, indent: str) -> int:
-    """The first lines of what torch wrote; how many there are."""
+    """Add the first lines of a quoted message; return their number."""
     lines = _quoted(page, text, indent)[:REASON_LINES]
     for line in lines:
         page.add(indent, line)
@@ -239,7 +241,7 @@ def _add_quoted(page: Page, text: str, indent: str) -> int:
 
 
 def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> None:
-    """The lines beyond the first ones."""
+    """Add the lines after the first ones in a folded section."""
     lines = _quoted(page, text, indent)[shown:]
     if not lines:
         return
@@ -252,7 +254,7 @@ def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> N
 
 
 def _add_where(page: Page, found: Failure, indent: str) -> None:
-    """The line to look at first; the line of torch or of a library that it led to; the user's own line that raised the error."""
+    """Add the line to inspect first, the framework line below it, and the user line that raised the error."""
     if found.file is not None and found.owner is not None:
         label = "raised at " if found.raised else f"{whose_line(found.owner)} "
         place = StackFrame("", found.file, found.line, found.code)
@@ -274,7 +276,7 @@ def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
 
 
 def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
-    """A break that came while torch handled another one: where the function is skipped, that is why."""
+    """Add a break raised while torch handled another one: the cause of a skipped function."""
     label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
@@ -316,7 +318,7 @@ NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
 
 
 def no_reason(found: Recompile) -> str:
-    """What can be said where no reason is known."""
+    """Return the text for a recompile without a known reason."""
     if found.logged == "artifact":
         return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
     return f"{NEVER_LOGGED}." if found.logged == "never" else "torch logged no reason."
@@ -327,7 +329,7 @@ def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
 
 
 def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:
-    """`[0/0] the guard that failed   guards`; then the user's line, unless it is that of the reason before."""
+    """Add a reason: `[0/0] the guard that failed   guards`; then the user's line unless it repeats."""
     pieces: list[Piece] = []
     if reason.earlier:
         name = f"[{reason.earlier}]"

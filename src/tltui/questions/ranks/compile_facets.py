@@ -57,8 +57,10 @@ Facts = tuple[Fact, ...]
 
 
 def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
-    """In the order of `course.FACETS`. Nothing of what is not logged, and of a compile that is not over little. `own`: of its rank,
-    so that its name tells it apart."""
+    """Return the facts of a compile in the order of `course.FACETS`; empty for absent records.
+
+    An unfinished compile has few. `own`: the rank identity, which is normalized away.
+    """
     found, answers = _records(compile_, reader.log)
     get = found.get
     schedules = _keyed(reader, get(SCHEDULE, ()))
@@ -77,7 +79,7 @@ def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
 
 
 def _records(compile_: Compile, log: Log) -> tuple[dict[str, list[int]], list[str]]:
-    """Records by name, of the last attempt where there are several; and the names of what caches answered."""
+    """Return records by name, of the last attempt where there are several, and the names of cache answers."""
     known = _WANTED.get(log)
     if known is None or known[0] < len(log.kinds):
         wanted = {n: name for n, kind in enumerate(log.kinds) if (name := artifact_name(kind)) in READ}
@@ -100,7 +102,7 @@ def _records(compile_: Compile, log: Log) -> tuple[dict[str, list[int]], list[st
 
 
 def _keyed(reader: Reader, records: Sequence[int]) -> list[tuple[object, int]]:
-    """Records with what makes their text the same as another one."""
+    """Pair records with a content key: equal texts have equal keys."""
     return [(reader.md5(record) or (reader.log.key, record), record) for record in records]
 
 
@@ -194,7 +196,7 @@ def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: Rank
 
 
 def content_of(text: bytes) -> bytes:
-    """What tells a text apart."""
+    """Return the digest of a text."""
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
@@ -241,7 +243,7 @@ AT_ONCE = 1 << 20
 
 
 class _Held:
-    """Something that is kept once for all who have it: of each of them it takes no room."""
+    """Process-wide cache entry, shared by all owners of an equal value."""
 
     __slots__ = ("course", "facts")
 
@@ -251,7 +253,7 @@ class _Held:
 
 
 def course_of(process: Process) -> Course:
-    """What a process compiled. Equal courses of a run are one object."""
+    """Return the course of a process. Equal courses of a run are one object."""
     return _course(process).course or Course(())
 
 
@@ -293,7 +295,7 @@ def _own(device: str, index: int) -> RankIdentity:
 
 
 def _executed(process: Process, reader: Reader, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The newest record of the order in which graphs ran, as places in the course."""
+    """Return the newest execution order of graphs as indices into the course."""
     rest = process.compiles.get(NO_ID)
     records: list[int] = [record for record, _ in named(rest, (ORDER,))] if rest is not None else []
     if not records:
@@ -309,7 +311,7 @@ NO_FACETS = (b"",) * len(FACETS)
 
 @part
 def times_of(process: Process, reader: Reader) -> Times:
-    """The times of a process, without phases."""
+    """Return the compile times of a process, without phases."""
     begin, took = array("d"), array("f")
     for compile_, _, _ in steps_in(process):
         start, seconds = compile_.start_us, compile_.duration_s
@@ -324,7 +326,10 @@ def times_of(process: Process, reader: Reader) -> Times:
 
 
 def bare_course(process: Process) -> Course:
-    """What a process compiled without what that amounts to: enough for times, and no payload is read. Equal ones are one object."""
+    """Return the course of a process without facets: enough for times, without reading payloads.
+
+    Equal courses are one object.
+    """
     return _bare(process).course
 
 
@@ -348,8 +353,10 @@ def _bare(process: Process, reader: Reader) -> _TimesCache:
 
 @part
 def phases_of(compile_: Compile, reader: Reader) -> dict[str, float]:
-    """Name of a timing event → seconds during which it was active, forward and backward compile together. What has no end in the
-    log is left out: nobody knows what it took."""
+    """Map timing event names to their active seconds, forward and backward compile together.
+
+    Events without an end in the log are excluded: their duration is unknown.
+    """
     sums = Sums()
     for found in read_groups((compile_,), Seen()):
         for group in found:
@@ -360,14 +367,14 @@ def phases_of(compile_: Compile, reader: Reader) -> dict[str, float]:
 
 
 class PhasesOf:
-    """The phases of the compiles of a run: from its logs where they are there, else from the lane."""
+    """Phases of the compiles of a run: from its logs if present, else from the lane."""
 
     def __init__(self, run: Run) -> None:
         self._processes = {process.key: process for process in run.processes()}
         self._compiles: dict[str, list[Compile]] = {}
 
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
-        """Those of a step of a lane; {} where that is not known."""
+        """Return the phases of a step of a lane; {} if unknown."""
         if lane.times.phases:  # an index has them, and may have no events
             return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
         process = self._processes.get(lane.process)

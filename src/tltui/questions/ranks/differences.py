@@ -41,9 +41,9 @@ from tltui.questions.ranks.matching import (
 from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, groups_of, stages_of
 
 KEPT = 200
-"""Differences that are kept."""
+"""Maximum number of differences in a result."""
 SIDES = 6
-"""Kinds of ranks that are told apart."""
+"""Maximum number of sides per difference."""
 SAID = {
     VERSION: "another torch", SETTINGS: "settings differ", STOPPED: "the last function of some ranks",
     UNFINISHED: "not finished on some ranks", BREAKS: "graph breaks differ", FAILED: "failures differ",
@@ -53,7 +53,7 @@ SAID = {
     CODE: "generated code differs", PARITY: "code and schedule have other collectives", CACHE: "caches answer differently",
     ESTIMATES: "what its kernels give differs", EXECUTED: "graphs ran in another order",
 }  # fmt: skip
-"""What is said of a difference."""
+"""Wording of a difference by facet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """Ranks of which an older process wrote a log too."""
+    """Ranks with the log of an older process."""
 
     ranks: str
     count: int
@@ -137,7 +137,7 @@ class Parity:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """What comparing the ranks gave."""
+    """Result of comparing ranks."""
 
     ranks: int
     """Ranks that were compared."""
@@ -172,13 +172,15 @@ class Differing:
 
     @property
     def leading(self) -> Divergence | None:
-        """The difference to begin with; None where none leads. Which rank asked a cache second and hit is no cause of anything, and
-        other pages have the compiles that failed or did not finish."""
+        """Return the most important difference; None if none leads.
+
+        Cache answers are consequences, and other pages list failed and unfinished compiles.
+        """
         return next((one for one in self.divergences if one.facets[0] not in (CACHE, FAILED, UNFINISHED)), None)
 
 
 def differing(lanes: Sequence[Lane]) -> Differing | None:
-    """In what ranks differ; None where there are no two of them."""
+    """Compare ranks; None for fewer than two."""
     if len(lanes) < 2:
         return None
     stages = stages_of(lanes)
@@ -186,7 +188,7 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
 
 
 def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
-    """In what ranks differ within each of several stages. In others they do different work."""
+    """Compare ranks within each of several stages. Different stages do different work."""
     found = [_of_one_kind(own) for own in groups_of(lanes)]
     told = sorted(
         (one for own in found for one in own.divergences),
@@ -206,7 +208,7 @@ def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
 
 
 def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
-    """In what ranks differ that do the same work."""
+    """Compare ranks that do the same work."""
     classes = classes_of(lanes)
     facts, behind = facts_of(classes)
     order = order_of(classes)
@@ -264,7 +266,7 @@ def _restarted(lanes: Sequence[Lane]) -> tuple[Restarted, ...]:
 
 
 def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
-    """Of each compile and partition of ranks the most telling fact, with the facets that follow from it."""
+    """Return the leading fact per compile and partition of ranks, with the facets that follow from it."""
     groups: dict[Hashable, list[Fact]] = defaultdict(list)
     for fact in facts:
         apart = fact.facet if fact.facet in (*WIDE, UNFINISHED) else ""  # what was traced is no consequence of the end
@@ -278,7 +280,7 @@ def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
 
 
 def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, float]) -> list[Divergence]:
-    """One difference of several functions on the same ranks is told once: where it is seen first."""
+    """Merge one difference of several functions on the same ranks into its first occurrence."""
     groups: dict[Hashable, list[tuple[float, Fact]]] = defaultdict(list)
     told: dict[Hashable, tuple[str, ...]] = {}
     widest: list[Fact] = []
@@ -302,7 +304,10 @@ def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, 
 
 
 def _parts(fact: Fact) -> Hashable:
-    """What is said of which ranks; of the most ranks, where all that a rank compiled shows it, only what is said."""
+    """Return the values of a fact with their ranks, as a grouping key.
+
+    For facets of a whole rank, the largest side is without its ranks.
+    """
     parts = [(said, frozenset(lane.rank for own in classes for lane in own.lanes)) for said, classes in fact.parts]
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
@@ -310,7 +315,7 @@ def _parts(fact: Fact) -> Hashable:
 
 
 def _is_within(fact: Fact, other: Fact) -> bool:
-    """Whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
+    """Return whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
     ranks = {said: frozenset(lane.rank for own in classes for lane in own.lanes) for said, classes in other.parts}
     return fact.facet == other.facet and all(
         said in ranks and ranks[said].issuperset(lane.rank for own in classes for lane in own.lanes) for said, classes in fact.parts
@@ -322,8 +327,10 @@ def _ranks_in(fact: Fact) -> int:
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
-    """When it is seen first; of a number of compiles where one rank has one more; what ran only tells itself at the end, and what
-    caches answered comes last."""
+    """Return the course position at which a difference first appears.
+
+    An extra compile counts at its number. Execution order and cache answers come last.
+    """
     if fact.facet in (EXECUTED, CACHE):
         return math.inf
     counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]

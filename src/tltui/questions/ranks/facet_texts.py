@@ -23,7 +23,7 @@ OTHER = frozenset((
     "id", "describer_id", "storage", "ndim", "view_func", "base", "grad", "attrs", "ctx", "type", "data", "autograd_meta_from",
     "fake_mode", "is_leaf", "is_view", "parent",
 ))  # fmt: skip
-"""Numbers of other tensors, and what follows from the rest."""
+"""Fields with ids of other tensors, and redundant fields."""
 FIRST = ("dtype", "size", "stride", "device")
 PARTS = " · "
 KEPT = 8192
@@ -34,7 +34,7 @@ _SOURCES: Known = {}
 
 
 def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIdentity) -> Fact:
-    """From the first lines of their records. Each input is a line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
+    """Return the inputs from the first lines of their records, one per line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
     known = _TENSORS.setdefault(own.name, {})
     for line in tensors:
@@ -72,7 +72,7 @@ def _known(
 
 
 def _tensor(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
-    """(number, what it is) of `"describe_tensor": {"id": 0, …`."""
+    """Parse the id and description of `"describe_tensor": {"id": 0, …`."""
     try:
         value = parse_json(part[len(_MARK) :] + b"}")
     except ValueError:
@@ -96,7 +96,7 @@ def _word(name: str, value: Any, own: RankIdentity) -> str:
 
 
 def _source(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
-    """(`describer number`, source) of `"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']`."""
+    """Parse `describer number` and source of `"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']`."""
     try:
         value = parse_json(part[len(_SOURCE) :] + b'"}')
     except ValueError:
@@ -113,7 +113,7 @@ ESTIMATE = "estimated_runtime_ns"
 
 
 def operations(text: bytes) -> list[str]:
-    """The collectives of a schedule in their order, as torch names them."""
+    """Return the collectives of a schedule in order, with torch's names."""
     try:
         value = parse_json(text)
     except ValueError:
@@ -122,7 +122,7 @@ def operations(text: bytes) -> list[str]:
 
 
 def collectives_fact(schedules: Sequence[bytes]) -> Fact:
-    """The schedules of a compile in the order in which they were written; each collective a line, with its place."""
+    """Return the schedules of a compile in record order, one numbered line per collective."""
     lines = [
         f"{n}. {op.removeprefix('torch.ops.').removesuffix('.default')}"
         for n, op in enumerate((op for text in schedules for op in operations(text)), 1)
@@ -131,8 +131,10 @@ def collectives_fact(schedules: Sequence[bytes]) -> Fact:
 
 
 def parity_fact(schedules: Sequence[bytes], codes: Sequence[bytes]) -> Fact:
-    """Collectives that the code calls more or less often than the schedules have them; nothing where all is right, or one of them
-    is not there."""
+    """Return the collectives whose call count in the code differs from the schedules.
+
+    Empty if they agree, or if either is absent.
+    """
     if not schedules or not any(MARK in code for code in codes):
         return NONE
     ops = (_OP.fullmatch(op) for text in schedules for op in operations(text))
@@ -147,8 +149,10 @@ def parity_fact(schedules: Sequence[bytes], codes: Sequence[bytes]) -> Fact:
 
 
 def estimates_fact(text: bytes) -> tuple[Fact, float]:
-    """What the operations of a graph give, without what they are expected to take: that is measured on some machines, and no
-    reason for two ranks to differ. And the nanoseconds of all of them together."""
+    """Return the output types of a graph's operations, and the sum of estimates in nanoseconds.
+
+    The fact excludes the estimates: some are measured, and differ between equal ranks.
+    """
     try:
         value = parse_json(text)
     except ValueError:
@@ -181,8 +185,10 @@ VALUE = 80
 
 
 def dumps_in(line: bytes) -> tuple[bytes, ...]:
-    """The configurations in the first line of a record of metrics, as they stand there. Quotes within one are escaped, so `", "`
-    ends it."""
+    """Return the raw configurations in the first line of a metrics record.
+
+    Quotes within one are escaped, so `", "` ends it.
+    """
     found = []
     for mark in CONFIGS:
         start = line.find(mark)
@@ -274,15 +280,17 @@ _IDS = (
     (b"torchinductor_", re.compile(rb"torchinductor_[\w.@+/-]*"), b"torchinductor_P"),
     (b"/attempt_", re.compile(rb"/attempt_\d{1,4}/\d{1,6}(?=/)"), b"/attempt_N/R"),
 )
-"""Needle, expression that begins with it (that makes it fast), what takes its place."""
+"""Literal prefix (for a fast search), expression that begins with it, and replacement."""
 GUARDS = "guards"
 _RANK = re.compile(r"(?i)(rank\w{0,20}['\")\]]{0,3} == )\d+")
-"""The number of a rank: what is called so differs from rank to rank, and says no more than that."""
+"""Number of a rank in a guard: it differs on every rank without consequence."""
 
 
 def bare(text: bytes, own: RankIdentity) -> bytes:
-    """The text without addresses, cache paths and the number of the own device, as far as bytes tell them quickly. Of equal
-    results everything is equal that another rank can have in common."""
+    """Strip addresses, cache paths and the rank's device number from a text by a fast byte search.
+
+    Equal results are equal in everything that ranks can share.
+    """
     for needle, pattern, sign in _IDS:
         if needle in text:
             text = pattern.sub(sign, text)
@@ -303,7 +311,7 @@ def _own_patterns(own: RankIdentity) -> tuple[tuple[bytes, re.Pattern[bytes], by
 
 
 def graph_fact(text: bytes, own: RankIdentity) -> Fact:
-    """A graph of Dynamo: without comments, ids and the own device."""
+    """Return a Dynamo graph without comments, ids and the rank's device."""
     graph = text.decode("utf-8", "replace")
     if not graph.strip():
         return NONE
@@ -312,14 +320,14 @@ def graph_fact(text: bytes, own: RankIdentity) -> Fact:
 
 
 def canonical(text: str, own: RankIdentity) -> bytes:
-    """A graph without comments, empty lines, ids, and what is the rank's own."""
+    """Normalize a graph: without comments, empty lines, ids and the rank identity."""
     plain = _COMMENT.sub("", text + "\n")
     line, _ = normalised(plain, rules_for(plain, own))
     return line.encode("utf-8", "replace")
 
 
 def guards_fact(text: bytes, own: RankIdentity) -> Fact:
-    """A guard tree: its guards in the order of their sources, as `tltui diff` compares them. Each is a line."""
+    """Return the guards of a tree in source order, normalized as in `tltui diff`, one per line."""
     if not text.strip():
         return NONE
     side = side_of(text.decode("utf-8", "replace"), GUARDS, own)
@@ -328,7 +336,7 @@ def guards_fact(text: bytes, own: RankIdentity) -> Fact:
 
 
 def without_rank(text: str) -> str:
-    """A guard on what is called a rank: `G['rank'] == 3` holds on rank 3 alone."""
+    """Normalize guards on a variable named rank: `G['rank'] == 3` holds on rank 3 only."""
     return _RANK.sub(r"\1‹rank›", text)
 
 
@@ -337,7 +345,7 @@ def _guard(line: str) -> str:
 
 
 def code_digest(text: bytes, own: RankIdentity) -> bytes:
-    """Generated code: as `tltui diff` compares it, without comments that name lines of the source."""
+    """Return the digest of generated code, normalized as in `tltui diff`, without source line comments."""
     plain = text.decode("utf-8", "replace")
     line, _ = normalised(plain, rules_for(plain, own))
     return digest_of([line.encode("utf-8", "replace")])

@@ -45,7 +45,7 @@ _UNKNOWN = -(1 << 62)
 
 
 def pack_course(course: Course) -> bytes:
-    """A course: JSON (its length in 4 bytes before it), then the digests of its steps."""
+    """Serialize a course: JSON (after its length in 4 bytes), then the digests of its steps."""
     codes: dict[Code, int] = {}
     steps = [(codes.setdefault(step.code, len(codes)), step.number, step.id, step.status) for step in course.steps]
     told = {digest for step in course.steps for digest in step.facets if digest}
@@ -64,7 +64,7 @@ class Courses:
         self._said: dict[bytes, str] = {}
 
     def of(self, saved: SavedProcess) -> Course:
-        """The course of a process. Raises `BadIndex`, OSError."""
+        """Return the course of a process. Raises `BadIndex`, OSError."""
         found = self._courses.get(saved.course)
         if found is None:
             found = self.unpack(saved.course_bytes())
@@ -74,7 +74,7 @@ class Courses:
         return found
 
     def unpack(self, data: bytes) -> Course:
-        """What `pack_course` was given. Raises `BadIndex`."""
+        """Deserialize the output of `pack_course`. Raises `BadIndex`."""
         size = int.from_bytes(data[:4], "little")
         value, digests = load_json(data[4 : 4 + size]), data[4 + size :]
         try:
@@ -118,14 +118,14 @@ def pack_times(times: Times) -> bytes:
 
 
 def pack_phases(times: Times) -> bytes:
-    """The phases of the steps: their names as JSON (its length in 4 bytes before it), then their seconds."""
+    """Serialize the phases of steps: names as JSON (after its length in 4 bytes), then seconds."""
     names = sorted(times.phases)
     data = dump_json({"count": len(times.begin), "names": names})
     return len(data).to_bytes(4, "little") + data + b"".join(_stored(times.phases[name]) for name in names)
 
 
 def times_of_saved(saved: SavedProcess) -> Times:
-    """The times of a process; its phases are read when somebody asks for them. Raises `BadIndex`, OSError."""
+    """Return the times of a process; phases load on first use. Raises `BadIndex`, OSError."""
     begin, took = unpack_times(saved.times_bytes())
     return Times(begin, took, Phases(saved.phases_bytes, len(begin)))
 
@@ -219,7 +219,7 @@ INDEXED_PIECE = 256
 
 
 class Told:
-    """What the indexes of a crowd tell of its processes. Each is read once, however often it is asked for."""
+    """Index contents of the processes of a crowd. Each is read once."""
 
     def __init__(self, crowd: Crowd) -> None:
         self._courses = Courses()
@@ -235,16 +235,16 @@ class Told:
 
     @property
     def ranks(self) -> list[int]:
-        """The ranks that are told of, in order."""
+        """Ranks in the indexes, ascending."""
         return list(self._newest)
 
     def of(self, process: Process) -> SavedProcess | None:
-        """What is told of a process that was read too; None where its log has more by now than the index knows."""
+        """Return the saved state of a process that was read too; None if its log has grown since."""
         kept = self._by_name.get((process.log.path, process.pid, process.twin))
         return kept if kept is not None and kept.records == process.records else None
 
     def course(self, kept: SavedProcess) -> Course:
-        """What a process compiled. Raises `BadIndex`, OSError."""
+        """Return the course of a saved process. Raises `BadIndex`, OSError."""
         return self._courses.of(kept)
 
     def times(self, kept: SavedProcess) -> Times:
@@ -252,7 +252,7 @@ class Told:
         return times_of_saved(kept)
 
     def lane(self, rank: int) -> Lane | None:
-        """A rank, as its index tells of it. Raises `BadIndex`, OSError."""
+        """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
         if rank not in self._lanes:
             newest = self._newest[rank]
             kept = newest.kept
@@ -272,7 +272,7 @@ _told: WeakKeyDictionary[Crowd, Told] = WeakKeyDictionary()
 
 
 def told(crowd: Crowd) -> Told:
-    """What the indexes of a crowd tell."""
+    """Return the index contents of a crowd, cached."""
     found = _told.get(crowd)
     if found is None:
         found = _told[crowd] = Told(crowd)
@@ -280,8 +280,10 @@ def told(crowd: Crowd) -> Told:
 
 
 def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
-    """Read the lanes of all ranks but these, with a pause after each piece. What an index has of a rank and cannot be read costs
-    that rank, and is in `Told.damaged`."""
+    """Read the lanes of all ranks not in `without`; yields after each.
+
+    A rank whose index is unreadable is skipped and listed in `Told.damaged`.
+    """
     known, lanes = told(crowd), []
     for number, rank in enumerate(rank for rank in known.ranks if rank not in without):
         try:
@@ -311,7 +313,7 @@ def _older_index(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
 
 
 def with_hosts(run: Run, lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    """The lanes, those without a host with the name of the directory of their log, where there is one for a few ranks each."""
+    """Name lanes without a host after the directory of their log, if each directory has a few ranks."""
     folders = {process.key: os.path.dirname(process.log.path) for process in run.processes()}
     used = {folders.get(lane.process, "") for lane in lanes}
     if any(lane.host for lane in lanes) or not 1 < len(used) <= len(lanes) // 2 or "" in used:
@@ -324,7 +326,7 @@ PIECE = 16
 
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
-    """The ranks of a run; () where they cannot be compared."""
+    """Return the ranks of a run; () if they are not comparable."""
     reading = read_lanes(run)
     while True:
         try:
@@ -334,7 +336,7 @@ def lanes_of(run: Run) -> tuple[Lane, ...]:
 
 
 def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
-    """The same, with a pause after each piece. `course`: what tells what a process compiled."""
+    """Read the ranks of a run; yields after each. `course`: the function that returns a process's course."""
     chosen = _newest(run.ranks)
     if any(_is_nameless(process) for _, process in chosen):
         return ()
@@ -351,7 +353,7 @@ def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Gen
 
 
 def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
-    """The ranks that have a number, each with the process that counts."""
+    """Return the numbered ranks, each with its representative process."""
     newest = [(rank, _main(rank.processes)) for rank in ranks if rank.number is not None]
     if any(process.is_traced for _, process in newest):
         newest = [(rank, process) for rank, process in newest if process.is_traced]
@@ -360,7 +362,7 @@ def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
 
 
 def _main(processes: Sequence[Process]) -> Process:
-    """The newest process of a rank that no other one of the rank has forked."""
+    """Return the newest process of a rank that is not a fork of another process of the rank."""
     same = {id(process) for process in processes}
     mains = [process for process in processes if id(process.parent) not in same] or list(processes)
     return mains[-1]
@@ -372,7 +374,7 @@ def _launch(process: Process) -> int:
 
 
 def _is_nameless(process: Process) -> bool:
-    """Whether a text leaves out which functions some of its compiles are of."""
+    """Return whether a text input has compiles without function names."""
     frames = () if process.is_traced else process.frames.values()
     return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
 
@@ -388,8 +390,10 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
 
 
 def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
-    """Make the lane of a process that was read of what an index has of it: texts that only logs have are not needed for it. None
-    where no index has it, or where what it has is damaged."""
+    """Make the lane of a loaded process from its index, without texts that only logs have.
+
+    None if no index has it, or if the index is damaged.
+    """
     saved = index.of(process)
     if saved is None:
         return None
@@ -422,7 +426,7 @@ def _older(own: Process, newest: Process) -> Older:
 
 
 def left_in(process: Process) -> str:
-    """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    """Return the compile in which a log ends, `block1 [1/0]`; '' if the last one finished."""
     steps = steps_in(process)
     if not process.log.ended or not steps or steps[-1][0].is_closed:
         return ""
@@ -431,7 +435,7 @@ def left_in(process: Process) -> str:
 
 
 def _address(process: Process) -> str:
-    """`7`, `7.2`: what stands before the id of a compile."""
+    """Return the address prefix of a process: `7`, `7.2`."""
     return str(process.ref).removesuffix(":")
 
 

@@ -15,20 +15,20 @@ INPUT_FACET, GUARD_FACET, CODE_FACET, CACHE_FACET, ESTIMATE_FACET = "inputs", "g
 NOTHING = {BREAK_FACET: "no break", FAILED_FACET: "no failure", DEVICE_FACET: "all on its own device",
            COLLECTIVE_FACET: "no collectives",
            CACHE_FACET: "no answer logged"}  # fmt: skip
-"""What is said of ranks that have nothing of a facet."""
+"""Wording for ranks without a value of a facet."""
 WITHOUT = "without that"
-"""What is said of ranks that have all lines in common with the others, which have more."""
+"""Wording for ranks whose lines are a subset of the others' lines."""
 SHOWN = 1
 SHOWN_OF = {COLLECTIVE_FACET: 3, "settings": 3, "recompile": 3, "parity": 3, FAILED_FACET: 3, "version": 3, "graph": 3}
 """Lines of a facet that are printed; of the others `SHOWN`."""
 DIGITS = 8
 """Digits of a digest that are printed."""
 Lines = Mapping[Hashable, Sequence[str]]
-"""What a facet is on some ranks → its lines."""
+"""Value of a facet on some ranks → its lines."""
 
 
 def words(facet: str, lines: Lines) -> dict[Hashable, str]:
-    """Say of each value of a facet in what it is unlike the others; '' only where words cannot tell any of them."""
+    """Describe how each value of a facet differs from the others; '' only if no wording separates any of them."""
     if facet == CACHE_FACET:
         return {value: _answers(own) for value, own in lines.items()}
     if facet == CODE_FACET:
@@ -45,13 +45,13 @@ def words(facet: str, lines: Lines) -> dict[Hashable, str]:
 
 
 def shared_inputs(lines: Lines) -> Lines:
-    """The inputs whose source all sides describe: ranks that did not finish had not described the others yet."""
+    """Return the inputs described on all sides: ranks that did not finish lack the others."""
     sources = set.intersection(*({line.partition(": ")[0] for line in own} for own in lines.values()))
     return {value: [line for line in own if line.partition(": ")[0] in sources] for value, own in lines.items()}
 
 
 def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
-    """Of inputs that all have, only what is different of them."""
+    """Return only the differing properties of inputs that all ranks have."""
     inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
     found: dict[Hashable, list[str]] = {}
     for value, own in inputs.items():
@@ -64,7 +64,7 @@ def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, lis
 
 
 def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
-    """What only these ranks have, in a line."""
+    """Describe the distinct lines of these ranks in one line."""
     if not told:
         return NOTHING.get(facet, "")
     if not lines:
@@ -77,7 +77,7 @@ def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def _answers(lines: Sequence[str]) -> str:
-    """Count what the caches answered: `3 hits, 1 miss`; with the name of the cache where there are several."""
+    """Count cache answers: `3 hits, 1 miss`; with the name of the cache if there are several."""
     if not lines:
         return NOTHING[CACHE_FACET]
     caches: dict[str, Counter[str]] = {}
@@ -93,7 +93,7 @@ def _count(state: str, count: int) -> str:
 
 
 def _code(lines: Lines) -> dict[Hashable, str]:
-    """Number the codes where there are not as many; else name the first that differs by its digest."""
+    """Describe codes by graph count; with equal counts, by the digest of the first difference."""
     counts = {value: len(own) for value, own in lines.items()}
     if len(set(counts.values())) > 1:
         return {value: f"code of {count} graph{'s' * (count != 1)}" if count else "no code" for value, count in counts.items()}
@@ -108,17 +108,17 @@ BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collecti
 INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
 VERSION, SETTINGS = "version", "settings"
 WIDE = (VERSION, SETTINGS)
-"""Facets of a whole rank: told once, whichever compiles show them."""
+"""Facets of a whole rank: reported once for all compiles."""
 NAMES = (
     VERSION, SETTINGS, STOPPED, UNFINISHED, BREAKS, FAILED, COLLECTIVES, MISSING, COUNT, ORDER, DEVICES, RECOMPILE, INPUTS, GRAPH,
     GUARDS, CODE, PARITY, CACHE, ESTIMATES, EXECUTED,
 )  # fmt: skip
-"""In what ranks may differ, the more telling first: on the same ranks of the same compile the later ones follow from the first."""
+"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
 CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
 GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
-"""What backward compiles still add to: of logs that go on only as many lines are compared as each has."""
+"""Facets that backward compiles extend: live logs are compared up to the shorter one."""
 EARLY = frozenset((INPUTS, GRAPH))
-"""What Dynamo logs when it is done with tracing: known of a compile that never ended, and often why it did not."""
+"""Facets that Dynamo logs after tracing: known of unfinished compiles, and often their cause."""
 RESUMES = "torch_dynamo_resume_in_"
 ONE_RANK = "compile_on_one_rank true"
 """The line of this setting."""
@@ -149,18 +149,18 @@ class Class:
         return self.first.course.steps[place]
 
     def is_over(self, place: int) -> bool:
-        """Whether a compile came to an end. Only a trace tells that: of others it is what was logged that is compared."""
+        """Return whether a compile ended. Only traces record that; for other inputs the logged parts are compared."""
         return bool(self.step(place).of("end")) if self.first.is_traced else self.ended
 
     def lines(self, place: int, facet: str) -> tuple[str, ...]:
-        """What stands behind a facet."""
+        """Return the text lines of a facet."""
         said = self.first.course.said.get(self.step(place).of(facet), "")
         return tuple(said.split("\n")) if said else ()
 
 
 @dataclass(slots=True)
 class Fact:
-    """A partition of ranks by what they do."""
+    """Partition of ranks by the value of a facet."""
 
     code: Code
     number: int
@@ -196,7 +196,7 @@ def classes_of(lanes: Iterable[Lane]) -> list[Class]:
 
 
 def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
-    """In what they differ, in no order; and the ranks that have compiled less than others and may still do so."""
+    """Return the differences, unordered, and the ranks that may still catch up with the others."""
     behind: set[int] = set()
     facts = _stops(classes)
     for code in dict.fromkeys(code for own in classes for code in own.codes):
@@ -208,7 +208,7 @@ def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
 
 
 def order_of(classes: Sequence[Class]) -> dict[Key, float]:
-    """When each compile comes: its place in what most ranks did; of what they did not, behind what comes before it elsewhere."""
+    """Return the position of each compile in the usual course; unusual compiles follow their predecessor elsewhere."""
     order: dict[Key, float] = {}
     for own in sorted(classes, key=lambda own: (-len(own.lanes), -len(own.first.course.steps), own.first.rank)):
         is_usual, before = not order, -1.0
@@ -223,7 +223,7 @@ def _size(classes: Iterable[Class]) -> int:
 
 
 def _usual(values: Mapping[Class, Hashable]) -> Hashable:
-    """The value of the most ranks."""
+    """Return the value of the most ranks."""
     counts: Counter[Hashable] = Counter()
     for own, value in values.items():
         counts[value] += len(own.lanes)
@@ -233,7 +233,7 @@ def _usual(values: Mapping[Class, Hashable]) -> Hashable:
 def _parted(
     code: Code, number: int, facet: str, values: Mapping[Class, Hashable], said: Callable[[Hashable, Class], str]
 ) -> list[Fact]:
-    """The fact that these ranks differ, if they do."""
+    """Return the fact that these ranks differ, if they do."""
     found: dict[Hashable, list[Class]] = defaultdict(list)
     for own, value in values.items():
         found[value].append(own)
@@ -248,8 +248,10 @@ def _text(value: Hashable, _: Class) -> str:
 
 
 def _stops(classes: Sequence[Class]) -> list[Fact]:
-    """Ranks that ended in the middle of what the others did: all that they lack follows from that. Of one that ended inside of a
-    compile, that compile is told."""
+    """Return ranks that ended before the others; the compiles that they lack follow from that.
+
+    If a rank ended within a compile, the fact names the compile.
+    """
     sequences = {own: tuple(own.codes) for own in classes}
     usual = _usual(sequences)
     assert isinstance(usual, tuple)
@@ -272,7 +274,7 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
 
 
 def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact]:
-    """How often a function was compiled."""
+    """Compare the number of compiles of a function."""
     counts = {own: len(own.codes.get(code, ())) for own in classes}
     most = max(counts.values())
     if all(count == most for count in counts.values()):
@@ -293,13 +295,16 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
 
 
 def _is_for_all(own: Class, place: int) -> bool:
-    """Whether a compile ran under `torch.compiler.config.compile_on_one_rank` (`TORCH_COMPILE_ON_ONE_RANK`, since torch 2.14): a
-    graph that one rank compiled then runs on all (torch/compiler/config.py). Its metrics state the configuration."""
+    """Return whether a compile ran under `torch.compiler.config.compile_on_one_rank`.
+
+    With it (`TORCH_COMPILE_ON_ONE_RANK`, since torch 2.14) a graph compiled by one rank runs on all
+    (torch/compiler/config.py). The metrics record the configuration.
+    """
     return ONE_RANK in own.lines(place, SETTINGS)
 
 
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
-    """The compiles of a function, the first of each rank with one another, then the second."""
+    """Compare the compiles of a function by number: the first of each rank, then the second."""
     found: list[Fact] = []
     owned = {own: places for own in classes if (places := own.codes.get(code))}
     usual, is_cut = _usual({own: len(places) for own, places in owned.items()}), any(own.stopped for own in classes)
@@ -315,8 +320,11 @@ def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
 def _compared(
     key: Key, members: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]], is_cut: bool
 ) -> Iterator[Fact]:
-    """In what compiles of one function differ: one a rank. `shifted`: ranks with more or fewer of them than is usual; what one of
-    them has and the usual ranks have in another compile (`known`) only moved. `is_cut`: some rank ended in the middle."""
+    """Yield the differences between compiles of one function, one compile per rank.
+
+    `shifted`: ranks with an unusual number of compiles; a value that the usual ranks have in another compile (`known`) only
+    moved. `is_cut`: some rank ended early.
+    """
     done = {own: place for own, place in members.items() if own.is_over(place)}
     over = {own: own.is_over(place) for own, place in members.items() if own.ended or own in done}
     yield from _parted(*key, UNFINISHED, over, _said_end)
@@ -339,8 +347,10 @@ def _chain(
     key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]],
     is_cut: bool,
 ) -> list[Fact]:
-    """Facet by facet. What differs only between ranks of which a difference was told already follows from that. `traced`: compiles
-    that did not end, but of which `EARLY` facets are known; in the others they pass for what is usual."""
+    """Compare facet by facet, without differences that follow from earlier ones.
+
+    `traced`: unfinished compiles with known `EARLY` facets; in other facets they count as usual.
+    """
     facts: list[Fact] = []
     places = done | traced
     told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(places, ())
@@ -381,8 +391,11 @@ def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class,
 
 
 def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, int]) -> dict[Class, Hashable]:
-    """Of a job that did not end by itself: who has a part of what the most ranks have, or goes on behind it, has what they have, as
-    the others had not come to the rest. With less code come fewer answers of caches, and for no other reason."""
+    """Treat a prefix of the usual value, or a continuation of it, as the usual value.
+
+    For jobs that did not end by themselves: unfinished ranks had not reached the remainder. Fewer cache answers are expected
+    only with less code.
+    """
     usual = _usual(values)
     typical = next(own for own, value in values.items() if value == usual)
     theirs, codes = typical.lines(places[typical], facet), len(typical.lines(places[typical], CODE))
@@ -397,7 +410,7 @@ def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, in
 
 
 def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mapping[Class, Hashable]) -> list[Fact]:
-    """The fact that values differ, told by the lines in which they do."""
+    """Return the fact that values differ, with the differing lines."""
     if len(set(values.values())) < 2:
         return []
     lines: dict[Hashable, Sequence[str]] = {}
@@ -411,13 +424,15 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
 
 
 def _is_partial(own: Class, place: int) -> bool:
-    """Whether a compile may have inputs that its log does not describe, or not yet."""
+    """Return whether a compile may have inputs that its log does not describe, or not yet."""
     return not own.ended or not own.is_over(place)
 
 
 def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
-    """The inputs of a compile. Of one that did not end those count that are described: it has what the most ranks have, where these
-    have all of them."""
+    """Return the inputs of a compile.
+
+    An unfinished compile counts as usual if the usual inputs include all its described inputs.
+    """
     found: dict[Class, Hashable] = {own: own.step(place).of(INPUTS) for own, place in places.items()}
     partial = [own for own, place in places.items() if _is_partial(own, place)]
     if not partial or len(set(found.values())) < 2:
@@ -435,7 +450,7 @@ def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
 
 
 def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
-    """Whether guards differ only in that each rank compares something with its own number."""
+    """Return whether guards differ only in comparisons with the rank's number."""
     plain = set()
     same = set.intersection(*(set(told) for told in lines.values()))
     for own, value in values.items():
@@ -448,7 +463,7 @@ def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequ
 
 
 def _order(classes: Sequence[Class]) -> list[Fact]:
-    """Ranks that compile functions in another order than most: told by the first one that comes too early or too late."""
+    """Return ranks with an unusual compile order, with the first function out of order."""
     sequences = {own: tuple(own.codes) for own in classes}
     usual = _usual(sequences)
     assert isinstance(usual, tuple)
@@ -469,7 +484,7 @@ def _order(classes: Sequence[Class]) -> list[Fact]:
 
 
 def _executed(classes: Sequence[Class]) -> list[Fact]:
-    """Ranks that ran their graphs in another order than most, as far as both have the functions: told by the first one."""
+    """Return ranks with an unusual execution order of common graphs, with the first one out of order."""
     ran = {
         own: tuple((own.step(n).code, own.step(n).number) for n in own.first.course.executed)
         for own in classes
@@ -504,8 +519,7 @@ def _called(key: Key) -> str:
 
 
 def _without_following(facts: list[Fact]) -> list[Fact]:
-    """What goes on after a break is compiled where the break is, and who compiles in another order runs in another order: no news
-    beside that."""
+    """Remove consequences: compiles after a graph break, and execution order after compile order."""
     broken = {(fact.code[:2], fact.partition) for fact in facts if fact.facet == BREAKS}
     present = [fact for fact in facts if fact.facet in (BREAKS, MISSING, COUNT, ORDER)]
 

@@ -15,16 +15,16 @@ from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classe
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 
 SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
-"""A cell that is as on the most ranks; one of a compile that the ranks do not have; one of a compile that only they have, or that
-took ten times as long or longer; one of more kinds than there are characters; nothing in the log; one of a compile that the others
-began when the logs of the ranks had ended in the middle."""
+"""Signs: as on the most ranks; absent; additional, or ten times as slow; more kinds than characters; nothing logged; after the
+end of the logs.
+"""
 MARKS = {
     "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
     "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
 }  # fmt: skip
-"""What differs in a compile → its mark. That a compile is not finished is told by its status."""
+"""Facet of a difference → its mark. Unfinished compiles show their status instead."""
 CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
-"""What caches answered → its mark; the worst of several answers."""
+"""Cache answer → its mark; of several answers the worst."""
 SLOWER, FASTER, LEAST_S = 1.5, 0.5, 0.5
 """Times the median from which on a compile is slower than on the most ranks, or faster, if it is by half a second too."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -103,7 +103,7 @@ class Matrix:
 
 
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
-    """The matrix of some ranks."""
+    """Return the matrix of ranks by compiles."""
     if not lanes:
         return Matrix(1, 0, (), (), -1, "")
     groups = [classes_of(own) for own in groups_of(lanes)]
@@ -132,8 +132,10 @@ def _ranks(classes: Sequence[Class]) -> int:
 
 
 def _usual(classes: Sequence[Class]) -> Class:
-    """The class that does in each compile what the most ranks do, as far as one does: that of more than half of the ranks, else the
-    one that has the most in common with the others. The largest of many small ones may be that of ranks which ended early."""
+    """Return the most typical class: the majority of ranks, else the class with the most in common with others.
+
+    The largest of many small classes may be that of ranks that ended early.
+    """
     largest = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
     if 2 * len(largest.lanes) > sum(len(own.lanes) for own in classes):
         return largest
@@ -154,8 +156,7 @@ def _usual(classes: Sequence[Class]) -> Class:
 
 
 def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:
-    """(Class (its `id`), column) → the most telling facet in which it is not as the most ranks; and of each class in what all of
-    its compiles are not."""
+    """Map (class `id`, column) to its leading unusual facet; and classes to facets unusual in all compiles."""
     found: dict[tuple[int, int], str] = {}
     whole: dict[int, set[str]] = defaultdict(set)
     for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
@@ -169,7 +170,7 @@ def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], 
 
 
 class _Cells:
-    """What the cells of classes are made of."""
+    """Cells of classes by compile."""
 
     def __init__(self, classes: Sequence[Class], usual: Mapping[int, Class], keys: Sequence[Key]) -> None:
         """`usual`: class (its `id`) → the one with which it is compared."""
@@ -187,7 +188,7 @@ class _Cells:
         self._graphs = [self._letters(number) for number in range(len(keys))]
 
     def step(self, own: Class, number: int) -> Step | None:
-        """The compile of a class in a column."""
+        """Return the compile of a class in a column."""
         place = self._steps[id(own)].get(number)
         return None if place is None else own.step(place)
 
@@ -199,7 +200,7 @@ class _Cells:
         return median_low(took) if took else math.nan
 
     def _letters(self, number: int) -> Mapping[bytes, str]:
-        """Graph → its letter, that of the most ranks first."""
+        """Map graphs to letters, the graph of the most ranks first."""
         counts: Counter[bytes] = Counter()
         for own in self._having[number]:
             step = self.step(own, number)
@@ -209,7 +210,7 @@ class _Cells:
         return {digest: LETTERS[n] if n < len(LETTERS) else MANY for n, digest in enumerate(ordered)}
 
     def column(self, number: int) -> Column:
-        """What is said of a compile."""
+        """Describe the compile of a column."""
         (name, file, line), which = self._keys[number]
         having = self._having[number]
         first = max(having, key=lambda own: (id(own) in self._typical_classes, len(own.lanes), -own.first.rank))
@@ -224,7 +225,7 @@ class _Cells:
     def rows(
         self, own: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
     ) -> list[Row]:
-        """The rows of a class: several where some of its ranks were slow."""
+        """Return the rows of a class: several if some of its ranks were slow."""
         steps = [self.step(own, number) for number in range(len(self._keys))]
         facets = [marks.get((id(own), number), "") for number in range(len(steps))]
         differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))
@@ -273,7 +274,7 @@ def _cache(lane: Lane, step: Step) -> str:
 
 
 def _slower(seconds: float, typical: float) -> str:
-    """How long something took, beside what is usual."""
+    """Return a duration relative to the usual one."""
     if seconds != seconds:
         return STATUSES[Status.MISSING.value]
     if abs(seconds - typical) < LEAST_S or FASTER < seconds / typical < SLOWER:
@@ -285,7 +286,7 @@ def _slower(seconds: float, typical: float) -> str:
 
 
 def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
-    """Rows of which `key` says the same as one, which has the cells of the first of them."""
+    """Merge rows with an equal `key`; the merged row has the cells of the first."""
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)

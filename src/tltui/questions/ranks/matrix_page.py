@@ -1,4 +1,4 @@
-"""The page `matrix`: what its cells tell, how they are drawn and where they lead."""
+"""The page `matrix`: aspects of its cells, their glyphs and link targets."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ WORDS = {
 }  # fmt: skip
 """Facets, in a word or two."""
 ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
-"""How a compile is drawn that the ranks do not have, and one that comes after the end of their logs; the signs of what is not
-finished."""
+"""Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
 TOLD = 3
-"""Compiles that tell a kind of ranks apart from the others, at most."""
+"""Maximum number of compiles that describe a kind of ranks."""
 _SIGNS = {row.ascii: row for row in TABLE.values()}
 _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
 """Styles of the graphs that the most ranks do not have."""
@@ -66,7 +65,7 @@ _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.P
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """What cells can tell."""
+    """Aspect of a compile shown in the cells."""
 
     name: str
     title: str
@@ -80,25 +79,25 @@ class Aspect:
     """The page about a compile to which a cell leads; '' for a comparison with the most ranks."""
 
     def drawn(self, sign: str) -> str:
-        """The sign on the page."""
+        """Return the glyph of a sign."""
         if sign in (NONE, ENDED):
             return ABSENT if sign == NONE else OVER
         is_status = self.name == STATUS or sign in UNDONE
         return _SIGNS[sign].glyph if is_status and sign in _SIGNS and sign != "." else sign
 
     def meaning(self, sign: str) -> str:
-        """What a sign stands for."""
+        """Return the legend of a sign."""
         if sign in self.meanings:
             return self.meanings[sign]
         return _SIGNS[sign].words if sign in _SIGNS else ""
 
     def ordered(self, signs: Collection[str]) -> list[str]:
-        """Signs as they are explained: what is usual first, what is not there last."""
+        """Sort signs for the legend: usual first, absent last."""
         known = [*self.meanings, *_SIGNS]
         return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
 
     def style(self, sign: str) -> str:
-        """A style of `tltui.text.tokens`; a cell is never told apart by that alone."""
+        """Return a style of `tltui.text.tokens`; cells also differ in their glyphs."""
         if sign in self.styles:
             return self.styles[sign]
         if sign in (SAME, NOTHING, ENDED):
@@ -108,13 +107,13 @@ class Aspect:
         return tokens.WARN
 
     def beside(self, column: Column) -> str:
-        """What stands behind the name of a compile."""
+        """Return the text after the name of a compile."""
         if self.name == TIME:
             return fmt.seconds(column.seconds) if column.seconds is not None else ""
         return sanitize(fmt.place(column.file, column.line)) if column.file else ""
 
     def target(self, column: Column, row: Row, number: int) -> str:
-        """Where a cell leads that is not as on the most ranks: to the comparison, or to what there is of the two."""
+        """Return the link of an unusual cell: the comparison, or whichever of the two compiles exists."""
         own = f"{row.ref}:{row.ids[number]}" if row.ids[number] else ""
         if not own or own == column.ref:
             return column.ref
@@ -123,8 +122,10 @@ class Aspect:
         return diff_ref(column.ref, own) if self.cells(row)[number] not in (MORE, *UNDONE) else own
 
     def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
-        """What a kind of ranks is told by, and where that leads: the compiles that separate it from the `others`, and how many more
-        are not as on the ranks that it is compared with."""
+        """Yield descriptions of a row with link targets, and the number of further differing compiles.
+
+        The described compiles separate the row from the `others`.
+        """
         if self.name == DIFFERENCE:
             yield from ((WORDS[facet], "@metrics") for facet in row.whole)
         numbers = self._unlike(row, usual)
@@ -139,14 +140,14 @@ class Aspect:
             yield f"+{len(numbers) - len(shown)}", ""
 
     def _unlike(self, row: Row, usual: Row) -> list[int]:
-        """The compiles in which ranks are not as the most, the first that tells something first."""
+        """Return the columns in which a row differs from the usual row, the most telling first."""
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
         found = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
         first = self.first(row, usual)
         return [first, *(number for number in found if number > first)] if first >= 0 else []
 
     def _separating(self, row: Row, numbers: Sequence[int], others: Sequence[Row]) -> list[int]:
-        """Choose the first of these compiles that no other kind of ranks has so; where there is none as many as it takes."""
+        """Choose the first compile that separates a row from all others; without one, as many as necessary."""
         cells = self.cells(row)
         alone = next((n for n in numbers if all(self.cells(other)[n] != cells[n] for other in others)), None)
         if alone is not None:
@@ -161,7 +162,7 @@ class Aspect:
         return shown
 
     def first(self, row: Row, usual: Row) -> int:
-        """The first compile in which ranks are not as the most; -1 for none."""
+        """Return the first column in which a row differs from the usual row; -1 for none."""
         if self.name == DIFFERENCE:
             return row.first
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
@@ -213,19 +214,19 @@ ASPECTS: Mapping[str, Aspect] = {
 
 NAME = "matrix"
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-"""What kinds of ranks are called; further ones have no column."""
+"""Letters of kinds of ranks; further kinds have no column."""
 LISTED = 6
-"""Kinds of ranks that are told above the cells; more are folded."""
+"""Kinds of ranks listed above the cells; further ones are folded."""
 LABEL = 30
 """Columns that are left for the name of a compile."""
 HEAD_EVERY = 20
-"""Lines of cells after which it stands again which column is which."""
+"""Lines of cells between repeated column headers."""
 ALIKE_NAMED, SHOWN = 400, 1000
 """Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The matrix of all ranks, whatever the scope: one alone has nothing beside it."""
+    """Return the matrix of all ranks, in any scope: a single rank has nothing to compare with."""
     aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
 
     def fill(page: Page) -> Generator[None, None, Matrix]:
@@ -242,7 +243,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the options of this command to those of every view."""
     help_ = "what the cells tell (default: difference)"
     parser.add_argument("--show", dest="sort", choices=tuple(ASPECTS), default=DIFFERENCE, help=help_)
 
@@ -262,7 +263,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
 
 
 class Grid:
-    """Kinds of ranks, as this aspect tells them apart, and their cells."""
+    """Kinds of ranks under this aspect, with their cells."""
 
     def __init__(self, page: Page, matrix: Matrix, aspect: Aspect) -> None:
         self._page = page
@@ -282,7 +283,7 @@ class Grid:
         self._stages = matrix.stages
 
     def write(self) -> Generator[None, None, None]:
-        """What the signs mean, which column is which, the cells."""
+        """Add the legend, the column names and the cells."""
         self._legend()
         self._kinds()
         yield
@@ -307,7 +308,7 @@ class Grid:
             yield
 
     def _alike(self, number: int) -> str:
-        """The cell that all ranks have of a compile; '' where they differ. What ranks lack after they ended does not count."""
+        """Return the common cell of a column; '' if ranks differ. Cells after the end of a rank are ignored."""
         signs = {cells[number] for cells in self._cells} - {ENDED}
         return signs.pop() if len(signs) == 1 else ""
 
@@ -316,7 +317,7 @@ class Grid:
         return max(len(column.id) + 3, 8) + cells_of(short(column.function)) + (cells_of(place) + 2 if place else 0) + 1
 
     def _legend(self) -> None:
-        """The signs that are used, and what they mean."""
+        """Add the signs in use with their meanings."""
         used = {sign for cells in self._cells for sign in cells}
         groups = [f"{self._aspect.drawn(sign)} {self._aspect.meaning(sign)}" for sign in self._aspect.ordered(used)]
         line, width = "", self._page.width
@@ -328,7 +329,7 @@ class Grid:
         self._page.add((line, tokens.DIM))
 
     def _kinds(self) -> None:
-        """`A  498 ranks  0–2, 4–80, …`, `B  rank 3  [4/0] block4: another graph`"""
+        """Add the kinds of ranks: `A  498 ranks  0–2, 4–80, …`, `B  rank 3  [4/0] block4: another graph`."""
         page, several = self._page, len(self._rows) > 1
         page.close(0)
         page.blank()
@@ -359,7 +360,7 @@ class Grid:
         page.row(pieces, "")
 
     def _usual_words(self, row: Row) -> str:
-        """What the ranks are with which others are compared."""
+        """Describe the ranks that a row is compared with."""
         if self._stages:
             firsts: dict[int, int] = {}
             for own in self._rows:
@@ -452,7 +453,7 @@ class CellRow:
 
 
 def cell_rows(data: Matrix) -> Iterator[CellRow]:
-    """A row a cell."""
+    """Yield one row per cell."""
     for own in data.rows:
         for n, column in enumerate(data.columns):
             yield CellRow(own.ranks, len(own.numbers), own.ids[n], column.ref, column.function, column.number, own.differs[n],

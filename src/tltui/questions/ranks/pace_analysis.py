@@ -100,11 +100,11 @@ class Columns:
             self.usual = self._usual()
 
     def compiles(self) -> list[Key]:
-        """All compiles: in the order in which they began, then those of which that is not known."""
+        """Yield all compiles by start time, then those without one."""
         return [*self.usual, *(key for key in self._where if key not in self.usual)]
 
     def column(self, key: Key) -> Column:
-        """A compile."""
+        """Return the column of a compile."""
         found = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
@@ -159,7 +159,7 @@ class Columns:
 
 @dataclass(slots=True)
 class _Sum:
-    """What a rank took for compiles that the others do not have."""
+    """Seconds of a rank in compiles that the other ranks lack."""
 
     again_s: float = 0.0
     """For compiles of functions that others compiled too, not as often."""
@@ -172,7 +172,7 @@ class _Sum:
 
 
 class Extras:
-    """Adds up, compile by compile, what only some of the ranks have."""
+    """Running sums of compiles on a minority of ranks."""
 
     def __init__(self, columns: Columns) -> None:
         self._sums: dict[int, _Sum] = {}
@@ -186,7 +186,7 @@ class Extras:
                 self._common[code] = self._common.get(code, 0) + len(own)
 
     def add(self, column: Column) -> None:
-        """The next compile."""
+        """Process the next compile."""
         ranks = len(self._totals)
         if len(column.lanes) == ranks or not is_minority(len(column.lanes) + column.pending, ranks):
             return
@@ -200,7 +200,7 @@ class Extras:
             own.compiles.append(ExtraCompile(column.key, column.ref(number), seconds, is_again))
 
     def found(self) -> tuple[Extra, ...]:
-        """Ranks with the same compiles beyond those of the others together, those that took most first."""
+        """Return ranks with extra compiles, grouped by equal compiles, the slowest group first."""
         sums = {rank: self._sums.get(rank, _Sum()) for rank in self._totals}
         typical, total = median_low([own.seconds for own in sums.values()]), median_low(self._totals.values())
         groups: dict[object, list[int]] = defaultdict(list)
@@ -219,11 +219,11 @@ def _extra(ranks: Sequence[int], sums: Mapping[int, _Sum], typical: float) -> Ex
 
 
 ALIKE_S, ALIKE = 1.5, 0.2
-"""Seconds, and part of the longest, by which ranks may be late for different lengths and still are told as one."""
+"""Seconds, and fraction of the longest delay, within which late ranks are merged."""
 
 
 class Lateness:
-    """Who was late, compile by compile in the order in which they began."""
+    """Late ranks, accumulated over compiles by start time."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -234,7 +234,7 @@ class Lateness:
         """Group → compiles after it."""
 
     def add(self, column: Column) -> None:
-        """The next compile."""
+        """Process the next compile."""
         typical = self._columns.usual[column.key]
         apart = [(at - typical) / 1e6 for at in column.begin]
         known = [number for number, seconds in enumerate(apart) if seconds == seconds]
@@ -253,7 +253,7 @@ class Lateness:
                 self._since[column.lanes[number].rank] = group, column.places[number]
 
     def _fresh(self, column: Column, late: Sequence[int], apart: Sequence[float]) -> list[int]:
-        """Those that were not late before, and are not because of what they did before."""
+        """Return the ranks that became late here, not as a consequence of earlier compiles."""
         between = [begin - ready for begin, ready in zip(column.begin, column.ready, strict=True)]
         usual = median_low([one for one in between if one == one] or [0.0])
         fresh = []
@@ -276,7 +276,10 @@ class Lateness:
         return next(column.places[number] for number in own if column.lanes[number].rank == rank)
 
     def _is_moved(self, column: Column, number: int) -> bool:
-        """Whether the rank compiled something before it that the others compile after it: it has another order, and is not late."""
+        """Return whether a rank compiles in another order.
+
+        It compiled something before it that the others compile after it; it is not late.
+        """
         usual = self._columns.usual
         before = column.lanes[number].course.steps[: column.places[number]]
         return any(usual.get(_key(step), 0.0) > usual[column.key] for step in before)
@@ -309,7 +312,7 @@ def _alike(numbers: Sequence[int], seconds: Sequence[float]) -> list[list[int]]:
 
 
 def wait_before(column: Column) -> Wait | None:
-    """Who waited before a compile for ranks that were not done with the one before; None where nobody did."""
+    """Return the ranks that waited before a compile for slower ranks in the previous one; None if none did."""
     ready, begin = column.ready, column.begin
     when = [at for at in ready if at == at]
     if len(when) < 2 or max(when) - min(when) <= MORE_S * 1e6:
@@ -340,7 +343,7 @@ def wait_before(column: Column) -> Wait | None:
 
 
 def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
-    """Who waited for ranks that began a compile late, in the compile itself."""
+    """Return the ranks that waited within a compile for ranks that began it late."""
     among = set(late.ranks)
     known = [number for number, seconds in enumerate(column.took) if seconds == seconds]
     others = [number for number in known if column.lanes[number].rank not in among]
@@ -358,15 +361,15 @@ def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
 
 
 SIGMAS = 4
-"""How many times as far from the median as ranks usually are a compile must take for its phases to be read."""
+"""Deviation from the median, in usual deviations, from which the phases of a compile are read."""
 QUARTILE = 0.674
-"""Of a normal distribution, in standard deviations."""
+"""Quartile of a normal distribution in standard deviations."""
 COMPARED = 9
 """Ranks that took the median whose phases are read."""
 LOOKED_AT = 64
 """Ranks of one compile whose phases are read, the slowest."""
 EXPLAINS = 0.9
-"""How much of what the outermost phase took longer an inner one must have taken longer to explain it."""
+"""Fraction of the delay of the outermost phase that an inner phase must account for."""
 PIECE = 16
 """Ranks whose phases are read without a pause."""
 WHOLE = {*OUTERMOST, *INNER}
@@ -376,7 +379,7 @@ HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 
 
 def spread_of(column: Column) -> Spread | None:
-    """What a compile took on all ranks; None where fewer than two finished it."""
+    """Return the spread of a compile's durations over ranks; None if fewer than two ranks finished it."""
     took = column.took
     known = sorted(seconds for seconds in took if seconds == seconds)
     if len(known) < 2:
@@ -395,7 +398,7 @@ def _spread(column: Column, phase: str, took: Sequence[float], known: Sequence[f
 
 
 def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
-    """The same with a certain rank in place of the slowest; None where that did not finish it."""
+    """Return the spread with a given rank in place of the slowest; None if it did not finish the compile."""
     for number, lane in enumerate(column.lanes):
         if lane.rank == rank and column.took[number] == column.took[number]:
             return replace(spread, slowest=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
@@ -403,8 +406,10 @@ def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
 
 
 def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, list[Spread]]:
-    """What each phase of a compile took on the ranks that finished it, the widest first. Reads the phases of all of them, with a
-    pause now and then."""
+    """Return the spread of each phase over the ranks that finished a compile, the widest first.
+
+    Reads the phases of all of them; yields now and then.
+    """
     found: dict[str, list[float]] = {}
     nothing = [math.nan] * len(column.lanes)
     for number, seconds in enumerate(column.took):
@@ -419,7 +424,7 @@ def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, 
 
 
 def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
-    """The ranks on which a compile was slow, those with the same phase together."""
+    """Return the ranks on which a compile was slow, grouped by phase."""
     took, pending = column.took, column.unfinished()
     if spread.slowest_s - spread.fastest_s <= MORE_S:
         return []
@@ -457,7 +462,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
 
 
 class _Explained(NamedTuple):
-    """What explains that a compile was slow."""
+    """Phase that explains a slow compile."""
 
     phase: str
     seconds: float
@@ -490,13 +495,13 @@ def explained_by(own: Mapping[str, float], compared: Sequence[Mapping[str, float
 
 
 def known_phases(lane: Lane, place: int) -> Mapping[str, float]:
-    """The phases that a lane brings along."""
+    """Return the phases of a lane at a step, in seconds."""
     found = {name: own[place] for name, own in lane.times.phases.items()}
     return {name: seconds for name, seconds in found.items() if seconds == seconds}
 
 
 def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
-    """How some ranks kept pace."""
+    """Return the pace of ranks."""
     finding = read_pace(lanes, phases)
     while True:
         try:
@@ -506,7 +511,7 @@ def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
 
 
 def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
-    """The same, with a pause after each compile. Stages of a pipeline are compared each for itself."""
+    """Return the pace of all ranks; yields after each compile. Pipeline stages are compared separately."""
     groups = groups_of(lanes)
     if len(groups) < 2:
         return (yield from _read_alike(lanes, phases))
@@ -526,7 +531,7 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator
 
 
 def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, Pace]:
-    """How ranks kept pace that do the same work."""
+    """Return the pace of ranks that do the same work; yields after each compile."""
     columns = Columns(lanes)
     lateness, extras = Lateness(columns), Extras(columns)
     slow: list[Slow] = []

@@ -51,7 +51,7 @@ SHOWN = 8
 NAMED = 3
 """Functions with one difference that are named."""
 LIST_WIDTH = 30
-"""Characters of the ranks of a majority; of longer lists their number is said."""
+"""Width of a majority's rank list; a longer one is replaced by its count."""
 EXPECTED = (
     "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
     "run, and no difference by itself."
@@ -61,11 +61,11 @@ WITH_IT = {
     GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
     ESTIMATES: "tensors of kernels", EXECUTED: "the order in which graphs ran",
 }  # fmt: skip
-"""What is named beside the difference that it follows from."""
+"""Names of the facets that follow from a difference."""
 
 
 def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
-    """The section of the summary: what differs, two lines each; one line where nothing does."""
+    """Add the summary section: two lines per difference, or one line without differences."""
     if found is None:
         return
     if not found.count:
@@ -91,7 +91,7 @@ def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
 
 
 STAGES_NAMED = 16
-"""Stages that are listed; of more their number is told."""
+"""Maximum number of listed stages; of more only the count is shown."""
 
 
 def add_stages(page: Page, found: Differing) -> None:
@@ -115,7 +115,7 @@ def add_stages(page: Page, found: Differing) -> None:
 
 
 def stages_words(found: Differing) -> str:
-    """`pipeline, stages by what they compile: rank 0; ranks 1, 2`: a log does not contain the number of a stage."""
+    """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
     what = "pipeline, stages by what they compile" if found.stages[0].is_pipeline else "different work by design"
     shown = [f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}" for one in found.stages[:STAGES_NAMED]]
     more = f" and {fmt.count(len(found.stages) - STAGES_NAMED)} more" if found.stages[STAGES_NAMED:] else ""
@@ -123,7 +123,7 @@ def stages_words(found: Differing) -> str:
 
 
 def add_received(page: Page, found: Differing) -> None:
-    """Who did not compile what another rank compiled for all."""
+    """Add the ranks that run code compiled by another rank."""
     if found.received:
         many = "Ranks" if any(sign in found.received for sign in "–, ") else "Rank"
         page.say(
@@ -133,12 +133,12 @@ def add_received(page: Page, found: Differing) -> None:
 
 
 def weight(one: Divergence) -> int:
-    """How many differences it is."""
+    """Return the number of distinct differences in a group."""
     return 1 if one.whole else 1 + len(one.others)
 
 
 def alike(found: Differing, is_partly_told: bool) -> str:
-    """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
+    """Describe ranks without differences. `is_partly_told`: breaks and graphs may be unlogged on some ranks."""
     if found.stages:
         said = stages_words(found)
         return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
@@ -155,14 +155,17 @@ def alike(found: Differing, is_partly_told: bool) -> str:
 
 
 def add_behind(page: Page, found: Differing) -> None:
-    """Ranks of which nobody knows yet."""
+    """Add ranks whose log has not reached this compile."""
     if found.behind:
         many = "ranks" if any(sign in found.behind for sign in "–, ") else "rank"
         page.say(f"So far {many} {found.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
 def add_divergence(page: Page, run: Run, one: Divergence, timed: bool = False) -> None:
-    """`[2/0] block2  blocks.py:140  graphs differ  with that: code`, and below it who has what. `timed`: with the time of day."""
+    """Add a difference and its sides: `[2/0] block2  blocks.py:140  graphs differ  with that: code`.
+
+    `timed`: with the time of day.
+    """
     pieces: list[Piece] = []
     if one.whole:
         pieces += [(SAID[one.facets[0]], tokens.WARN), f" in {fmt.plural(one.whole, 'compile')}"]
@@ -208,7 +211,7 @@ def _add_sides(page: Page, run: Run, one: Divergence) -> None:
 
 
 def _add_side(page: Page, row: list[Piece]) -> None:
-    """Who, and below it what they do where that has no room beside it."""
+    """Add the ranks of a side, and their value below if it does not fit on the line."""
     if sum(len(piece_text(piece)) for piece in row) + 4 <= page.width:
         page.add("    ", *row)
         return
@@ -238,7 +241,7 @@ def subject(side: Side, one: Divergence) -> str:
 
 
 def compared(run: Run, one: Divergence) -> str:
-    """The comparison of a rank of the first side with one of the second; '' where one of them has no such compile."""
+    """Return the comparison of a rank of the first side with one of the second; '' if either lacks the compile."""
     a, b = pair_of(run, one)
     return diff_ref(a, b) if a and b else ""
 
@@ -286,7 +289,7 @@ def _name(function: Function) -> str:
 
 
 def told(run: Run, found: Differing) -> tuple[str, str] | None:
-    """Where to look, and the leading difference in a sentence; None where none leads."""
+    """Return the link and a sentence for the leading difference; None if none leads."""
     first = found.leading
     if first is None:
         return None
@@ -311,7 +314,7 @@ def only_break(one: Divergence) -> Side | None:
 
 
 def answer(found: Differing) -> str:
-    """What a page begins with."""
+    """Return the opening sentence of the page."""
     if found.stages:
         said = stages_words(found)
         within = f" within {'stages' if found.stages[0].is_pipeline else 'groups'}"
@@ -341,7 +344,7 @@ OPEN = 24
 
 @dataclass(frozen=True, slots=True)
 class RanksReport:
-    """In what ranks differ."""
+    """Differences between ranks."""
 
     answer: str
     """In a sentence."""
@@ -360,7 +363,7 @@ class RanksReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """In what the ranks of the run differ, whatever the scope: a rank alone differs in nothing."""
+    """Return the page `ranks` for the run, in any scope: a single rank has nothing to compare with."""
 
     def fill(page: Page) -> Generator[None, None, RanksReport]:
         lanes = yield from read_lanes(run)
@@ -414,8 +417,10 @@ def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
 
 
 def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
-    """By the times that are printed; what caches answered, and the order in which graphs ran, come last, and before the others what
-    whole ranks have."""
+    """Sort differences by their displayed times.
+
+    Cache answers and execution order come last, facets of whole ranks first.
+    """
     return tuple(sorted(divergences, key=lambda one: (
         one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at
     )))  # fmt: skip
@@ -463,7 +468,7 @@ class DifferenceRow:
 
 
 def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
-    """A row a side, the first difference first."""
+    """Yield one row per side, the first difference first."""
     for own in data.differing.divergences if data.differing is not None else ():
         for side in own.sides:
             function = own.function

@@ -22,14 +22,17 @@ FACETS = (
     "end", "version", "settings", "breaks", "failure", "collectives", "devices", "recompile", "inputs", "graph", "guards", "code",
     "parity", "cache", "estimates",
 )  # fmt: skip
-"""What a compile amounts to, a digest each, the more telling first. Of an equal digest everything is equal that a rank can have in
-common with another one. `parity`: where generated code does not call the collectives that its schedule has."""
+"""Facets of a compile, each with a digest, leading first.
+
+Equal digests mean equality in everything that ranks can share. `parity`: generated code does not call the collectives of
+its schedule.
+"""
 DIGEST = 8
-"""Bytes of a digest; b'' where there is nothing of the kind."""
+"""Bytes of a digest; b'' for an absent facet."""
 SAID = 1 << 16
 EXECUTED = 4096
 TOGETHER_US = 1e6
-"""An older process that wrote this long after a newer one had begun ran beside it."""
+"""Overlap in microseconds from which an older process ran concurrently with a newer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What a process compiled. Equal courses of several ranks are one object."""
+    """Compiles of a process. Equal courses of several ranks are one object."""
 
     steps: tuple[Step, ...]
     """In the order in which the compiles began. Equal steps of several courses are one object."""
@@ -75,7 +78,7 @@ class Course:
 
     @cached_property
     def places(self) -> Mapping[tuple[Code, int], int]:
-        """Which step compiles a code object for the n-th time."""
+        """Map code object and occurrence to the index of the step."""
         return {(step.code, step.number): place for place, step in enumerate(self.steps)}
 
 
@@ -135,8 +138,10 @@ class Lane:
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
-    """The compiles of a process that are steps of its course, in the order in which they began: with their code object, and which
-    compile of it they are, from 1. A compile of which nothing names the function is none."""
+    """Return the steps of a process's course by start time: compile, code object, occurrence from 1.
+
+    Compiles without a named function are excluded.
+    """
     codes: dict[int, Code | None] = {}
     counts: dict[Code, int] = {}
     found = []
@@ -154,7 +159,7 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
 
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
-    """Ranks by what they did: those with the same course together, the most ranks first."""
+    """Group ranks with the same course, the largest group first."""
     found: dict[bytes, list[Lane]] = {}
     for lane in lanes:
         found.setdefault(lane.course.digest, []).append(lane)
@@ -162,13 +167,15 @@ def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def compile_ref(lane: Lane, step: Step) -> str:
-    """The address of a step of a lane."""
+    """Return the address of a step of a lane."""
     return f"{lane.ref}:{step.id}"
 
 
 def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tuple[Lane, int]]]]:
-    """Each compile, whichever its id, with the lanes that have it and its place in their courses; in the order of the first lane
-    that has it. Lanes of one class are looked at once."""
+    """Yield each compile, whatever its id, with its lanes and positions; in the order of first occurrence.
+
+    Lanes of one class are examined once.
+    """
     found: dict[tuple[Code, int], list[tuple[Lane, int]]] = {}
     for own in classes(lanes):
         for key, place in own[0].course.places.items():
@@ -177,11 +184,11 @@ def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tupl
 
 
 LINE = 240
-"""Characters of a line that are kept."""
+"""Maximum number of characters per line."""
 
 
 class Fact(NamedTuple):
-    """What is the case, whichever rank it is."""
+    """Rank-independent value of a facet."""
 
     digest: bytes
     said: str
@@ -210,12 +217,12 @@ def framed_digest(parts: Iterable[bytes]) -> bytes:
 
 @lru_cache(maxsize=REMEMBERED)
 def plain(*lines: str) -> Fact:
-    """What a few lines say that most compiles have in common."""
+    """Return a fact of lines that most compiles share, cached."""
     return fact(lines)
 
 
 def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
-    """What lines say, told by other parts where these are more than the lines; nothing of none."""
+    """Return a fact of lines; `parts`, if given, determine its digest. `NONE` without lines."""
     if parts is None:
         if not lines:
             return NONE
@@ -246,8 +253,10 @@ class Stage:
 
 
 def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
-    """Group ranks by their work, the group with the lowest rank first; one group where all do the same, or that is not known. Who
-    compiled nothing is in the largest group."""
+    """Group ranks by their work, the group with the lowest rank first.
+
+    One group if all do the same or if it is unknown. Ranks without compiles join the largest group.
+    """
     busy = [lane for lane in lanes if lane.course.steps]
     if len(busy) < 2:
         return [list(lanes)]
@@ -260,7 +269,7 @@ def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
-    """Describe the groups; () where there is one."""
+    """Describe the groups; () if there is only one."""
     groups = groups_of(lanes)
     if len(groups) < 2:
         return ()
@@ -284,7 +293,7 @@ def _by_stage(lanes: Sequence[Lane]) -> list[list[Lane]]:
 
 
 def _common(lanes: Sequence[Lane]) -> set[_Work]:
-    """Collect what all ranks compiled."""
+    """Collect the compiles that all ranks share."""
     courses = {id(lane.course): lane for lane in lanes}
     return set.intersection(*({_work(lane, step) for step in lane.course.steps} for lane in courses.values()))
 

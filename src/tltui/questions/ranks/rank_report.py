@@ -31,7 +31,7 @@ from tltui.trace.files import Gone
 
 ARTIFACT = "inductor_runtime_and_tensor_meta"
 APART, ALIKE = 1.1, 1.01
-"""How many times the fastest rank the slowest must be expected to take to be told; up to how many times a rank takes the same."""
+"""Ratio of slowest to fastest estimate from which a difference is reported; ratio up to which estimates are equal."""
 ESTIMATE_LIMIT = 4 << 20
 """Stored bytes of an artifact that are read."""
 PIECE = 16
@@ -61,8 +61,10 @@ class Expected:
 
 
 def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tuple[Expected, ...]]:
-    """Compiles whose estimates are more than a tenth apart, the furthest first; with a pause after each piece. Of an index only
-    what was read in full tells them."""
+    """Return compiles whose estimates differ by more than 10 %, the widest first; yields between steps.
+
+    Ranks known only from an index have no estimates.
+    """
     processes = {process.key: process for process in run.processes()}
     found: dict[tuple[Code, int], list[tuple[float, int, str]]] = {}
     for number, lane in enumerate(lanes, 1):
@@ -78,7 +80,7 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
 
 
 def _total(compile_: Compile) -> float:
-    """Nanoseconds of all kernels of the last attempt, forward and backward; 0 where nothing tells them that is here."""
+    """Return the estimated nanoseconds of all kernels of the last attempt, forward and backward; 0 without estimates."""
     reader, log = reader_of(compile_), compile_.process.log
     last = max(compile_.attempts, default=0)
     total = 0.0
@@ -111,13 +113,13 @@ def _ranks(own: Iterable[tuple[int, str]]) -> str:
 
 T = TypeVar("T")
 GRAPHS_READ = 24
-"""Differences of graphs of which the nodes are compared."""
+"""Maximum number of graph differences whose nodes are compared."""
 LIMIT = 2 << 20
 """Stored bytes of a graph up to which that is done."""
 PACED = 1_000_000
 """Compiles of all ranks together up to which who was late or slow is found out by the way: 0.5 s of CPU."""
 SAID_LINE = 160
-"""Characters of a line of code that are kept."""
+"""Maximum number of characters of a code line."""
 GRAPH_NAME = "dynamo_output_graph"
 ARTIFACTS = {
     GRAPH: GRAPH_NAME, "guards": "dynamo_cpp_guards_str", "code": "inductor_output_code", "inputs": GRAPH_NAME,
@@ -128,18 +130,18 @@ ARTIFACTS = {
 
 
 def differences_of(run: Run) -> Differing | None:
-    """In what the ranks of a run differ; None where there are no two of them that can be compared."""
+    """Return the differences between the ranks of a run; None without two comparable ranks."""
     return _result(read_differences(run))
 
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
-    """The same, with a pause after each piece."""
+    """Return the differences between ranks; yields between steps."""
     lanes = yield from _read_several(run)
     return (yield from read_between(run, lanes))
 
 
 def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
-    """In what the ranks of a run differ, and how they kept pace; of many that is only whose clock is off."""
+    """Return the differences and the pace of the ranks of a run; for large runs only the clock offsets."""
     lanes = _result(_read_several(run))
     if len(lanes) < 2:
         return None, Pace(len(lanes), (), (), (), (), ())
@@ -154,7 +156,7 @@ def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
 
 
 def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
-    """The ranks of a run; none of a single one: what that did is not read for nothing, it takes long, and 1 KB a compile."""
+    """Read the ranks of a run; none for a single rank, whose course costs time and 1 KB per compile."""
     if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
         return ()
     return (yield from read_lanes(run))
@@ -169,7 +171,7 @@ def _result(reading: Generator[None, None, T]) -> T:
 
 
 def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:
-    """In what these lanes of a run differ, with a pause after each difference."""
+    """Compare these lanes of a run; yields after each difference."""
     found = differing(lanes)
     if found is None:
         return None
@@ -181,7 +183,7 @@ def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Diffe
 
 
 def compiles_of(run: Run, one: Divergence) -> list[Compile | None]:
-    """A compile of each side; None where it has none, or where no node of the run stands for it."""
+    """Return a compile of each side; None if a side has none or no node represents it."""
     return [_compile(run, side.ref) for side in one.sides]
 
 
@@ -194,8 +196,10 @@ def _compile(run: Run, ref: str) -> Compile | None:
 
 
 def pair_of(run: Run, one: Divergence) -> tuple[str, str]:
-    """The addresses of two things to compare: of the first two sides the artifact that differs, else their compiles; ('', '')
-    where one side has none."""
+    """Return two addresses to compare: the differing artifact of the first two sides, else their compiles.
+
+    ('', '') if either side has none.
+    """
     compiles = compiles_of(run, one)[:2]
     refs = [side.ref for side in one.sides[:2]]
     if not all(refs):
@@ -227,7 +231,7 @@ def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
 
 
 def _with_nodes(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
-    """With the first node in which each graph is unlike that of the first side."""
+    """Add the first node in which each graph differs from the first side."""
     sides = [one.sides[0]]
     for side, other in zip(one.sides[1:], compiles[1:], strict=True):
         words = node_words(compiles[0], other) if compiles[0] is not None and other is not None else ""
@@ -236,7 +240,7 @@ def _with_nodes(one: Divergence, compiles: Sequence[Compile | None]) -> Divergen
 
 
 def _with_lines(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
-    """With the first line in which two texts differ, where nothing else tells them apart; as it was where none can be read."""
+    """Add the first differing line of two texts if nothing else separates them; unchanged if unreadable."""
     name = ARTIFACTS[one.facets[0]]
     try:
         texts = [_compared(compile_, name) if compile_ is not None else [] for compile_ in compiles]
@@ -253,7 +257,7 @@ def _with_lines(one: Divergence, compiles: Sequence[Compile | None]) -> Divergen
 
 
 def _compared(compile_: Compile, name: str) -> list[str]:
-    """The texts of an artifact as they are compared: without what is the rank's own."""
+    """Return the normalized texts of an artifact, without the rank identity."""
     reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
     found = []
     for record, _ in named(compile_, (name,)):
@@ -306,7 +310,7 @@ def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
 
 
 def _target(graph: GraphText, line: int) -> str:
-    """What the node of a line calls: `aten.clone`."""
+    """Return the call target of the node at a line: `aten.clone`."""
     node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
     if node is None or not node.target:
         return ""

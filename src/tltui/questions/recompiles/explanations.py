@@ -25,12 +25,12 @@ from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 
 Key = tuple[str, str, int | None]
-"""What reasons for the same cause share: class, source, dimension; of the global state the setting."""
+"""Identity of a cause: class, source, dimension; for the global state the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a condition speaks of, and the value that it had."""
+    """Term of a condition with its value."""
 
     term: str
     source: str
@@ -139,8 +139,10 @@ class Explained:
         return frozenset(key for reason in self.reasons for key in self.keys_of(reason))
 
     def keys_of(self, reason: Reason) -> tuple[Key, ...]:
-        """The causes that one of its reasons stands for: of the settings of torch those that were set for this call, as the others
-        had been set for an older one."""
+        """Return the causes of a reason.
+
+        For settings of torch, only those changed for this call: the others were changed for an older one.
+        """
         if reason.cause != guard_grammar.STATE:
             return reason.keys
         return tuple(key for key in reason.keys if key[1] in self.settings) or reason.keys
@@ -148,8 +150,10 @@ class Explained:
 
 @part
 def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> Explained:
-    """A recompile, explained. It rests on the guards of the earlier compiles that its reasons name; without `own_guards` on nothing
-    that it writes itself after its graph."""
+    """Explain a recompile from the guards of the earlier compiles that its reasons name.
+
+    Without `own_guards`, records that the compile writes after its graph are not used.
+    """
     texts = _Texts(compile_, own_guards)
     found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
@@ -174,7 +178,7 @@ def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> 
 def _varied(
     became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]
 ) -> tuple[Became, ...]:
-    """What torch made dynamic as it had varied, where no event tells, or not how: what a guard failed for, and has a symbol now."""
+    """Return the sizes that torch made dynamic, where no event records it: a failed guard whose source has a symbol now."""
     found: dict[tuple[str, int | None], Became] = {}
     for reason in reasons:
         if (
@@ -190,14 +194,16 @@ def _varied(
 
 
 def _settings(reasons: Iterable[Reason]) -> tuple[str, ...]:
-    """The settings of torch that all reasons about them name."""
+    """Return the settings of torch that all state reasons name."""
     named = [reason.settings for reason in reasons if reason.cause == guard_grammar.STATE]
     return tuple(name for name in named[0] if all(name in other for other in named)) if named else ()
 
 
 class _Texts:
-    """The guard trees of a compile and of those that it could not use. Most recompiles of a frame ask for the same few: the
-    reader of the log keeps them for a while."""
+    """Guard trees of a compile and of the earlier compiles that it could not use.
+
+    Most recompiles of a frame need the same few trees; the reader of the log caches them.
+    """
 
     def __init__(self, compile_: Compile, own: bool) -> None:
         self._compile, self._own = compile_, own
@@ -217,8 +223,7 @@ class _Texts:
         return tree
 
     def earlier(self, ref: str | None) -> Compile | None:
-        """The compile at an address that a reason names: of the frame, or of the same frame of the process that this one was
-        forked from."""
+        """Return the compile that a reason names: of this frame, or of the same frame in the parent process."""
         if not ref:
             return None
         if ref not in self._earlier:
@@ -236,24 +241,24 @@ class _Texts:
         return None
 
     def fixed(self, ref: str | None, cause: Cause) -> str:
-        """The line that fixed a dynamic size in an earlier compile; '' where none did."""
+        """Return the line that specialized a dynamic size in an earlier compile; '' if none did."""
         earlier = self.earlier(ref) if cause.kind == guard_grammar.SIZE and cause.dim is not None else None
         return fixed_in(earlier).get(f"{cause.source}.size()[{cause.dim}]", "") if earlier is not None else ""
 
     def free(self, ref: str | None) -> frozenset[str]:
-        """What had a symbol in an earlier compile already, and kept it: it does not become dynamic by a later one."""
+        """Return the sources with a symbol in an earlier compile: a later one does not make them dynamic."""
         earlier = self.earlier(ref)
         return frozenset(_symbols(earlier)) - frozenset(fixed_in(earlier)) if earlier is not None else frozenset()
 
     def at(self, ref: str | None) -> GuardText | None:
-        """That of an earlier compile."""
+        """Return the guards of an earlier compile."""
         earlier = self.earlier(ref)
         return self.of(earlier) if earlier is not None else None
 
 
 @part
 def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
-    """The sizes (`L[…]` shortened) that a compile had made dynamic and fixed again, each with the line that did it."""
+    """Return the sizes (`L[…]` shortened) that a compile specialized, each with the responsible line."""
     found: dict[str, str] = {}
     for record, _ in named(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
@@ -284,7 +289,7 @@ def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
 
 
 def _sized(source: str, dim: int | None) -> str:
-    """A number, or a size of a tensor, as symbols name it."""
+    """Format a number or a tensor size in the spelling of symbols."""
     return source if dim is None else f"{source}.size()[{dim}]"
 
 
@@ -337,7 +342,7 @@ def _why(found: Asked, text: str) -> str:
 
 
 def _told_by(cause: Cause, earlier: GuardText | None, own: GuardText | None) -> Cause:
-    """What the guards of the earlier compile, and of the new one, tell beyond torch's words."""
+    """Refine a cause with the guards of the earlier compile and of the new one."""
     if earlier is None:
         return cause
     if cause.kind in guard_grammar.VALUES and earlier.is_module(cause.source):
@@ -377,7 +382,7 @@ def _where(
 def _met(
     condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]
 ) -> Iterable[Met]:
-    """What a condition speaks of, with the values that the new compile was made for."""
+    """Yield the terms of a condition with their values in the new compile."""
     own = texts.of(compile_)
     for term in condition.terms:
         known = symbols.get(term.text)
@@ -388,7 +393,7 @@ def _met(
 
 
 def _said(met: Iterable[Met]) -> str:
-    """The value of one term; of several each with its name: `x dim 0 was 24, y dim 0 was 4`."""
+    """Format the values of terms; several with their names: `x dim 0 was 24, y dim 0 was 4`."""
     found = list(met)
     if len(found) == 1:
         return found[0].value
@@ -403,7 +408,7 @@ def name_of(source: str, dim: int | None, term: str = "") -> str:
 def _actual(
     cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]
 ) -> str:
-    """What it was this time: torch's words, else what the new compile was made for."""
+    """Return the actual value: from torch's message, else from the new compile."""
     if cause.actual or cause.kind == guard_grammar.CONDITION:
         return cause.actual
     if cause.kind in guard_grammar.VALUES | guard_grammar.NAMED and cause.source in symbols:
@@ -416,6 +421,6 @@ def _actual(
 
 
 def _whole(path: str, frame: Frame) -> str:
-    """Guards have only the end of a path; that of the compiled function is known whole."""
+    """Complete the path of the compiled function: guards have only its end."""
     file = frame.code[1]
     return file if file is not None and file.endswith(path) else path

@@ -86,7 +86,7 @@ MARKS = {
 }  # fmt: skip
 """The calls of `torch._dynamo` that leave an attribute on a tensor."""
 OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
-"""What people call objects of these types."""
+"""Common names of object types."""
 
 
 def strip_local(text: str) -> str:
@@ -95,7 +95,7 @@ def strip_local(text: str) -> str:
 
 
 def cause_of(text: str, hint: str = "") -> Cause:
-    """What a reason is about. `hint` is what torch adds to the guard in words."""
+    """Classify a reason. `hint` is torch's comment on the guard."""
     text = strip_local(text.strip())
     for parse in (_tensor, _mark, _state, _check, _number, _container, _condition, _plain):
         if (found := parse(text)) is not None:
@@ -133,14 +133,14 @@ _KINDS = {
     "FuncTorchBatched": "inside torch.vmap", "FuncTorchGradWrapper": "inside torch.func.grad", "Functionalize": "functionalized",
     "Batched": "inside torch.vmap", "AutocastCPU": "under autocast", "AutocastCUDA": "under autocast",
 }  # fmt: skip
-"""What a dispatch key says of a tensor, or of where it is used."""
+"""Meaning of a dispatch key."""
 _SILENT = (
     "ADInplaceOrView", "BackendSelect", "PythonTLSSnapshot", "FuncTorchDynamicLayerBackMode", "FuncTorchDynamicLayerFrontMode",
 )  # fmt: skip
 
 
 def _dispatch(source: str, expected: str, actual: str) -> Cause:
-    """Two sets of dispatch keys: another backend is another device or layout; else what differs is named."""
+    """Compare two sets of dispatch keys: by device and layout if the backend differs, else by the differing keys."""
     one, other = _keys(expected), _keys(actual)
     (before, laid), (now, lies) = _backend(one), _backend(other)
     if before and now and before != now:
@@ -155,7 +155,7 @@ def _keys(text: str) -> list[str]:
 
 
 def _backend(keys: list[str]) -> tuple[str, str]:
-    """The device and the layout: `SparseCPU` → (`CPU`, `sparse`)."""
+    """Return device and layout: `SparseCPU` → (`CPU`, `sparse`)."""
     first = next((key for key in keys if f"Autograd{key}" in keys), keys[0] if keys else "")
     for prefix, layout in _LAYOUTS.items():
         if first.startswith(prefix):
@@ -164,7 +164,7 @@ def _backend(keys: list[str]) -> tuple[str, str]:
 
 
 def _kind(keys: list[str], other: list[str]) -> str:
-    """What a set of dispatch keys has that another one has not, in words."""
+    """Describe the dispatch keys that are not in another set."""
     said = []
     if _autograd(keys) != _autograd(other):
         said.append("needs autograd" if _autograd(keys) else "inference tensor")
@@ -177,7 +177,7 @@ def _autograd(keys: list[str]) -> bool:
 
 
 def _mark(text: str) -> Cause | None:
-    """The guards on the marks that mark_dynamic and its like leave on a tensor."""
+    """Parse guards on the marks of mark_dynamic and related functions."""
     if text.startswith("_has_dynamo_dim_marking "):
         return Cause(MARK, "", None, "no mark", "a mark")
     match = _MARKED.search(text)
@@ -204,7 +204,7 @@ _FUNCTIONAL = {
 
 
 def _state(text: str) -> Cause | None:
-    """What is set for all of torch. One setting is one cause."""
+    """Parse guards on the global state of torch. One setting is one cause."""
     if text.startswith(_CHANGED):
         return _settings(*dict.fromkeys(text.partition(":")[2].split()))
     if text.startswith("___check_torch_function_mode_stack"):
@@ -224,7 +224,7 @@ def _settings(*names: str) -> Cause:
 
 
 def _check(text: str) -> Cause | None:
-    """The guards that torch writes as calls of its own helpers, and the reasons that are sentences."""
+    """Parse guards that call torch's helpers, and reasons written as sentences."""
     if match := _KEY_ID.match(text):
         return Cause(KEY, f"list({match['source']})[{match['at']}]", None, "a key", "another key")
     if match := _TYPE_ID.match(text):
@@ -285,7 +285,7 @@ def _container(text: str) -> Cause | None:
 
 
 def _condition(text: str) -> Cause | None:
-    """A guard on symbols. It is named by the first size or number in it."""
+    """Parse a guard on symbols, named by its first size or number."""
     found = condition_of(text)
     if found is None or _is_value(found):
         return None
@@ -320,7 +320,7 @@ _MODULE = re.compile(r"\._(?:modules|parameters|buffers)\[|\.training$")
 
 
 def _with_origin(cause: Cause, hint: str) -> Cause:
-    """A value that is no argument is named by where it comes from."""
+    """Reclassify a value that is no argument by its origin."""
     if cause.kind not in VALUES:
         return cause
     source = cause.source
@@ -345,5 +345,5 @@ _DTYPES = {
 
 
 def dtype_name(text: str) -> str:
-    """The name that Python has for a dtype: C++ writes `Double`."""
+    """Return the Python name of a C++ dtype: `Double` is float64."""
     return _DTYPES.get(text, text)

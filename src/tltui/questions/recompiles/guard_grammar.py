@@ -13,7 +13,7 @@ from tltui.text.torch_names import Owner, owner_of
 
 _BESIDE = re.compile(r"\s{2,}# ")
 _TOKEN = re.compile(r"""\s{2,}# |'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-"""What begins a comment, or stands in quotes."""
+"""Start of a comment, or a quoted string."""
 _ORIGIN = re.compile(
     r"^(?:(?P<code>.*?)# ?)?(?P<file>[^\s#()][^\n#()]*?):(?P<line>\d{1,9}) in (?P<name>\S+)(?:\s*\((?P<rest>.*)\))?$", re.DOTALL
 )
@@ -27,7 +27,7 @@ SPLITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file. Torch leaves out what the path has in common with its own."""
+    """Line of a file. Torch strips the prefix that the path shares with its own."""
 
     file: str
     line: int
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a guard comes from."""
+    """Origin of a guard."""
 
     place: Place | None = None
     """The line that was being traced."""
@@ -52,19 +52,19 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What stands behind a guard."""
+    """Comment of a guard."""
 
     origins: tuple[Origin, ...] = ()
     """One; of a range with two bounds that of the lower and that of the upper one."""
 
     @property
     def first(self) -> Origin:
-        """The origin; of a range that of its lower bound."""
+        """The origin; for a range the origin of its lower bound."""
         return self.origins[0] if self.origins else Origin()
 
     @property
     def note(self) -> str:
-        """All that torch says in words."""
+        """Free text of the comment."""
         return "; ".join(dict.fromkeys(origin.note for origin in self.origins if origin.note))
 
     @property
@@ -77,7 +77,7 @@ NO_COMMENT = Comment()
 
 
 def split_comment(text: str) -> tuple[str, str]:
-    """A guard and the comment behind it. What stands in quotes is part of the guard; a quote without another is none."""
+    """Split a guard from its comment. Quoted text belongs to the guard; an unmatched quote is ignored."""
     if "  # " not in text:
         return text.strip(), ""
     for match in (_TOKEN if len(text) <= LONGEST_COMMENT else _BESIDE).finditer(text):
@@ -88,7 +88,7 @@ def split_comment(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=2048)
 def comment_of(text: str) -> Comment:
-    """The origins that a comment names."""
+    """Parse the origins in a comment."""
     text = text.strip()
     if not text:
         return Comment()
@@ -157,7 +157,7 @@ _CALLS: dict[str, Callable[..., Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a condition speaks of: `x.size()[0]`, `n`."""
+    """Term of a condition: `x.size()[0]`, `n`."""
 
     text: str
     source: str
@@ -194,12 +194,12 @@ class Condition:
 
     @property
     def kind(self) -> str:
-        """That of its parts."""
+        """Kind of its parts."""
         kinds = {part.kind for part in self.parts}
         return kinds.pop() if len(kinds) == 1 else OTHER_CONDITION
 
     def failing(self, values: Mapping[str, str]) -> tuple[Part, ...]:
-        """The parts that do not hold for the values of its terms (by their texts); none where that can't be known."""
+        """Return the parts that are false for the values of the terms (by text); none if undecidable."""
         known: dict[str, Number] = {}
         for term in self.terms:
             value = _number(values.get(term.text, ""))
@@ -212,7 +212,7 @@ class Condition:
 
 
 def condition_of(text: str) -> Condition | None:
-    """A condition on sizes or numbers; None for any other text."""
+    """Parse a condition on sizes or numbers; None for any other text."""
     found = _read(text.strip())
     return found[0] if found is not None else None
 
@@ -239,7 +239,7 @@ def _read(text: str) -> tuple[Condition, tuple[tuple[Part, ast.expr], ...]] | No
 
 
 def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
-    """The comparisons that have to hold, one by one: `2 <= n <= 9` has two."""
+    """Split a condition into single comparisons: `2 <= n <= 9` has two."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         return [part for value in node.values for part in _parts(value, text)]
     if isinstance(node, ast.Compare):
@@ -281,7 +281,7 @@ def _part(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Part:
 
 
 def _divisor(node: ast.expr) -> tuple[Number | None] | None:
-    """Of `a % b`, `Mod(a, b)`: b, if it is a number; None for anything else."""
+    """Return b of `a % b` or `Mod(a, b)` if it is a number; None for anything else."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return (_constant(node.right),)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod"):
@@ -301,7 +301,7 @@ def _is_nan(node: ast.expr) -> bool:
 
 
 def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
-    """What an expression speaks of, in its order."""
+    """Collect the terms of an expression in order."""
     if isinstance(node, ast.Constant):
         if not isinstance(node.value, (int, float)):
             raise _NoConditionError
@@ -327,7 +327,7 @@ _NAMES = frozenset((*_CALLS, *_SYMPY, "floor", "ceil", "trunc", "sqrt", "CeilDiv
 
 
 def _known_call(node: ast.Call) -> bool:
-    """Whether it is arithmetic, and not the name of something: `max(…)`, `math.floor(…)`."""
+    """Return whether a call is supported arithmetic: `max(…)`, `math.floor(…)`."""
     called = node.func
     if isinstance(called, ast.Attribute):
         return isinstance(called.value, ast.Name) and called.value.id == "math" and called.attr in _NAMES
@@ -335,7 +335,7 @@ def _known_call(node: ast.Call) -> bool:
 
 
 def _segment(text: str, start: ast.expr, end: ast.expr) -> str:
-    """The words of a part: columns are counted in bytes."""
+    """Return the text of a part; AST columns count bytes."""
     if text.isascii():
         return text[start.col_offset : end.end_col_offset]
     return text.encode()[start.col_offset : end.end_col_offset].decode("utf-8", "replace")
@@ -361,7 +361,7 @@ def _holds(node: ast.expr, known: Mapping[str, Number], text: str) -> bool | Non
 
 
 def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | None:
-    """The value of an expression; None where a term has none, or where its form is not known."""
+    """Evaluate an expression; None if a term has no value or the form is unsupported."""
     if (number := _constant(node)) is not None:
         return number
     if isinstance(node, ast.Compare):
@@ -391,7 +391,7 @@ def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | N
 
 
 def _either(node: ast.BoolOp, values: list[Number | None]) -> bool | None:
-    """`and` and `or` over values of which some are not known."""
+    """Evaluate `and` or `or` with partly unknown values."""
     deciding = isinstance(node.op, ast.Or)
     if any(value is not None and bool(value) is deciding for value in values):
         return deciding
@@ -429,7 +429,7 @@ class Asked:
 
 
 def asked(condition: Condition, values: Mapping[str, str], comment: Comment) -> Asked:
-    """What failed, for the values that the terms had, and who asked for it."""
+    """Return the failed part for the values of the terms, and its origin."""
     failing = condition.failing(values)
     if not failing and len(condition.parts) == 1:
         failing = condition.parts
@@ -439,7 +439,7 @@ def asked(condition: Condition, values: Mapping[str, str], comment: Comment) -> 
 
 
 def _condition_origin(part: Part | None, condition: Condition, comment: Comment) -> Origin:
-    """That of the bound that failed: of two the second is for the upper one."""
+    """Return the origin of the failed bound: the second of two belongs to the upper bound."""
     if part is None or not comment.origins:
         return comment.first
     return comment.origins[0] if part.low or len(condition.parts) == 1 else comment.origins[-1]
@@ -472,7 +472,7 @@ _TORCHS = (
 
 @lru_cache(maxsize=1024)
 def whose(path: str) -> str:
-    """Whose line a file has: TORCH, LIBRARY, or '' for the user's. Guards name files of torch from its folder on."""
+    """Return the owner of a file: TORCH, LIBRARY, or '' for the user. Guards name torch files relative to its folder."""
     path = path.replace("\\", "/")
     if path.startswith("<"):  # made by exec: nobody knows
         return ""
@@ -517,19 +517,19 @@ CAUSES: dict[str, str] = {
     UNEXPECTED: "no guard failed: torch calls this a bug of its own",
     OTHER: "a reason that tltui does not know",
 }
-"""The classes, and what each says."""
+"""Classes of causes with their descriptions."""
 
 VALUES = frozenset((INT, FLOAT, BOOL, STR, VALUE))
 NAMED = frozenset((ATTRIBUTE, CLOSURE, GLOBAL))
 """Values that are named by where they come from."""
 TENSORS = frozenset((SIZE, STRIDE, RANK, DTYPE, DEVICE, GRAD, TENSOR))
 SOMETHING = "something"
-"""What was there instead of None: torch does not say what."""
+"""Placeholder for the actual value in place of None: torch does not record it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a failed guard was about."""
+    """Parsed cause of a failed guard."""
 
     kind: str
     """A class of `CAUSES`."""
@@ -551,7 +551,7 @@ _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")
 
 
 def value_kind(text: str) -> str:
-    """The class of a Python value, by its `repr`."""
+    """Classify a Python value by its `repr`."""
     if text in ("True", "False"):
         return BOOL
     if text.lstrip("-").isdigit():
@@ -562,10 +562,10 @@ def value_kind(text: str) -> str:
 
 
 def as_attribute(cause: Cause) -> Cause:
-    """The same cause, now that its source is known to be an attribute of an nn.Module."""
+    """Reclassify a cause whose source is an attribute of an nn.Module."""
     return replace(cause, kind=ATTRIBUTE, value=cause.kind) if cause.kind in VALUES else cause
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is a value that was met, and not what is known instead of it."""
+    """Return whether a text is an actual value, not a substitute for an unknown one."""
     return bool(text) and text != SOMETHING and not text.startswith(("some ", "a ", "an ", "another "))

@@ -29,11 +29,11 @@ from tltui.text.document import Document, Options, Piece
 from tltui.text.sanitize import sanitize
 
 UNLIMITED = 100_000
-"""A limit from which on there is practically none."""
+"""Recompile limit from which on it is practically unlimited."""
 _SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
 
 RESUMED = "torch_dynamo_resume_in_"
-"""How the names of functions begin that go on after a graph break."""
+"""Prefix of the names of functions resumed after a graph break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class FrameRecompiles:
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
-    """The frames with recompiles among some compiles, and those: frames at the limit first, then the most expensive."""
+    """Return the frames with recompiles and these recompiles: frames at the limit first, then by cost."""
     found: dict[int, tuple[Frame, list[Compile]]] = {}
     for compile_ in compiles:
         if compile_.is_compile and compile_.is_recompile:
@@ -76,24 +76,24 @@ def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
 
 
 def recompiles_of(frame: Frame) -> list[Compile]:
-    """The recompiles of a frame, in their order."""
+    """Return the recompiles of a frame in order."""
     return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
 
 
 def seconds_of(frame: Frame) -> float:
-    """What all compiles of a frame took."""
+    """Return the total compile time of a frame in seconds."""
     return sum(compile_.tally.seconds for compile_ in frame.compiles)
 
 
 @part
 def whole_frame(frame: Frame, reader: Reader) -> FrameRecompiles:
-    """A frame with all its recompiles, kept."""
+    """Return a frame with all its recompiles, cached."""
     found = [explained_of(compile_) for compile_ in recompiles_of(frame)]
     return frame_recompiles(frame, found, found)
 
 
 def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[Explained]) -> FrameRecompiles:
-    """What all recompiles of a frame amount to, and those of them that were asked for."""
+    """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
     told = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
@@ -107,7 +107,7 @@ def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[E
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the metrics of a compile say of the configuration."""
+    """Configuration in the metrics of a compile."""
 
     settings: Settings
     limit: int | None
@@ -117,7 +117,7 @@ class Told:
 
 
 def _settings(frame: Frame) -> Told:
-    """What the newest metrics say of the configuration."""
+    """Return the configuration in the newest metrics."""
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
         if compile_.metrics and (told := told_by(compile_)) is not None:
             return told
@@ -126,7 +126,7 @@ def _settings(frame: Frame) -> Told:
 
 @part
 def told_by(compile_: Compile, reader: Reader) -> Told | None:
-    """What the metrics of a compile say; None where only those of its backward are there."""
+    """Return the configuration in the metrics of a compile; None with metrics of its backward only."""
     fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
     if fields is None:
         return None
@@ -146,12 +146,12 @@ def told_by(compile_: Compile, reader: Reader) -> Told | None:
 
 NAME = "recompiles"
 LISTED = 50
-"""Frames up to which each is told in full; of more, those with the same code and the same causes are told once."""
+"""Maximum number of frames in full; of more, frames with the same code and causes are shown once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
 
 Group = list[tuple[Frame, list[Compile]]]
-"""Frames that are the same on several ranks, each with those of its recompiles that are asked for."""
+"""Equal frames of several ranks, each with its requested recompiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Recompiles:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The recompiles of the frames in the scope."""
+    """Return the page `recompiles` for the frames of the scope."""
     view = _View(run, scope)
     return GrowingDocument(scope.page(NAME), f"recompiles{scope.title}", options, view.fill, Page)
 
@@ -284,7 +284,7 @@ class _View:
         return told
 
     def _told(self, frame: Frame, own: list[Compile]) -> FrameRecompiles:
-        """What varied is a question about the frame: also about its recompiles outside of the scope."""
+        """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
         if len(own) == len(every):
             told = whole_frame(frame)
@@ -366,12 +366,12 @@ def _ranks(group: Group, newest: Collection[str]) -> str:
 
 
 def _is_of_a_rank(twin: Group, group: Group) -> bool:
-    """Whether they are several frames with one code of one rank, not what ranks differ in."""
+    """Return whether they are several frames with one code of one rank, not what ranks differ in."""
     return not {id(frame.process) for frame, _ in twin}.isdisjoint(id(frame.process) for frame, _ in group)
 
 
 def _causes(frame: Frame) -> Generator[None, None, list[object]]:
-    """What its recompiles are alike in with those of another frame."""
+    """Return the causes of a frame's recompiles for comparison with other frames."""
     causes: list[object] = []
     for compile_ in recompiles_of(frame):
         found = explained_of(compile_)
@@ -381,7 +381,7 @@ def _causes(frame: Frame) -> Generator[None, None, list[object]]:
 
 
 def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None, None, str | None]:
-    """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
+    """Return the address of the first frame with the same code and causes; None for the first itself."""
     causes = yield from _causes(frame)
     if frame.code[1] is None:
         return None
@@ -390,7 +390,7 @@ def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None,
 
 
 def _alike(page: Page, group: Group, like: str) -> None:
-    """A frame of which another one tells everything, in a line."""
+    """Add a one-line reference to a frame with the same recompiles."""
     frame = group[0][0]
     ref, name = str(frame.ref), fmt.clip_middle(sanitize(shown_name(frame) or ""), page.width // 2)
     page.close(0)
@@ -402,7 +402,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
 
 
 def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
-    """Why there is no told."""
+    """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
         page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)
@@ -458,7 +458,7 @@ class RecompileRow:
 
 
 def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
-    """A row a reason, in the order of the compiles."""
+    """Yield one row per reason, in the order of compiles."""
     for frame in data.frames:
         for own in frame.recompiles:
             head = (own.ref, frame.ref, frame.function, frame.file, frame.line, own.status, own.seconds)

@@ -20,7 +20,7 @@ from tltui.trace.grammar import parse_json
 NAME = "recompile_reasons"
 GUARDS = "dynamo_cpp_guards_str"
 INSTANT = 4096
-"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
+"""Maximum stored bytes of an `automatic_dynamic` timing event."""
 _EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
 _MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
 _VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
@@ -108,24 +108,26 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
 
 
 def in_exception(text: str) -> list[str]:
-    """The guards that a `RecompileError` names: with `error_on_recompile` torch raises before it writes anything else
-    (`get_and_maybe_log_recompilation_reasons` in torch/_dynamo/guards.py)."""
+    """Return the guards in a `RecompileError`: with `error_on_recompile` torch raises before it writes a record.
+
+    See `get_and_maybe_log_recompilation_reasons` in torch/_dynamo/guards.py.
+    """
     return _RAISED.findall(text.partition(_TRIGGERED)[2])
 
 
 def never_logged(compile_: Compile, reader: Reader) -> bool:
-    """Whether its own metrics show that its torch does not write why it recompiles."""
+    """Return whether the metrics show a version of torch that does not log recompile reasons."""
     return version_by_metrics(compile_, reader).has(kind_of("artifact", NAME).span) is False
 
 
 @part
 def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
-    """Why this compile was needed, kept."""
+    """Return the reasons of a recompile, cached."""
     return recompile_of(compile_, instants_of(compile_, reader), reader)
 
 
 def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
-    """The `automatic_dynamic` events; the many others are not parsed."""
+    """Return the `automatic_dynamic` events; other events are not parsed."""
     found = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
@@ -136,8 +138,10 @@ def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
 
 
 def automatic_in_text(compile_: Compile, reader: Reader) -> list[Event]:
-    """The same from TORCH_LOGS text. What varied, and how, stands in a message of a lower level behind each: without it what the
-    symbols of the compile are made for tells which sizes it was."""
+    """Return the `automatic_dynamic` events of TORCH_LOGS text.
+
+    Details are in a separate message of a lower level; without it, the symbols of the compile show which sizes varied.
+    """
     marked: list[str] = []
     found: dict[tuple[str, object], Event] = {}
     for record in logged(compile_, "automatic_dynamic"):
@@ -166,18 +170,18 @@ def _automatic(source: str, dim: object, why: str, before: str | None = None, no
 
 
 def _symbol_sources(compile_: Compile, reader: Reader) -> list[str]:
-    """What the symbols of a compile stand for."""
+    """Return the sources of the symbols of a compile."""
     return [source for record, _ in named(compile_, ("create_symbol",)) if (source := text_in(reader.event(record), "source"))]
 
 
 def _dim_of(size: str, tensor: str) -> int | None:
-    """The dim of a tensor that a symbol stands for: of `x` 0 for `x.size()[0]`."""
+    """Return the tensor dim of a symbol source: 0 for `x.size()[0]` of `x`."""
     match = _SIZE.fullmatch(size)
     return int(match[2]) if match and match[1] == tensor else None
 
 
 def parse_payload(payload: bytes) -> list[str]:
-    """The reasons of a `recompile_reasons` record: a JSON list, or, with one reason, the bare text."""
+    """Parse the reasons of a `recompile_reasons` record: a JSON list, or the bare text of one reason."""
     stripped = payload.strip()
     if stripped[:1] in (b"[", b'"'):
         try:
@@ -212,7 +216,7 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
 
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
-    """The addresses of an earlier compile and of its guard tree."""
+    """Return the addresses of an earlier compile and of its guard tree."""
     ref = ref_named(name)
     if ref is None:
         return name, None
@@ -235,7 +239,7 @@ def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
 
 @lru_cache(maxsize=4096)
 def ref_named(name: str) -> Ref | None:
-    """An address as reasons have it: the recompiles of a frame name the same few again and again."""
+    """Parse an address in a reason, cached: recompiles of a frame name the same few repeatedly."""
     try:
         return parse_ref(name)
     except BadAddress:
@@ -244,13 +248,13 @@ def ref_named(name: str) -> Ref | None:
 
 @part
 def guards_at(compile_: Compile, reader: Reader) -> tuple[str, str | None]:
-    """The addresses of a compile and of its guard tree (the last one), if the log has it."""
+    """Return the addresses of a compile and of its last guard tree, if the log has one."""
     trees = [record for record, _ in named(compile_, (GUARDS,))]
     return str(compile_.ref), address(compile_, trees[-1], GUARDS) if trees else None
 
 
 def became_of(event: Event) -> Became:
-    """What an `automatic_dynamic` instant says."""
+    """Convert an `automatic_dynamic` event."""
     args = event.args
 
     def said(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Recompiles of a frame as lines: what varied between its compiles, causes and remedies."""
+"""Recompiles of a frame as lines: variations between its compiles, causes and remedies."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class _Seen:
 
 
 def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
-    """What varied: first what would have saved most seconds, as the only cause of recompiles; then the most frequent.
+    """Return the variations: first by seconds saved as the only cause of recompiles, then by frequency.
 
-    `resumed`: the frame goes on after a graph break.
+    `resumed`: the frame continues after a graph break.
     """
     seen: dict[Key, _Seen] = {}
     about: dict[tuple[str, int | None], list[_Seen]] = {}
@@ -144,18 +144,18 @@ def _variation(key: Key, found: _Seen, settings: Settings, resumed: bool) -> Var
 IN_A_ROW = 3
 """Recompiles in a row for the same cause, from which on they are one line."""
 BRIEF = 200
-"""Recompiles in a row for one cause, from which on each of them is one line: its own page says the rest."""
+"""Number of consecutive recompiles with one cause from which each is one line; its own page has the details."""
 AT_ONCE = 50
 """Recompiles that are written between two moments at which a reader may leave."""
 CLASS = 17
 """Columns of the class of a cause."""
 TIME = 8
 BESIDE = 54
-"""Columns that a reason needs to stand beside the compiles that it is about, and not below."""
+"""Columns that a reason needs next to its compiles; on narrower pages it goes below."""
 
 
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
-    """Runs of recompiles that belong together: alone, or at least `IN_A_ROW` for one and the same cause."""
+    """Split recompiles into rows: single ones, or runs of at least `IN_A_ROW` with the same cause."""
     runs: list[list[Explained]] = []
     for found in recompiles:
         if runs and len(found.keys) == 1 and found.keys == runs[-1][-1].keys:
@@ -169,7 +169,7 @@ def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
 
 
 def change_of(reason: Reason) -> str:
-    """`3 → 5`; of a condition that it did not hold, and what it was."""
+    """Format a change: `3 → 5`; for a condition that it was false, with its values."""
     if reason.cause == guard_grammar.CONDITION:
         return _condition(reason)
     if reason.expected and reason.actual:
@@ -197,13 +197,13 @@ def id_of(ref: str) -> str:
 
 
 def _earlier(reason: Reason) -> Piece:
-    """The earlier compile; no link to one that the log does not have."""
+    """Return the earlier compile, linked only if the log has it."""
     ref = reason.earlier or ""
     return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
 
 
 class RecompileLines:
-    """Writes recompiles: on a wide page reasons beside the compiles that they are about, on a narrow one below."""
+    """Writer of recompiles: reasons next to their compiles on a wide page, below on a narrow one."""
 
     def __init__(
         self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  "
@@ -234,7 +234,7 @@ class RecompileLines:
         self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, found: Explained) -> None:
-        """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
+        """Add a recompile: `[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, with details."""
         page, deep = self.page, self._deep
         shown, same = differing(found)
         head = self._head(found)
@@ -278,13 +278,13 @@ class RecompileLines:
         return pieces
 
     def _older(self, reason: Reason) -> list[Piece]:
-        """What stands before a reason against an older compile."""
+        """Return the prefix of a reason against an older compile."""
         ref = reason.earlier or ""
         pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
         return [self.indent, _earlier(reason), pad] if ref else [self._deep]
 
     def _reason(self, head: list[Piece], reason: Reason, found: Explained) -> None:
-        """Class, what, change, a link to the guard; then the user's line, unless it is the one that was written last."""
+        """Add class, source, change and guard link of a reason; then the user's line unless just written."""
         page, deep, record = self.page, self._deep, found.record
         room = page.width - len(deep)
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
@@ -319,7 +319,7 @@ class RecompileLines:
         self.page.close()
 
     def add_folded(self) -> None:
-        """What holds for each recompile that named a cause once, in a line for all."""
+        """Add one line for all recompiles whose older reasons are folded."""
         if self.folded and not self._alone:
             what = "Each of these also failed the guards of every older compile, for the same causes."
             self.page.say(what, self.indent, tokens.DIM)
@@ -363,14 +363,14 @@ class RecompileLines:
 
 
 def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
-    """The reasons that name a cause for the first time, and the others."""
+    """Separate the reasons that name a new cause from repetitions."""
     first: dict[tuple[Key, ...], Reason] = {}
     same = [reason for reason in found.reasons if first.setdefault(found.keys_of(reason), reason) is not reason]
     return list(first.values()), same
 
 
 def said_of(reason: Reason, found: Explained | None = None) -> str:
-    """`x dim 0  3 → 5`; torch's own words where they say most. Of the settings of torch those that were set for this call."""
+    """Format a reason: `x dim 0  3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
     if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
         reason.cause == guard_grammar.STATE and not reason.source
     ):
@@ -382,7 +382,7 @@ def said_of(reason: Reason, found: Explained | None = None) -> str:
 
 
 def add_where(page: Page, reason: Reason, indent: str) -> None:
-    """The line that a guard comes from, whose it is where it is not the user's, and who called it."""
+    """Add the source line of a guard, its owner if not the user, and its caller."""
     if reason.file is None:
         return
     place = page.place(reason.file, reason.line)
@@ -414,7 +414,7 @@ _PROOFS = {"quoted": " (what torch says; tltui has not run it)"}
 
 
 def add_variations(page: Page, found: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
-    """What varied, in how many recompiles, and the advice; of a single recompile for one cause the advice is all."""
+    """Add variations with recompile counts and advice; a single recompile with one cause gets only the advice."""
     if recompiles == 1 and len(found) == 1:
         if found[0].advice:
             page.labelled("what helps", _advice(page, found[0]), indent, 12)
@@ -438,7 +438,7 @@ def _add_variation(page: Page, found: Variation, recompiles: int, indent: str) -
 
 
 def _share(found: Variation, recompiles: int) -> str:
-    """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
+    """Describe how many recompiles have a cause, and how many have it as their only one."""
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
     of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
@@ -451,6 +451,6 @@ def _share(found: Variation, recompiles: int) -> str:
 
 
 def _advice(page: Page, found: Variation) -> str:
-    """What helps; what has not happened yet may still happen in a run that goes on."""
+    """Return the advice; in a live run, absence so far is qualified."""
     said = found.advice + _PROOFS.get(found.proof, "")
     return page.so_far(said) if found.became is None and "did not become" in said else said

@@ -51,7 +51,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: dict[str, Any]) -> Settings:
-        """From the `dynamo_config` of the metrics."""
+        """Parse the `dynamo_config` of the metrics."""
         def flag(name: str) -> bool | None:
             value = config.get(name)
             return value if isinstance(value, bool) else None
@@ -61,13 +61,13 @@ class Settings:
         )
 
     def has(self, name: str) -> bool:
-        """Whether this torch has a switch, as far as the log tells."""
+        """Return whether this version of torch has a switch, according to the log."""
         return not self.names or name in self.names
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A cause, and what is known of it over all recompiles of a frame."""
+    """Cause with its facts over all recompiles of a frame."""
 
     cause: str
     source: str
@@ -89,13 +89,13 @@ class Seen:
 
     @property
     def hints(self) -> str:
-        """What torch says about the guards."""
+        """Torch's comments on the guards."""
         return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What helps, or why nothing does."""
+    """Advice against a cause, or the reason why there is none."""
 
     text: str
     remedy: str = ""
@@ -103,7 +103,7 @@ class Advice:
 
     @property
     def proof(self) -> str:
-        """How the remedy was shown to help."""
+        """Evidence for the remedy."""
         return REMEDIES[self.remedy] if self.remedy else ""
 
 
@@ -111,7 +111,7 @@ _PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
 def python_of(source: str) -> str:
-    """A source as the program writes it: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
+    """Convert a source to Python syntax: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
     return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
 
 
@@ -119,12 +119,12 @@ ONES = "0 and 1 are always compiled separately"
 
 
 def nothing(seen: Seen) -> Advice:
-    """Of what became dynamic and stayed so."""
+    """Return the advice for a source that became and stayed dynamic."""
     return Advice(f"It became dynamic at [{seen.became}] by itself: nothing to do.", "nothing to do")
 
 
 def off(what: str) -> Advice:
-    """Of what could not become dynamic."""
+    """Return the advice for a source that could not become dynamic."""
     return Advice(
         f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
         "Leave dynamic at None, or set it to True.", "dynamic=True",
@@ -136,7 +136,7 @@ CALLS_SAID = 3
 
 
 def size(seen: Seen, settings: Settings) -> Advice:
-    """A dimension of a tensor."""
+    """Return the advice for a tensor dimension."""
     where = f"{python_of(seen.source)}, {seen.dim}"
     if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
         return _parameter(seen, settings)
@@ -204,7 +204,7 @@ def _parameter(seen: Seen, settings: Settings) -> Advice:
 
 
 def condition(seen: Seen, settings: Settings) -> Advice | None:
-    """By who asked for the part that did not hold: what the program decides by it can't be helped."""
+    """Return the advice for a condition by the origin of its failed part: decisions of the program have no remedy."""
     found = {reason.asked: reason for reason in reversed(seen.reasons) if reason.asked}
     for who, advise in _ASKED.items():
         if who in found:
@@ -288,7 +288,7 @@ _ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
 
 
 def advice_for(seen: Seen, settings: Settings) -> Advice | None:
-    """What helps against a cause; None where there is nothing to say."""
+    """Return the advice against a cause; None if there is none."""
     find = _ADVICE.get(seen.cause)
     return find(seen, settings) if find else None
 
@@ -368,7 +368,7 @@ def _attribute(seen: Seen, settings: Settings) -> Advice | None:
 
 
 def _outside(what: str) -> Callable[[Seen, Settings], Advice]:
-    """Of a global or a variable of an enclosing function."""
+    """Return the advice for a global or a closure variable."""
 
     def advice(seen: Seen, settings: Settings) -> Advice:
         if seen.held:

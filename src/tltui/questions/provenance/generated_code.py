@@ -42,7 +42,7 @@ _HELPERS = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What Inductor wrote above a call or a definition."""
+    """Inductor's comments above a call or a definition."""
 
     sources: tuple[str, ...] = ()
     """`Source Nodes`: names of pre-grad nodes; in a backward also of its own nodes. Producers stand before users; '' at
@@ -60,7 +60,7 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One place that runs a kernel."""
+    """One statement that runs a kernel."""
 
     name: str
     handle: int | None
@@ -75,12 +75,12 @@ class Call:
 
     @property
     def key(self) -> str:
-        """As version 2 of the mapping names it."""
+        """The key in version 2 of the node mapping."""
         return self.name if self.handle is None else f"{self.name}:{self.handle}"
 
     @property
     def last(self) -> int:
-        """The last line that belongs to it."""
+        """The last line of the call."""
         return self.lines[-1] if self.lines else self.first
 
 
@@ -111,13 +111,13 @@ class Function:
 
     @property
     def inner(self) -> str:
-        """Its name, where it runs a graph inside of the graph: neither all of it nor one partition."""
+        """The subgraph that the function runs; '' for the outermost graph and its partitions."""
         return "" if _WHOLE.match(self.name) else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class CodeText:
-    """What one text of generated code says."""
+    """The kernels, calls and functions of one generated code text."""
 
     calls: tuple[Call, ...] = ()
     definitions: tuple[Definition, ...] = ()
@@ -133,12 +133,15 @@ class CodeText:
     """The lines themselves: what flows where is read only when somebody asks."""
 
     def times(self, function: str) -> int:
-        """How often a run of the whole graph calls a function."""
+        """Return the number of calls of a function in one run of the outermost graph."""
         return next((own.times for own in self.functions if own.name == function), 1) if function else 1
 
 
 def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
-    """Parse generated code of any of the three kinds. `known` are names of kernels that are defined elsewhere."""
+    """Parse generated code (Python wrapper, C++ wrapper or AOTInductor).
+
+    `known` are names of kernels with a definition in another text.
+    """
     definitions = _definitions(lines)
     inside = bytearray(len(lines))
     for found in definitions:
@@ -164,7 +167,7 @@ def _comment(line: str) -> bool:
 
 
 def _remarks(lines: Sequence[str], below: int) -> tuple[Remarks, int]:
-    """What the comments directly above line `below` say, and their first line."""
+    """Parse the comments directly above line `below`; return them with their first line."""
     first = below
     while first > 0 and _comment(lines[first - 1]):
         first -= 1
@@ -189,7 +192,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _definitions(lines: Sequence[str]) -> list[Definition]:
-    """Kernels as strings of a Python wrapper, and functions of C++."""
+    """Return kernels in strings of a Python wrapper, and C++ functions."""
     found: list[Definition] = []
     margin = max((n for n, line in enumerate(lines) if line.startswith("}")), default=-1)  # no function goes on behind it
     n = 0
@@ -211,7 +214,7 @@ def _definitions(lines: Sequence[str]) -> list[Definition]:
 
 
 def _string_end(lines: Sequence[str], first: int) -> int:
-    """The line that closes the string of a kernel, or its bracket where it has no string."""
+    """Return the last line of a kernel's string, or of its bracket if it has no string."""
     quote = next((quote for quote in ("'''", '"""') if quote in lines[first]), "")
     goes_on = lines[first].count(quote) == 1 if quote else lines[first].rstrip().endswith(("(", "[", "{", ","))
     if not goes_on:
@@ -225,7 +228,7 @@ def _string_end(lines: Sequence[str], first: int) -> int:
 
 
 def _brace_end(lines: Sequence[str], first: int) -> int:
-    """The closing brace at the margin of a function of C++; -1 for a declaration."""
+    """Return the line of the closing brace of a C++ function; -1 for a declaration."""
     for n in range(first, len(lines)):
         text = lines[n].rstrip()
         if n > first and text.startswith("}"):
@@ -236,7 +239,7 @@ def _brace_end(lines: Sequence[str], first: int) -> int:
 
 
 def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
-    """The functions that run the graph, and graphs inside of it."""
+    """Return the functions that run the graph and its subgraphs."""
     found: list[Function] = []
     n = 0
     while n < len(lines):
@@ -256,7 +259,7 @@ def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
 
 
 def _counted(lines: Sequence[str], found: list[Function]) -> list[Function]:
-    """The same with how often each is called. A function stands above those that call it."""
+    """Add the number of calls to each function; callees precede their callers."""
     inner = {own.name for own in found if own.inner}
     calls: dict[str, dict[str, int]] = {}
     for own in found if inner else ():
@@ -273,7 +276,10 @@ def _counted(lines: Sequence[str], found: list[Function]) -> list[Function]:
 
 
 def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: bytearray) -> list[Call]:
-    """Calls behind a handle: up to the next handle, `del` or `return`, the first statement that names the kernel."""
+    """Return the calls below debug handles.
+
+    Each is the first statement with the kernel's name before the next handle, `del` or `return`.
+    """
     marks = [
         (n, match) for n, line in enumerate(lines)
         if "[Provenance debug handles]" in line and not inside[n] and (match := _HANDLE.match(line))
@@ -290,7 +296,10 @@ def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: byte
 
 
 def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
-    """The line that runs a kernel. Custom operators run under another name: then the first statement that does something."""
+    """Return the line that runs a kernel.
+
+    A custom operator runs under another name; then this is the first statement with an effect.
+    """
     wanted = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
     otherwise = -1
     for n in range(first, stop):
@@ -307,7 +316,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
 
 
 def _statement(lines: Sequence[str], first: int) -> tuple[int, ...]:
-    """The lines of a statement that begins at `first`: as long as brackets are open."""
+    """Return the lines of the statement that begins at `first`, up to its last closing bracket."""
     depth = 0
     for n in range(first, min(first + MAX_STATEMENT, len(lines))):
         text = _STRING.sub("", lines[n])
@@ -318,14 +327,14 @@ def _statement(lines: Sequence[str], first: int) -> tuple[int, ...]:
 
 
 def statement_end(lines: Sequence[str], first: int) -> int:
-    """The last line of the statement that begins at `first`."""
+    """Return the last line of the statement that begins at `first`."""
     return _statement(lines, first)[-1]
 
 
 def _without_handles(
     lines: Sequence[str], bodies: Sequence[Function], inside: bytearray, names: frozenset[str], taken: set[int]
 ) -> list[Call]:
-    """Calls that are known by their form, in the functions that run the graph."""
+    """Return calls by their syntax, in the functions that run the graph."""
     calls = []
     for body in bodies:
         n = body.first + 1
@@ -342,7 +351,7 @@ def _without_handles(
 
 
 def called(line: str, names: frozenset[str]) -> str:
-    """The kernel that a line calls, '' for none."""
+    """Return the kernel that a line calls, '' for none."""
     if "_xnumel = " in line:
         return ""
     text = _STRING.sub("''", line)
@@ -354,7 +363,7 @@ def called(line: str, names: frozenset[str]) -> str:
 
 
 def _call_remarks(lines: Sequence[str], n: int, first: int) -> tuple[Remarks, int]:
-    """The comments about a call; a line that sets something up may stand in between."""
+    """Parse the comments above a call; setup lines may lie between."""
     at = n
     while at - 1 > first and _SETUP.match(lines[at - 1].strip()):
         at -= 1
@@ -369,18 +378,21 @@ MAX_PARTS = 60
 
 
 def aten_of(node: FxNode) -> str:
-    """`torch.ops.aten.addmm.default` → `aten.addmm`"""
+    """Shorten an operator name: `torch.ops.aten.addmm.default` → `aten.addmm`."""
     match = _BASE.match(node.target)
     return f"{match[1]}.{match[2]}" if match else node.target
 
 
 def name_base(name: str) -> str:
-    """`view_14` → `view`: what a node was when it was made, though a pass may have made it a `reshape`."""
+    """Return a node name without its number: `view_14` → `view`.
+
+    This is the operator at creation; a pass may have replaced it, e.g. with `reshape`.
+    """
     return _NUMBER.sub("", name)
 
 
 def vocabulary(pre: GraphText | None, post: GraphText | None, codes: Iterable[CodeText]) -> frozenset[str]:
-    """The names of operators that a unit knows."""
+    """Return the operator names that occur in a unit."""
     found: set[str] = set()
     for node in post.nodes if post is not None else ():
         if node.kind == "call":
@@ -396,7 +408,7 @@ def vocabulary(pre: GraphText | None, post: GraphText | None, codes: Iterable[Co
 
 
 def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
-    """The operators in the name of a kernel; none if it has no such name, or a part of it is not known."""
+    """Return the operators in a kernel's name; none if any part of the name is unknown."""
     match = _FUSED.search(kernel)
     parts = match[1].split("_") if match is not None else []
     if not 0 < len(parts) <= MAX_PARTS:

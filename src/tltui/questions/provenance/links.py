@@ -46,7 +46,7 @@ class _Slicer:
         return self.found.values
 
     def nodes(self, step: Step) -> set[str]:
-        """The nodes of one fused kernel."""
+        """Return the nodes of one fused kernel."""
         values = self.values
         read = {name for version in step.reads if version.node for name in standing_for(values, version)}
         nodes, wanted = self.starts(step, read)
@@ -81,9 +81,11 @@ class _Slicer:
         return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
 
     def is_given(self, name: str) -> bool:
-        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own.
-        With sizes that are symbols it may stay as it is, no text tells; of one that is 1 long in its first dimension every order
-        may be the expected one."""
+        """Return whether a copy of an item into the expected stride order counts as the item's own node.
+
+        With symbolic sizes the item may already have that order, which no text shows; with a first dimension of size 1
+        every order may be the expected one.
+        """
         values = self.values
         shape = values.nodes[name].shape
         if shape is None or shape.count is None or shape.sizes[:1] == ("1",):
@@ -91,7 +93,7 @@ class _Slicer:
         return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
 
     def copied(self, name: str, reader: str) -> frozenset[str]:
-        """What a copy of a value counts as: as the external kernel that has it copied, where nobody else reads the value."""
+        """Return the nodes for a copy of a value: those of its only reader, an external kernel."""
         values = self.values
         if name in self.lowered.kept:
             return self.lowered.carried[name]
@@ -102,7 +104,7 @@ class _Slicer:
         return self.lowered.carried.get(reader, frozenset())
 
     def starts(self, step: Step, read: set[str]) -> tuple[set[str], list[str]]:
-        """Nodes that are certain from the outset, and the nodes whose values it writes."""
+        """Return the certain nodes of a step, and the nodes whose values it writes."""
         values, carried = self.values, self.lowered.carried
         nodes: set[str] = set()
         wanted = []
@@ -121,8 +123,10 @@ class _Slicer:
 
 
 def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
-    """The nodes of each call of which something is certain, by the number of the step. An external kernel is one node; one with
-    several results is recorded with all that its arguments carried."""
+    """Return the nodes of each call with a certain node, by step number.
+
+    An external kernel is one node; one with several results is recorded with all origins of its arguments.
+    """
     values = found.values
     slicer = _Slicer(found, lowered(found), _ready(found))
     result = {}
@@ -139,7 +143,7 @@ def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
 
 
 def _ready(found: Identified) -> dict[str, int]:
-    """Node → the last step that must have run before it: a node cannot be older than what it is made of."""
+    """Map each node to the last step that must precede it: its inputs must exist."""
     values = found.values
     written: dict[str, int] = {}
     for version in found.walked.versions:
@@ -162,8 +166,10 @@ class Derived:
 
 
 def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[int, Derived]:
-    """The nodes of the calls of which something is certain: by the first line of the call. `known` are calls of external kernels
-    whose nodes something better tells: line → node."""
+    """Derive nodes of calls from data flow, by the first line of the call.
+
+    `known` are calls of external kernels with nodes from a better source: line → node.
+    """
     graphs = values_of(post)
     kernels = {own.name: signature(code.text, own) for own in code.definitions}
     functions = {own.name: own for own in code.functions if own.name}
@@ -181,7 +187,7 @@ def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[in
 
 
 def graph_of(post: GraphText, function: Function) -> int | None:
-    """The graph that a function runs: the outermost one, or the one with its name."""
+    """Return the graph that a function runs: the outermost one, or the one of its name."""
     if function.inner:
         return post.inner(function.inner)
     return next((n for n, graph in enumerate(post.graph.graphs) if graph.parent < 0), None)
@@ -206,7 +212,7 @@ _EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_tor
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What was read of one unit."""
+    """The parsed artifacts of one unit."""
 
     direction: str
     pre: GraphText | None = None
@@ -226,7 +232,7 @@ class Texts:
 
 @dataclass(slots=True)
 class KernelLink:
-    """One kernel while it is being linked."""
+    """The nodes and sources of one kernel during linking."""
 
     name: str
     handle: int | None
@@ -246,13 +252,13 @@ class KernelLink:
 
     @property
     def key(self) -> str:
-        """As version 2 of the mapping names it."""
+        """The key in version 2 of the node mapping."""
         return self.name if self.handle is None else f"{self.name}:{self.handle}"
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Names ↔ names."""
+    """Links between kernels, post-grad nodes and pre-grad nodes."""
 
     kernels: tuple[KernelLink, ...]
     post_to_pre: Names
@@ -263,7 +269,7 @@ class Links:
 
 
 class _Index:
-    """What is looked up for every kernel."""
+    """Lookup tables for linking kernels."""
 
     __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
 
@@ -288,7 +294,7 @@ class _Index:
 
 
 def links_of(texts: Texts) -> Links:
-    """All links of a unit."""
+    """Return all links of a unit."""
     index = _Index(texts)
     kernels = list(_kernels(texts, index))
     times = Counter(kernel.name for kernel in kernels)
@@ -317,7 +323,7 @@ def links_of(texts: Texts) -> Links:
 
 
 def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
-    """The kernels that the code calls; without code those of the mapping."""
+    """Yield the kernels that the code calls; without code those of the mapping."""
     calls = texts.code.calls
     known = texts.mapping.kernel_to_post
     if not calls and not texts.code.definitions:
@@ -333,7 +339,10 @@ def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
 
 
 def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
-    """The handles of a name in order, for code whose comments were lost: only where there is one for each call."""
+    """Return the handles of each kernel name in order, for code without comments.
+
+    Only names with one handle per call.
+    """
     handles: dict[str, list[int]] = {}
     for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames, *texts.left.keys)):
         name, handle = split_key(key)
@@ -353,8 +362,11 @@ def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call
 
 
 def _all_remarks(kernel: KernelLink) -> list[Remarks]:
-    """What the comments say of a kernel. Equal kernels share a definition, whose comments are those of its first call:
-    they count only where the call has none of its own, or the same."""
+    """Return the comments of a kernel's call and definition.
+
+    Equal kernels share a definition with the comments of its first call. These count only for calls without comments,
+    or with the same.
+    """
     found = [call.remarks for call in kernel.calls if call.remarks]
     own = kernel.definition.remarks if kernel.definition else Remarks()
     if own and (not found or any(remarks.sources == own.sources for remarks in found)):
@@ -363,7 +375,7 @@ def _all_remarks(kernel: KernelLink) -> list[Remarks]:
 
 
 def _from_left(texts: Texts, kernel: KernelLink) -> bool:
-    """The nodes of a kernel as a file says them that the job left; whether it does."""
+    """Take a kernel's nodes from the provenance files of the job; return whether there were any."""
     told = texts.left.operations.get(kernel.key, Operations())
     for nodes, source in (
         (texts.left.post.get(kernel.key, ()), records.KERNEL_INFORMATION),
@@ -377,16 +389,16 @@ def _from_left(texts: Texts, kernel: KernelLink) -> bool:
 
 
 def _operator(kernel: KernelLink) -> str:
-    """The operator that an external kernel runs, '' for one that Inductor generated."""
+    """Return the operator of an external kernel, '' for a generated one."""
     match = _EXTERN.match(kernel.name)
     return (match[1] or match[2]) if match else ""
 
 
 def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
-    """The nodes of a kernel as the comments beside it name them.
+    """Take a kernel's nodes from its comments.
 
-    Those of an external kernel also name what its arguments are views of. It runs one operator, and what it runs is the
-    last name: producers stand before it.
+    Comments of an external kernel also name the producers of its arguments' views. It runs one operator, the last name:
+    producers precede it.
     """
     post: dict[str, None] = {}
     pre: dict[str, None] = {}
@@ -410,14 +422,14 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
 
 
 def _key(texts: Texts, kernel: KernelLink, name: str) -> str:
-    """The key of a node that something names: in a function of its own a name is one of the graph that it runs."""
+    """Return the key of a named node; in a subgraph's function, names belong to its graph."""
     number = texts.post.inner(kernel.function) if texts.post is not None and kernel.function else None
     node = texts.post.graph.find(name, number) if texts.post is not None and number is not None else None
     return texts.post.key(node) if texts.post is not None and node is not None else name
 
 
 def _pre_keys(texts: Texts, kernel: KernelLink, names: Iterable[str]) -> tuple[str, ...]:
-    """The keys of pre-grad nodes that a comment names; in a function of its own those of the graph of its name."""
+    """Return the keys of pre-grad nodes in a comment; in a subgraph's function, those of its graph."""
     if texts.pre is None or not kernel.function:
         return tuple(names)
     number = texts.pre.inner(kernel.function)
@@ -426,8 +438,11 @@ def _pre_keys(texts: Texts, kernel: KernelLink, names: Iterable[str]) -> tuple[s
 
 
 def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
-    """What nothing else tells, from the flow of data. What torch recorded stays; a comment that names a part of the nodes, or more
-    calls than one, gives way to what says all of them."""
+    """Derive missing nodes from data flow.
+
+    Nodes that torch recorded stay. Comments that name only some nodes, or several calls, give way to a complete
+    derivation.
+    """
     post = texts.post
     again = Counter(kernel.name for kernel in kernels if kernel.handle is None)
     shared = {kernel.key for kernel in kernels if kernel.nodes_from == records.NODE_MAPPINGS and again[kernel.name] > 1}
@@ -467,8 +482,11 @@ def _in(graph: GraphText | None, name: str) -> bool:
 
 
 def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
-    """Whether a source node is one of the pre-grad graph. In a backward the list also holds its own nodes: of a name that
-    both graphs have, the one that does what the comment says is meant."""
+    """Return whether a source node belongs to the pre-grad graph.
+
+    In a backward the list also has backward nodes: of a name in both graphs, the node with the comment's operator
+    counts.
+    """
     if not _in(texts.pre, name):
         return False
     own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
@@ -476,8 +494,10 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
 
 
 def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
-    """The post-grad nodes that a pre-grad node became: for each operator that the comment names, the node of the same
-    line of source, where there is only one."""
+    """Return the post-grad nodes of a pre-grad node.
+
+    For each operator in the comment: the only such node of the same source line.
+    """
     node = texts.pre.find(name) if texts.pre is not None else None
     origin = texts.pre.origin(node) if texts.pre is not None and node is not None else None
     if origin is None:
@@ -487,8 +507,10 @@ def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[
 
 
 def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], once: bool) -> None:
-    """The operators in the name of a kernel (`extern_kernels.mm`, `cpp_fused_embedding_0`): of its lines of source, else of
-    the whole graph, the node that does such a thing, where there is only one left."""
+    """Derive nodes from the operators in a kernel's name (`extern_kernels.mm`, `cpp_fused_embedding_0`).
+
+    For each operator: the only remaining node with it at the kernel's source lines, else in the graph.
+    """
     extern = _operator(kernel)
     operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
     found: dict[str, None] = {}
@@ -507,7 +529,7 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
 
 
 def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
-    """Operator → the nodes that do it, at all lines of source that the stacks of a kernel lead to."""
+    """Map each operator to its nodes at the source lines in a kernel's stacks."""
     found: dict[str, dict[str, None]] = {}
     for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
         for aten, names in index.by_place.get(place, {}).items():
@@ -516,8 +538,10 @@ def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str
 
 
 def _from_forward(texts: Texts) -> Names:
-    """Forward nodes that a backward computes again: names come from one joint graph, so the mapping of the forward tells
-    where they come from. A name that stands for something else has another type or another line of source."""
+    """Map forward nodes that a backward recomputes to pre-grad nodes.
+
+    Names come from one joint graph, so the forward's mapping applies. A reused name has another type or source line.
+    """
     if texts.post is None or texts.forward_post is None:
         return {}
     found = {}
@@ -533,7 +557,7 @@ def _from_forward(texts: Texts) -> Names:
 
 
 def _from_arrows(texts: Texts) -> Names:
-    """`#   x => relu`: the comments of kernels say which nodes came from which."""
+    """Parse `#   x => relu` in kernel comments: source node to graph node."""
     pairs: dict[str, dict[str, None]] = {}
     remarks = [found.remarks for code in (texts.code, texts.kernels) for found in code.definitions]
     remarks += [call.remarks for call in texts.code.calls]
@@ -547,8 +571,10 @@ def _from_arrows(texts: Texts) -> Names:
 
 
 def _from_generated(texts: Texts) -> Names:
-    """With compiled autograd, the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …` names the
-    node of Dynamo's graph."""
+    """Map nodes of compiled autograd to nodes of Dynamo's graph.
+
+    There the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …`.
+    """
     if texts.pre is None or texts.post is None:
         return {}
     found: Names = {}

@@ -49,8 +49,11 @@ from tltui.text.torch_names import owner_of
 
 
 def of_kernel(found: Provenance, wanted: str) -> Provenance:
-    """The units that have a kernel of this key or name, each with that kernel (or all calls of the name), its nodes, its lines of
-    source and what the line maps say of them. The counts stay those of the unit."""
+    """Restrict a result to the units with a kernel of this key or name.
+
+    Each unit keeps that kernel (or all calls of the name), its nodes, source lines and line map entries. Counts stay
+    those of the unit.
+    """
     units = (_of_unit(unit, wanted) for unit in found.units)
     return Provenance(found.schema, found.ref, tuple(unit for unit in units if unit.kernels))
 
@@ -92,7 +95,7 @@ def _with_handle(kernel: Kernel) -> str:
 
 
 def _cut(found: LineMap, keys: Collection[int], values: Collection[int]) -> LineMap:
-    """The part of a line map between some lines."""
+    """Restrict a line map to the given lines."""
     cut = {line: tuple(other for other in others if other in values) for line, others in found.items() if line in keys}
     return {line: others for line, others in cut.items() if others}
 
@@ -112,7 +115,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class UnitCoverage:
-    """One unit in the list of several compiles."""
+    """The coverage of one unit, in the list of several compiles."""
 
     ref: str
     unit: str
@@ -140,13 +143,13 @@ NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the command's options beyond those of every view."""
     parser.add_argument("--unit", metavar="U", dest="filter", default="", help="only this unit: forward, backward, inference …")
     parser.add_argument("--kernel", metavar="K", dest="part", default="", help="only this kernel: NAME, NAME:HANDLE or its key")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The table of a compile, or the coverage of several."""
+    """Return the table of a compile, or the coverage of several."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         page.add((f"Provenance{scope.title}", tokens.TITLE))
@@ -163,7 +166,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _asked(found: Provenance, unit: str, kernel: str) -> Provenance:
-    """What is asked for of a compile. Raises BadAddress where it has no such thing."""
+    """Restrict a result to a unit and a kernel; raise BadAddress if there is none."""
     if unit:
         one = found.unit(unit)
         if one is None:
@@ -201,7 +204,7 @@ def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: Unit
 
 
 def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
-    """The three counts, where they come from, and why the rest is not known."""
+    """Add the three counts, their sources, and the reasons for what is missing."""
     coverage = unit.coverage
     if coverage.kernels or coverage.nodes:
         for label, text in counts_of(coverage):
@@ -226,7 +229,7 @@ def _how(way: Way) -> str:
 
 
 def _unknown(page: Page, unknown: Unknown) -> None:
-    """What is not known of which kernels or nodes, and why."""
+    """Add missing links by kernel or node, with reasons."""
     names = sanitize(", ".join(unknown.names))
     what = f"not known: {unknown_text(unknown)}"
     page.open(what, folded=len(unknown.names) > NAMES_SHOWN)
@@ -247,7 +250,7 @@ def _panes(page: Page, unit: UnitProvenance) -> None:
 
 
 def _lines(page: Page, unit: UnitProvenance) -> None:
-    """Line by line of the source what became of it."""
+    """Add the nodes and kernels of each source line."""
     keys = {kernel.key: kernel for kernel in unit.kernels}
     for born in unit.lines:
         page.blank()
@@ -289,7 +292,7 @@ def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -
 
 
 def _at(kernel: Kernel) -> str:
-    """` at 186`, or ` at 186, …` for one that is called more than once."""
+    """Format call lines: ` at 186`, or ` at 186, …` for several."""
     if not kernel.call_lines:
         return ""
     runs = sum(b != a + 1 for a, b in pairwise(kernel.call_lines))
@@ -297,7 +300,7 @@ def _at(kernel: Kernel) -> str:
 
 
 def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
-    """Names and their lines behind a label; a name and its line stay together."""
+    """Add names and their lines after a label; a name and its line share a row."""
     indent = 4 + LABEL
     line: list[Piece] = []
     used = indent
@@ -314,7 +317,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
 
 
 def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers | None) -> None:
-    """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
+    """Add the kernels in code order, each with its calls, definition and source lines."""
     if not unit.kernels:
         return
     page.blank()
@@ -352,7 +355,7 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
 
 
 def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
-    """What torch-spyre's compiler is told of each operation of a kernel."""
+    """Add the inputs of torch-spyre's compiler for each operation of a kernel."""
     pieces: list[Piece] = []
     for n, file in enumerate(files):
         pieces.append((sanitize(file.ref), tokens.LINK, file.ref))
@@ -368,7 +371,7 @@ def _short(places: Sequence[str]) -> list[str]:
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
-    """A line for each unit of each compile; of very many compiles those that have the same lines together."""
+    """Add a line per unit; with very many compiles, one line per group with equal lines."""
     units: list[UnitCoverage] = []
     kinds: dict[tuple[Covered, ...], list[str]] = {}
     away: list[Away] = []
@@ -415,7 +418,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceRow:
-    """Of one compile: one kernel. Of several: one lowering, with `kernel` empty."""
+    """A kernel of one compile, or a unit of several compiles with `kernel` empty."""
 
     ref: str
     """The address of the compile."""
@@ -440,7 +443,7 @@ class ProvenanceRow:
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
-    """A row a kernel, or a row a lowering."""
+    """Yield a row per kernel, or a row per unit."""
     if isinstance(data, Coverages):
         for one in data.units:
             known = one.coverage

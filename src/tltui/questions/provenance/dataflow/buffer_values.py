@@ -20,7 +20,7 @@ MAX_SEEN = 2000
 
 @dataclass(slots=True)
 class Identified:
-    """What is known of one function."""
+    """Buffer versions, steps and graph nodes of one function, as identified so far."""
 
     values: Values
     walked: Walked
@@ -37,13 +37,13 @@ class Identified:
     _equals: dict[str, list[str]] = field(default_factory=dict)
 
     def readers(self, node: str) -> list[str]:
-        """The nodes that read a value, as it is, through views, or a copy of it."""
+        """Return the nodes that read a value directly, through views, or through a copy."""
         if not self._readers:
             self._index()
         return self._readers.get(self.values.plain(node), [])
 
     def equals(self, node: str) -> list[str]:
-        """The nodes that may stand for the same buffer."""
+        """Return the nodes that may be the same buffer."""
         if not self._equals:
             self._index()
         return self._equals.get(self.values.plain(node), [])
@@ -55,12 +55,12 @@ class Identified:
                 self._readers.setdefault(plain, []).append(name)
 
     def is_extern(self, name: str) -> bool:
-        """Whether an external kernel runs a node."""
+        """Return whether an external kernel runs a node."""
         node = self.values.nodes[name]
         return name in self.used or node.higher or node.op in self.operators
 
     def name(self, version: Version, node: str) -> bool:
-        """Say which node's value a version holds; whether that is new."""
+        """Assign a node to a buffer version; return whether the assignment is new."""
         if version.node or node not in self.values.nodes:
             return False
         version.node = node
@@ -74,8 +74,11 @@ class Identified:
         return True
 
     def is_copied(self, cat: Value, place: int) -> bool:
-        """Whether a `cat` has a piece copied into its memory; the others are computed where they belong, each in one place
-        (`ConcatKernel.realize_into` of torch/_inductor/ir.py)."""
+        """Return whether a piece of a `cat` is copied into its memory.
+
+        The other pieces are computed in place, each in one place (`ConcatKernel.realize_into` of
+        torch/_inductor/ir.py).
+        """
         values, operand = self.values, cat.operands[place]
         if values.is_view(operand) or values.nodes[operand].kind == "placeholder" or self.is_extern(operand):
             return True
@@ -83,16 +86,21 @@ class Identified:
         return operand in cat.operands[:place] or any(values.nodes[user].op == "cat" for user in earlier)
 
     def only_joins(self, cat: Value) -> bool:
-        """Whether nothing computes a `cat`: each piece is written where it belongs. On a CPU that is so of every one, elsewhere
-        a kernel may compute it (`cat` of torch/_inductor/lowering.py)."""
+        """Return whether a `cat` needs no kernel because each piece is written into its memory.
+
+        This holds for every `cat` on a CPU; on other devices a kernel may compute it (`cat` of
+        torch/_inductor/lowering.py).
+        """
         if cat.op != "cat" or not cat.type.endswith("cpu"):
             return False
         return not any(self.is_copied(cat, place) for place in range(len(cat.operands)))
 
 
 def buffer_node(values: Values, version: Version) -> str:
-    """The node that a buffer is: of a value and its views the one with the sizes of the buffer, the value itself where several
-    have them."""
+    """Return the node of a buffer: the value or view with the buffer's sizes.
+
+    The value itself where several nodes have these sizes.
+    """
     root = values.root(version.node)
     if version.shape is None:
         return root
@@ -108,21 +116,25 @@ def buffer_node(values: Values, version: Version) -> str:
 
 
 def copied_for(values: Values, version: Version) -> str:
-    """The node of the external kernel that has a view copied for itself, '' where that is not so: of a view that others read too
-    the copy is its own."""
+    """Return the node of the external kernel for which a view is copied, '' if none is.
+
+    A copy of a view with further readers is a node by itself.
+    """
     name = buffer_node(values, version)
     alone = len(values.users.get(name, ())) == 1 and name not in values.outputs
     return version.reader if alone and values.is_view(name) else ""
 
 
 def standing_for(values: Values, version: Version) -> set[str]:
-    """The nodes that a version may stand for."""
+    """Return the nodes that a version may represent."""
     return {values.root(version.node), values.plain(version.node), buffer_node(values, version)}
 
 
 def closes(found: Identified, version: Version, name: str) -> int:
-    """Whether the kernel that wrote a version can have made a node of what it reads: 1 if all that the node needs is read, -1 if
-    not, 0 where not all that it reads is known."""
+    """Compare the inputs of a kernel with the needs of a node: can the kernel compute it?
+
+    1: it reads everything that the node needs. -1: it does not. 0: some of its inputs are not identified.
+    """
     values = found.values
     step = found.walked.steps[version.by] if version.by >= 0 else None
     if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
@@ -145,7 +157,7 @@ MAX_GROUP, MAX_WAY = 8, 500
 
 
 def lowered(found: Identified) -> Lowering:
-    """What each node carries, by what is known so far."""
+    """Return the origins that each node carries, from the nodes identified so far."""
     values = found.values
     kept = {
         name for version in found.walked.versions
@@ -156,7 +168,7 @@ def lowered(found: Identified) -> Lowering:
 
 
 def identify_between(found: Identified) -> bool:
-    """Identify such buffers; whether there were any."""
+    """Identify buffers between identified ones; return whether there were any."""
     groups = _groups(found)
     if not groups:
         return False
@@ -182,7 +194,7 @@ def identify_between(found: Identified) -> bool:
 
 
 def _groups(found: Identified) -> dict[tuple[int, Shape, tuple[int, ...]], list[Version]]:
-    """Buffers of which nothing is known: by the kernel that wrote them, their sizes, and the kernels that read them."""
+    """Group unidentified buffers by writing kernel, sizes and reading kernels."""
     readers: dict[int, list[int]] = {}
     for step in found.walked.steps:
         for version in step.reads:
@@ -205,7 +217,7 @@ def _is(one: Shape | None, other: Shape) -> bool:
 
 
 def _way(found: Identified, step: Step) -> set[str]:
-    """The nodes on the way back from what a kernel writes to what is known of what it reads."""
+    """Return the nodes between a step's outputs and its identified inputs."""
     values = found.values
     read = {name for version in step.reads if version.node for name in standing_for(values, version)}
     todo = [values.root(version.node) for version in step.writes if version.node]
@@ -225,7 +237,10 @@ _OTHER_NAMES = {"bias_addmm": "addmm", "randint": "inductor_seeds"}
 """Kernels that run a node of another name: seeds of dropout are random integers."""
 MAX_ROUNDS = 500
 def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identified:
-    """Identify what can be. `known` are calls of external kernels whose nodes something else tells: line → node."""
+    """Identify as many versions and steps as possible.
+
+    `known` are calls of external kernels with nodes from another source: line → node.
+    """
     found = Identified(values, walked)
     found.calls = Counter((step.kind, operator(step.name)) for step in walked.steps)
     found.operators = frozenset(op for kind, op in found.calls if kind == EXTERN and op in values.by_op)
@@ -248,7 +263,7 @@ def identify(values: Values, walked: Walked, known: Mapping[int, str]) -> Identi
 
 
 def _starts(found: Identified) -> None:
-    """What a scatter writes into: the buffer that another kernel filled for it."""
+    """Identify the buffers that another kernel fills for a scatter."""
     for step in found.walked.steps:
         for before, after in step.updates if step.kind == FUSED else ():
             node = found.values.nodes.get(found.values.root(after.node)) if after.node else None
@@ -257,7 +272,10 @@ def _starts(found: Identified) -> None:
 
 
 def _given(found: Identified) -> None:
-    """What the function takes: the placeholders have the same names, in a function of its own behind its name."""
+    """Identify the inputs of the function by placeholder name.
+
+    In a partition or subgraph function the placeholder names follow the function's name.
+    """
     attributes = {node.attribute: name for name, node in found.values.nodes.items() if node.attribute}
     inputs = found.values.inputs
     given = [name for name, _ in found.walked.given if name not in attributes]
@@ -271,7 +289,7 @@ def _given(found: Identified) -> None:
 
 
 def _returned(found: Identified) -> None:
-    """What it returns, position by position; and what it took and wrote, which the graph says at its end (`copy_`)."""
+    """Identify the outputs by position, and the mutated inputs by the `copy_` nodes at the graph's end."""
     outputs = found.values.outputs
     if len(outputs) == len(found.walked.returned):
         for version, node in zip(found.walked.returned, outputs, strict=True):
@@ -288,12 +306,15 @@ def _returned(found: Identified) -> None:
 
 
 def operator(name: str) -> str:
-    """`aten.cumsum.default`, `extern_kernels.mm`, `aten.randint.low_out` → the operator."""
+    """Return the operator of a target: `aten.cumsum.default`, `extern_kernels.mm`, `aten.randint.low_out`."""
     return _PREFIX.sub("", name).partition(".")[0].removesuffix("_out")
 
 
 def _match(found: Identified, step: Step) -> bool:
-    """Find the node that a call runs: the one that agrees with most of what is known, and with all of it."""
+    """Find the node that a call runs.
+
+    It agrees with the most identified arguments and results, and contradicts none.
+    """
     best, most = [], -1
     for name in _near(found, step):
         if name in found.used:
@@ -312,8 +333,7 @@ def _match(found: Identified, step: Step) -> bool:
 
 
 def _near(found: Identified, step: Step) -> list[str]:
-    """The nodes that a call may run: of those of its operator the ones that read what it is known to read, or make what it is known
-    to make."""
+    """Return the candidate nodes of a call with an identified input or output in common."""
     near = [found.readers(version.node) for version in step.reads if version.node]
     near += [found.equals(version.node) for version in step.writes[:1] if version.node]
     nodes = _nodes(found, step)
@@ -322,7 +342,7 @@ def _near(found: Identified, step: Step) -> list[str]:
 
 
 def _nodes(found: Identified, step: Step) -> list[str]:
-    """The nodes that a call may run, by their operator."""
+    """Return the candidate nodes of a call, by operator."""
     values = found.values
     if step.kind == FUNCTION:
         return [
@@ -335,13 +355,13 @@ def _nodes(found: Identified, step: Step) -> list[str]:
 
 
 def runs(values: Values, name: str, function: str) -> bool:
-    """Whether a node is the graph that a function runs."""
+    """Return whether a node is the subgraph that a function runs."""
     own = values.nodes[name]
     return bool(own.attribute) and (function == own.attribute or function.endswith(f"_{own.attribute}"))
 
 
 def _only(found: Identified, step: Step) -> bool:
-    """Whether there are as many calls of an operator as nodes: then the last of each belong together."""
+    """Match the last call of an operator to its last node if there are as many calls as nodes."""
     return found.calls[step.kind, operator(step.name)] == len(_nodes(found, step))
 
 
@@ -350,7 +370,7 @@ def _operands(found: Identified, node: Value) -> list[str]:
 
 
 def _agreement(found: Identified, step: Step, node: Value) -> int:
-    """How many arguments and results are known to be those of a node; -1 where one is known to be another."""
+    """Count the identified arguments and results in common with a node; -1 on a contradiction."""
     values, agreed = found.values, 0
     operands = _operands(found, node)
     reads = step.reads
@@ -387,7 +407,7 @@ def _item(values: Values, name: str, item: int) -> str:
 
 
 def _run(found: Identified, step: Step, name: str) -> None:
-    """A call runs a node: that identifies its arguments and its results."""
+    """Record that a call runs a node; this identifies its arguments and results."""
     values = found.values
     node = values.nodes[name]
     found.steps[step.number] = name

@@ -28,14 +28,14 @@ MAX_VIEWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known of a tensor without its values."""
+    """The dtype, device, sizes and strides of a tensor, as far as a text states them."""
 
     dtype: str
     sizes: tuple[str, ...]
 
     @property
     def count(self) -> int | None:
-        """How many elements it has; None where sizes are symbols."""
+        """The number of elements; None with symbolic sizes."""
         count = 1
         for size in self.sizes:
             if not (size.isascii() and size.isdigit() and len(size) < 16):
@@ -45,7 +45,7 @@ class Shape:
 
 
 def shape_of(text: str) -> Shape | None:
-    """`f32[8, 16][16, 1]cpu` as torch annotates nodes."""
+    """Parse a shape as torch annotates nodes: `f32[8, 16][16, 1]cpu`."""
     found = _TYPE.match(text)
     if found is None:
         return None
@@ -53,7 +53,10 @@ def shape_of(text: str) -> Shape | None:
 
 
 def fits(one: Shape | None, other: Shape | None) -> bool:
-    """Whether both can be the same memory: so many elements of the same dtype. What is not known fits."""
+    """Return whether two shapes can share memory: equal element count and dtype.
+
+    Unknown parts fit everything.
+    """
     if one is None or other is None:
         return True
     if one.dtype != other.dtype:
@@ -64,7 +67,7 @@ def fits(one: Shape | None, other: Shape | None) -> bool:
 
 @dataclass(slots=True)
 class Value:
-    """One node."""
+    """A graph node with its inputs and shape."""
 
     name: str
     kind: str
@@ -84,7 +87,7 @@ class Value:
 
 @dataclass(slots=True)
 class Values:
-    """One graph."""
+    """The values of one graph."""
 
     number: int
     """Its place in `FxGraph.graphs`."""
@@ -99,19 +102,19 @@ class Values:
     _plain: dict[str, str] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
-        """The value whose memory a node shows."""
+        """Return the value whose memory a node views."""
         return self._up(name, self._roots, False)
 
     def plain(self, name: str) -> str:
-        """The same, through copies too: equal numbers, perhaps in another memory."""
+        """Return the value with equal elements, through views and copies."""
         return self._up(name, self._plain, True)
 
     def same(self, one: str, other: str) -> bool:
-        """Whether both may stand for one buffer."""
+        """Return whether two nodes may be one buffer."""
         return self.plain(one) == self.plain(other)
 
     def is_view(self, name: str) -> bool:
-        """Whether a node only shows the memory of another one."""
+        """Return whether a node is a view of another node's memory."""
         node = self.nodes.get(name)
         if node is None or not node.operands:
             return False
@@ -135,7 +138,7 @@ class Values:
 
 
 def values_of(graph: GraphText) -> dict[int, Values]:
-    """The graphs of a text, by their places in it."""
+    """Return the graphs of a text by their index in it."""
     found: dict[int, Values] = {}
     outputs: dict[int, tuple[str, ...]] = {}
     for node in graph.nodes:
@@ -174,7 +177,7 @@ def _add(own: Values, node: FxNode, text: str) -> None:
 
 
 def _statement(lines: Sequence[str], node: FxNode) -> str:
-    """The statement that makes a node: of a line with several, its own."""
+    """Return the statement that defines a node, on a line with several statements."""
     line = lines[node.line].strip() if node.line < len(lines) else ""
     if node.kind == "output":
         return line
@@ -184,7 +187,7 @@ def _statement(lines: Sequence[str], node: FxNode) -> str:
 
 
 def _returned(text: str) -> tuple[str, ...]:
-    """`return (add, None, mul)`: position by position."""
+    """Parse `return (add, None, mul)`: names by position."""
     inner = split(text)[0].removeprefix("return").strip() if text else ""
     if inner[:1] in ("(", "[") and inner[-1:] in (")", "]"):
         inner = inner[1:-1]
@@ -192,7 +195,7 @@ def _returned(text: str) -> tuple[str, ...]:
 
 
 def arguments(text: str) -> list[str]:
-    """A list of arguments, cut at the commas that stand in no bracket and no string."""
+    """Split an argument list at commas outside of brackets and strings."""
     if not any(mark in text for mark in "([{'\""):
         return [part.strip() for part in text.split(",")]
     found, depth, start, quote = [], 0, 0, ""
@@ -240,7 +243,7 @@ operations, which are more than nodes."""
 
 @dataclass(slots=True)
 class Lowering:
-    """What each node of a graph carries."""
+    """The origin nodes that each node of a graph carries through Inductor's lowering."""
 
     values: Values
     externs: Collection[str]
@@ -260,7 +263,7 @@ class Lowering:
     """Values in memory that were made of nothing: who reads one computes it again."""
 
     def run(self) -> None:
-        """Lower all nodes in their order."""
+        """Lower all nodes in graph order."""
         for node in self.values.nodes.values():
             self.lower(node)
 
@@ -299,12 +302,12 @@ class Lowering:
             self.reused(node)
 
     def keep(self, name: str, carried: frozenset[str]) -> None:
-        """A value is in memory from now on."""
+        """Realize a value: it is in memory from here on."""
         self.carried[name], self.leaves[name] = carried, frozenset((name,))
         self.realized.add(name)
 
     def store(self, name: str) -> None:
-        """The value that a node shows gets into memory: what is lowered from now on reads it there."""
+        """Realize the value that a node views; later nodes read it from memory."""
         root = self.values.root(name)
         if root not in self.realized and name not in self.kept:
             if not self.leaves.get(root):
@@ -312,14 +315,14 @@ class Lowering:
             self.keep(root, self.carried.get(root, frozenset()))
 
     def is_stored(self, node: Value) -> bool:
-        """Whether the result of an operator is in memory at once."""
+        """Return whether the result of an operator is realized immediately."""
         if node.op == "getitem":
             source = self.values.nodes.get(node.operands[0]) if node.operands else None
             return source is None or source.op not in SPLITS
         return node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES or node.name in self.externs or node.higher
 
     def reused(self, node: Value) -> None:
-        """What is read often, or was made of much, gets into memory."""
+        """Realize a value with many readers or many inputs."""
         values = self.values
         root = values.root(node.name)
         if root in self.realized:
@@ -356,7 +359,7 @@ def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Loweri
 
 
 def traceless(values: Values, name: str) -> bool:
-    """Whether lowering leaves no trace of a node: a view that changes nothing, an item that is taken out."""
+    """Return whether lowering drops a node: a view without effect, or `getitem`."""
     node = values.nodes[name]
     if node.op == "getitem":
         return True

@@ -21,8 +21,10 @@ _LAST = re.compile(r"(\w+)\s*$")
 
 
 def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
-    """The use of each parameter of a kernel in order: READ, WRITE, BOTH, or NEITHER for a number; () where
-    it is not found, and of a kernel that the user wrote."""
+    """Return the use of each kernel parameter, in order.
+
+    READ, WRITE, BOTH, or NEITHER for a number; () for a kernel that is not in the text or that the user wrote.
+    """
     last = min(definition.last, definition.first + MAX_HEAD)
     triton = definition.kind != "cpp_pybinding" and definition.kind != "cpp"
     for n in range(definition.first, min(last + 1, len(lines))):
@@ -39,7 +41,7 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
 
 
 def _settled(lines: Sequence[str], first: int, last: int, names: Sequence[str], uses: list[str]) -> tuple[str, ...]:
-    """What is written before it is read is not read: the kernel only works in memory that it was given."""
+    """Mark parameters that are written before they are read as write-only scratch memory."""
     waiting = {name: n for n, name in enumerate(names) if uses[n] == BOTH}
     for line in lines[first + 1 : last + 1] if waiting else ():
         name = next((name for name in waiting if name in line and re.search(rf"\b{name}\b", line)), "")
@@ -103,7 +105,7 @@ MAX_DEPTH = 20
 
 @dataclass(slots=True, eq=False)
 class Version:
-    """What a buffer holds between two writes."""
+    """The content of a buffer between two writes."""
 
     by: int
     """The step that wrote it, -1 for what the function was given."""
@@ -141,7 +143,7 @@ class Step:
 
 @dataclass(slots=True)
 class Walked:
-    """One function that was walked through."""
+    """The calls, versions and results of one function."""
 
     steps: list[Step] = field(default_factory=list)
     given: list[tuple[str, Version]] = field(default_factory=list)
@@ -154,7 +156,7 @@ class Walked:
 
 @dataclass(slots=True, eq=False)
 class _Storage:
-    """Some memory: the version that it holds, or the versions of its parts by where they begin."""
+    """A memory block with its version, or the versions of its parts by offset."""
 
     whole: Version | None = None
     parts: dict[str, Version] = field(default_factory=dict)
@@ -162,7 +164,7 @@ class _Storage:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """A name for memory."""
+    """A name for a view of a storage."""
 
     storage: _Storage
     shape: Shape | None = None
@@ -183,7 +185,7 @@ class _Walk:
         self.out = Walked()
 
     def run(self, function: Function, depth: int = 0) -> list[str]:
-        """Walk through a function; the arguments of its `return`."""
+        """Walk through a function; return the arguments of its `return`."""
         n = function.first + 1
         while n <= function.last:
             text = self.lines[n].strip()
@@ -201,7 +203,7 @@ class _Walk:
         return []
 
     def statement(self, n: int, text: str, whole: str, depth: int) -> None:
-        """One statement; `whole` with what stands behind it on its line."""
+        """Process one statement; `whole` includes the continuation of its line."""
         if found := _UNPACK.match(text):
             for name in (part.strip() for part in found[1].split(",")) if depth == 0 else ():
                 self.give(name)
@@ -231,13 +233,13 @@ class _Walk:
         return made
 
     def buffer(self, name: str) -> _Buffer:
-        """What a name stands for; one that nobody assigned is a constant of the module."""
+        """Return the buffer of a name; an unassigned name is a constant of the module."""
         if name not in self.buffers:
             self.give(name)
         return self.buffers[name]
 
     def show(self, name: str, of: str, rest: str, part: bool) -> None:
-        """`name = reinterpret_tensor(of, sizes, strides, offset)`"""
+        """Process `name = reinterpret_tensor(of, sizes, strides, offset)`."""
         source = self.buffer(of)
         more = arguments(rest.lstrip(", "))
         shape = Shape(source.shape.dtype if source.shape else "", _sizes(more[0])) if more else None
@@ -245,7 +247,7 @@ class _Walk:
         self.buffers[name] = _Buffer(source.storage, shape if shape and shape.dtype else None, offset)
 
     def take(self, name: str, of: str, item: int) -> None:
-        """`name = of[item]`"""
+        """Process `name = of[item]`."""
         source = self.read(of)
         made = self.version(source.by if source else -1, None)
         if source is not None:
@@ -253,7 +255,7 @@ class _Walk:
         self.buffers[name] = _Buffer(_Storage(made))
 
     def read(self, argument: str) -> Version | None:
-        """The version that an argument has now; None for a number, and for memory that nobody has written."""
+        """Return the current version of an argument; None for numbers and unwritten memory."""
         found = _BASE.match(argument)
         if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
             return None
@@ -287,7 +289,7 @@ class _Walk:
         return made
 
     def call(self, n: int, text: str, depth: int) -> None:
-        """A statement with brackets: a call of a kernel, of a function of the code, or something else."""
+        """Process a statement with brackets: a kernel call, a call of a generated function, or another call."""
         if (found := _PARTITION.match(text)) and (own := self.functions.get(f"partition_{found[2]}")):
             self.inline(own, found[1], depth)
             return
@@ -313,7 +315,7 @@ class _Walk:
             self.extern(n, name, given, result)
 
     def inline(self, function: Function, results: str, depth: int) -> None:
-        """A partition has the names of the whole."""
+        """Walk through a partition, which shares the names of its caller."""
         if depth < MAX_DEPTH:
             returned = self.run(function, depth + 1)
             for name, value in zip((part.strip() for part in results.split(",")), returned, strict=False):
@@ -382,8 +384,11 @@ def walk(
     lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
     shapes: Mapping[str, Shape | None],
 ) -> Walked:  # fmt: skip
-    """Walk through a function. `kernels` are the generated ones with their signatures, `shapes` what the graph knows of its inputs
-    and of the constants of its module."""
+    """Walk through a function.
+
+    `kernels` are the generated kernels with their signatures, `shapes` the shapes of inputs and module constants from
+    the graph.
+    """
     walk = _Walk(lines, functions, kernels, shapes)
     returned = walk.run(function)
     walk.out.returned = [walk.read(part) for part in returned]
@@ -391,7 +396,7 @@ def walk(
 
 
 def in_place(name: str) -> bool:
-    """Whether an external kernel writes its first argument: `aten.index_put_`."""
+    """Return whether an external kernel writes its first argument: `aten.index_put_`."""
     return any(part.endswith("_") and not part.endswith("__") for part in name.split(".")[-2:])
 
 
@@ -405,7 +410,7 @@ def _inside(text: str, at: int) -> str:
 
 
 def _place(offset: str) -> tuple[int, str]:
-    """Where a part begins; a symbol stands behind all numbers."""
+    """Return the sort key of an offset; symbols sort after numbers."""
     parts = [part for part in offset.split("+") if part]
     known = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
     return (sum(map(int, parts)), "") if known else (1 << 62, offset)
@@ -421,7 +426,10 @@ def _sizes(text: str) -> tuple[str, ...]:
 
 
 def _allocated(text: str) -> Shape | None:
-    """`(8, 32), (32, 1), torch.float32` of `empty_strided`; of a pool the sizes stand later."""
+    """Parse `(8, 32), (32, 1), torch.float32` of `empty_strided`.
+
+    Buffers from a pool get their sizes later.
+    """
     parts = arguments(text)
     dtype = next((part.rpartition(".")[2] for part in parts if part.startswith(("torch.", "dtype=torch."))), "")
     sizes = next((part for part in parts if part[:1] == "("), None)

@@ -56,7 +56,7 @@ class Dim:
 
 @dataclass(frozen=True, slots=True)
 class SymbolShape:
-    """A symbol, with all that happened to it."""
+    """A symbol and its history."""
 
     name: str
     source: str | None
@@ -89,7 +89,7 @@ class SymbolShape:
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """An input tensor with a dim that is not just static."""
+    """An input tensor with a dim that is not plainly static."""
 
     source: str
     dtype: str
@@ -131,13 +131,13 @@ class CompileShapes:
 
     @property
     def weight(self) -> tuple[int, int, int]:
-        """For sorting: what was fixed, then what is conditional."""
+        """Return the sort key: number of specializations, then of guards."""
         fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.stuck)
         return fixed, len(self.kept) + len(self.real), self.guards
 
 
 def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
-    """Read what a compile logged about shapes."""
+    """Read a compile's records about shapes."""
     reader = reader or Reader(compile_.process.log)
     records = shape_records(compile_, reader)
     guarded = guarded_sizes(compile_, reader)
@@ -166,7 +166,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
 
 
 def automatic(compile_: Compile, reader: Reader) -> list[Event]:
-    """The `automatic_dynamic` instants of a compile. Other events are not parsed: there are many."""
+    """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
     found = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
@@ -179,7 +179,7 @@ def automatic(compile_: Compile, reader: Reader) -> list[Event]:
 
 
 def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
-    """The places in the user's code that records name: by line, then by file."""
+    """Map lines to files to the user frames in records."""
     found: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
     for group in (records.symbols, records.guards, records.fixed):
         for item in group:
@@ -196,17 +196,23 @@ def _by_length(sources: Iterable[str]) -> dict[int, set[str]]:
 
 
 def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
-    """Whether one of the sources stands in an expression. There may be thousands, but of few lengths."""
+    """Return whether any source occurs in an expression.
+
+    There may be thousands of sources, but of few lengths.
+    """
     return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
 
 
 def has_marks(compile_: Compile, reader: Reader) -> bool:
-    """Whether a tensor came with dims that `mark_dynamic` had marked (what else can be marked shows only in guards)."""
+    """Return whether any tensor had dims marked by `mark_dynamic`.
+
+    Other marks are visible only in guards.
+    """
     return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
 
 
 def signature(shapes: CompileShapes) -> tuple[object, ...]:
-    """Equal for compiles of one code object to which the same happened, on whatever rank."""
+    """Return a key that is equal for compiles of one code object with equal shapes, on any rank."""
     symbols = tuple(
         (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
         for s in shapes.symbols
@@ -217,7 +223,7 @@ def signature(shapes: CompileShapes) -> tuple[object, ...]:
 
 
 def dim_of(source: str | None) -> tuple[str | None, int | None]:
-    """Tensor and dimension of `L['x'].size()[0]`; (None, None) for anything else."""
+    """Return tensor and dimension of `L['x'].size()[0]`; (None, None) for anything else."""
     match = _SIZE.match(source or "")
     return (match["tensor"], int(match["dim"])) if match else (None, None)
 
@@ -225,7 +231,7 @@ def dim_of(source: str | None) -> tuple[str | None, int | None]:
 def _tensors(
     inputs: Iterable[TensorInput], records: ShapeRecords, guarded: GuardedSizes, graph: dict[str, tuple[str, ...]]
 ) -> list[TensorShape]:
-    """The tensors with what became of each dim."""
+    """Return the tensors with the outcome of each dim."""
     by_source = {symbol.source: symbol for symbol in records.symbols if symbol.source}
     fixed = {item.symbol for item in records.fixed}
     by_input: dict[str | None, list[NewSymbol]] = defaultdict(list)
@@ -260,7 +266,7 @@ def _tensors(
 def _symbols(
     records: ShapeRecords, kept: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
-    """Each symbol with what is said of it anywhere."""
+    """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
     for guard in records.guards:
         for name in guard.symbols:
@@ -305,7 +311,7 @@ def _symbols(
 
 
 def _known(records: ShapeRecords) -> list[NewSymbol]:
-    """The symbols that were made, and those that are only spoken of (the log begins later, or was cut)."""
+    """Return created symbols, and those only referred to because the log is incomplete."""
     found = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:
         source = item.sources[0] if item.sources else None
@@ -314,7 +320,7 @@ def _known(records: ShapeRecords) -> list[NewSymbol]:
 
 
 def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
-    """The symbols that guards `Eq(a, b)` make equal to one."""
+    """Return the symbols that guards `Eq(a, b)` equate with one."""
     found = []
     for guard in guards:
         match = re.fullmatch(r"Eq\((\w+), (\w+)\)", guard.expr)
@@ -326,7 +332,10 @@ def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
 
 
 def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str:
-    """`dim 0 of L['x']`; the source itself where it is no size; '' for a value that depends on data."""
+    """Format `dim 0 of L['x']`.
+
+    The source itself if it is no size; '' for a value that depends on data.
+    """
     if tensor is not None and dim is not None:
         return f"dim {dim} of {tensor}"
     return source or ""
@@ -341,7 +350,7 @@ _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 @part
 def interest(compile_: Compile, reader: Reader) -> int:
-    """FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, as far as the kinds of its records tell."""
+    """Return FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, from the kinds of a compile's records."""
     names = {name for _, name in named(compile_, EVENTS)}
     if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
         return FIXED
@@ -352,19 +361,19 @@ def interest(compile_: Compile, reader: Reader) -> int:
 
 @part
 def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
-    """What a compile logged about shapes, and what may be done."""
+    """Return the shapes of a compile with advice."""
     shapes = shapes_of(compile_, reader)
     return replace(shapes, advice=advice_of(shapes))
 
 
 def python_name(source: str) -> str:
-    """A source as the user's code has it: `L['x']` → `x`."""
+    """Return a source as in user code: `L['x']` → `x`."""
     match = _ARGUMENT.match(source)
     return _MODULE_PART.sub(r".\1", match["name"] + match["rest"]) if match else source
 
 
 def advice_of(shapes: CompileShapes) -> tuple[str, ...]:
-    """Advice for a compile, each piece once, what matters most first."""
+    """Return distinct advice for a compile, most important first."""
     found: list[str] = []
     for symbol in shapes.symbols:
         if symbol.fixed is not None:
@@ -416,7 +425,7 @@ def _for_stuck(dim: Dim) -> list[str]:
 
 
 def _for_bounds(symbol: SymbolShape) -> list[str]:
-    """A condition in the user's code that splits the sizes."""
+    """Return advice on a user condition that splits the size range."""
     if symbol.unbacked or symbol.tensor is None:
         return []
     splits = [guard for guard in symbol.guards if guard.why == PROGRAM and not guard.deferred]

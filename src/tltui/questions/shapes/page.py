@@ -47,7 +47,10 @@ Names = dict[str, tuple[int, SymbolShape]]
 
 
 def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str], known_as: str = "") -> None:
-    """What happened to the sizes of a compile: fixed ones first. `said` holds what a page says once."""
+    """Add the size history of a compile, specializations first.
+
+    `said` holds the page's one-time texts.
+    """
     shown = known_as or shapes.function or ""
     name = f"[{shapes.ref}]"
     if not single:
@@ -86,7 +89,10 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
 
 
 def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> None:
-    """`dim 0 of L['x']` and what became of it. `told` holds the guards that were shown before."""
+    """Add `dim 0 of L['x']` and its outcome.
+
+    `told` holds the guards already on the page.
+    """
     what = _name(symbol)
     page.open(what)
     style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
@@ -123,17 +129,17 @@ def _name(symbol: SymbolShape) -> str:
 
 
 def _same(left: StackFrame | None, right: StackFrame | None) -> bool:
-    """Whether two frames are at one place."""
+    """Return whether two frames are at one place."""
     return left is not None and right is not None and (left.file, left.line) == (right.file, right.line)
 
 
 def _at(label: str, frame: StackFrame) -> Piece:
-    """A place in the user's source behind a label, as one link."""
+    """Return a label and a link to the user's source."""
     return (label + fmt.place(frame.file, frame.line), tokens.LINK, fmt.place_target(frame.file, frame.line))
 
 
 def _state(symbol: SymbolShape, names: Names) -> list[str]:
-    """`marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`"""
+    """Return state texts: `marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`."""
     mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
     words = mark.get(symbol.mark, "")
     if not words and symbol.became:
@@ -156,7 +162,7 @@ def _state(symbol: SymbolShape, names: Names) -> list[str]:
 
 
 def bounds(symbol: SymbolShape) -> tuple[int | None, int | None]:
-    """The least and the largest value that the guards let through."""
+    """Return the least and the largest value that the guards accept."""
     lows = [guard.low for guard in symbol.kept if guard.low is not None]
     highs = [guard.high for guard in symbol.kept if guard.high is not None]
     return max(lows, default=None), min(highs, default=None)
@@ -189,7 +195,7 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
 
 
 def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
-    """What torch wanted to know, and where."""
+    """Add torch's reason for a guard or specialization, and its place."""
     if why:
         page.say(why, indent, tokens.DIM)
     if by is not None and not why.endswith(("your code", "by it")):
@@ -197,12 +203,12 @@ def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str =
 
 
 def _inside(path: str) -> str:
-    """A file of torch from its package on."""
+    """Shorten a torch file path to begin at its package."""
     return path.replace("\\", "/").rpartition("/torch/")[2] or path
 
 
 def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
-    """Conditions noted down on the way, equal ones once."""
+    """Add the conditions from tracing, without duplicates."""
     groups: dict[tuple[object, ...], list[ShapeGuard]] = {}
     for guard in guards:
         place = (guard.user.file, guard.user.line) if guard.user else None
@@ -223,7 +229,7 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
 
 
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
-    """One condition; the source line is left out where it is that of the one `before`."""
+    """Add one condition; without its source line if equal to that of `before`."""
     guard = group[0]
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 20), tokens.NAME, guard.ref)]
     if len(group) > 1:
@@ -244,7 +250,7 @@ def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFr
 
 
 def _automatic(page: Page, shapes: CompileShapes) -> None:
-    """What torch marked by itself beside the symbols above."""
+    """Add torch's automatic marks on other dims than those of the symbols above."""
     told = {id(change) for symbol in shapes.symbols for change in symbol.became}
     for change in shapes.became:
         if id(change) not in told:
@@ -259,7 +265,7 @@ def _became(change: Became) -> str:
 
 
 def _stuck(page: Page, dim: Dim) -> None:
-    """A mark without effect."""
+    """Add a mark without effect."""
     what = f"dim {dim.dim} of {readable(dim.tensor)}"
     words: list[Piece] = [("  " + fmt.clip_middle(what, page.width - 4), tokens.WARN)]
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
@@ -291,7 +297,7 @@ def _real(page: Page, shapes: CompileShapes) -> None:
 
 
 def _kept(page: Page, shapes: CompileShapes, said: set[str]) -> None:
-    """What every call is checked for."""
+    """Add the conditions checked on every call."""
     if not shapes.kept:
         return
     backed = any(not symbol.unbacked for symbol in shapes.symbols)
@@ -326,7 +332,7 @@ def _advice(page: Page, advice: Sequence[str]) -> None:
 
 
 def _inputs(page: Page, shapes: CompileShapes) -> None:
-    """The inputs with a dim that is not just static."""
+    """Add the inputs with a dim that is not plainly static."""
     if not shapes.tensors:
         return
     for n, tensor in enumerate(shapes.tensors):
@@ -365,7 +371,7 @@ class ShapesReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The shapes of the scope."""
+    """Return the shapes of the scope."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, scope))
@@ -413,7 +419,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
 
 
 def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:
-    """Compiles that are too many for a block each: those above are the most interesting."""
+    """Add a short list of compiles beyond the limit, which are less interesting."""
     if not more:
         return
     page.blank()
@@ -424,7 +430,7 @@ def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, Non
 
 
 def _like(page: Page, like: list[tuple[str, str]]) -> None:
-    """Compiles of the same code to which the same happened, on other ranks as a rule."""
+    """Add the compiles with equal shapes, usually on other ranks."""
     if not like:
         return
     page.blank()
@@ -442,7 +448,7 @@ def _like(page: Page, like: list[tuple[str, str]]) -> None:
 
 
 def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile], list[Compile]]]:
-    """The compiles with shape records, those in which something was fixed first; those with dims that were marked; the others."""
+    """Sort the compiles into those with shape records (specialized first), marked dims, and neither."""
     sorts: tuple[list[Compile], ...] = ([], [], [], [], [])
     for n, node in enumerate(scope.compiles):
         sorts[interest(node)].append(node)
@@ -452,7 +458,7 @@ def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Com
 
 
 def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
-    """What there is, in one line."""
+    """Add the counts in one line."""
     total = sum(node.is_compile for node in with_symbols + plain)
     fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
     what = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
@@ -460,7 +466,7 @@ def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None
 
 
 def _plain(page: Page, plain: list[Compile], some: bool) -> None:
-    """The compiles without symbols, folded."""
+    """Add the compiles without symbols, folded."""
     if not plain:
         return
     page.close(0)
@@ -522,7 +528,7 @@ class ShapeRow:
 
 
 def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
-    """A row each."""
+    """Yield a row per symbol."""
     for compile_ in data.compiles:
         for own in compile_.symbols:
             fixed = own.fixed

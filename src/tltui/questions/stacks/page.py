@@ -27,7 +27,7 @@ FOLD = 2
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The stack trie of the scope."""
+    """Return the stack trie of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
         started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
@@ -87,7 +87,7 @@ def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
-    """All frames; runs of frames of torch and of libraries, and subtrees of nothing else, are folded."""
+    """Add all frames; library and torch runs and subtrees are folded."""
     ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
     guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
     closes: list[int] = []  # where the open sections end
@@ -122,7 +122,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
 
 
 def _ends(nodes: Sequence[TrieNode]) -> list[int]:
-    """For each node the place after the last node below it."""
+    """Return the end index of each node's subtree."""
     ends = [n + 1 for n in range(len(nodes))]
     for n in range(len(nodes) - 1, 0, -1):
         parent = nodes[n].parent
@@ -132,7 +132,7 @@ def _ends(nodes: Sequence[TrieNode]) -> list[int]:
 
 
 def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
-    """Up to where none of the user's frames follow: the whole subtree, or else the run up to where the ways part."""
+    """Return the end of the framework frames: of the subtree, or of the run up to a fork."""
     n = start
     while n < end and nodes[n].frame.framework and not nodes[n].compiles and nodes[n].dump is None:
         n += 1
@@ -147,7 +147,7 @@ def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
 
 
 def _indent(page: Page, guides: str) -> str:
-    """The lines of the tree; of very deep ones the innermost."""
+    """Return the tree guides; for very deep trees the innermost."""
     room = page.width // 3
     return "  " + (guides if len(guides) <= room else guides[len(guides) - room :])
 
@@ -170,7 +170,7 @@ def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, 
 
 
 def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
-    """`✓ [0/0] models/train.py:12 forward   source line`, or the marks on lines of their own where they are many."""
+    """Add `✓ [0/0] models/train.py:12 forward   source line`; many marks go to lines of their own."""
     indent = _indent(page, first)
     groups = _marks(page, node.compiles)
     pieces = [piece for group in groups for piece in (*group, "  ")]
@@ -199,7 +199,7 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
 
 
 def _target(node: TrieNode) -> str:
-    """The user's source, or for a file that exists only in memory the record with its source."""
+    """Return the link of a frame: the user's source, or the record with an in-memory file."""
     if node.dump is not None:
         return at_line(node.dump, node.frame.line) if node.frame.line else node.dump
     return fmt.place_target(node.frame.file, node.frame.line)
@@ -210,7 +210,7 @@ def _length(pieces: Sequence[Piece]) -> int:
 
 
 def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: str) -> None:
-    """Marks of many compiles, as many in a line as fit."""
+    """Add the marks of many compiles, as many per line as fit."""
     line: list[Piece] = []
     for group in groups:
         if line and len(indent) + _length(line) + 2 + _length(group) > page.width:
@@ -221,7 +221,7 @@ def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: 
 
 
 def _marks(page: Page, found: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
-    """`✓ [0/0] ranks 0–3`: each id once, with the ranks that have it with this status."""
+    """Format `✓ [0/0] ranks 0–3`: each id once, with its ranks of this status."""
     same: dict[tuple[object, ...], list[TrieCompile]] = {}
     for item in found:
         same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
@@ -264,7 +264,7 @@ class StackRow:
 
 
 def stack_rows(data: Stacks) -> Iterator[StackRow]:
-    """A row each."""
+    """Yield a row per frame."""
     for own in data.nodes:
         frame = own.frame
         refs = joined(compile_.ref for compile_ in own.compiles)

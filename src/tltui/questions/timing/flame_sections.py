@@ -25,7 +25,7 @@ TIME, SHARE = 8, 5
 
 
 def add_flames(page: Page, timing: Timing) -> None:
-    """One section for each time in which something was compiled."""
+    """Add a section per period of compilation."""
     phases = {phase.name for phase in timing.phases}
     before: Flame | None = None
     for flame in timing.flames:
@@ -39,7 +39,10 @@ def add_flames(page: Page, timing: Timing) -> None:
 
 
 def draw_flame(page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str] | None = None) -> None:
-    """The bars of a flame. `style`: of a bar with a name; `time`: how long it took, in words."""
+    """Draw the bars of a flame.
+
+    `style` returns the style of a bar by name; `time` formats its duration.
+    """
     _Drawing(page, flame, style, time or _seconds).draw()
 
 
@@ -75,7 +78,7 @@ class _Drawing:
             self.page.add("  ", (f"and {fmt.count(left)} more: --json has all of them", tokens.DIM))
 
     def _siblings(self, members: Sequence[int]) -> None:
-        """Neighbours that took little become one folded line."""
+        """Draw siblings; short neighbors become one folded line."""
         run: list[int] = []
         for number in [*members, None]:
             if number is not None and self._is_small(number):
@@ -137,7 +140,10 @@ def _seconds(bar: Bar) -> str:
 
 
 def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:
-    """Bar → the bars directly inside of it, -1 for the outermost. What lies deeper than is drawn counts as one level."""
+    """Map each bar to its direct children, -1 for the outermost.
+
+    Bars below the depth limit count as one level.
+    """
     found: dict[int, list[int]] = {-1: []}
     above: list[int] = []
     for number, bar in enumerate(bars):

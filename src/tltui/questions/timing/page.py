@@ -61,7 +61,7 @@ def _timing(ref: str) -> str:
 
 
 def add_open(page: Page, timing: Timing) -> None:
-    """What was not seen to end."""
+    """Add the events without an end."""
     waiting = _on_ranks(page, [item for item in timing.open if not item.finished])
     cut = _on_ranks(page, [item for item in timing.open if item.finished])
     if waiting:
@@ -104,7 +104,7 @@ def _open(page: Page, own: Sequence[StillOpen]) -> None:
 
 
 def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
-    """Own and total time by name of the event."""
+    """Add self and total time by event name."""
     if not timing.names:
         return
     title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
@@ -114,10 +114,10 @@ def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> No
 
 
 def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
-    """Return the table by name of the event; `whole_s` is the time of all of them."""
+    """Return the table by event name; `whole_s` is the total of all events in seconds."""
 
     def time(row: NameTime, seconds: float) -> Piece:
-        """Return nothing where it just began when the log ends."""
+        """Format a time; nothing if the event began at the end of the log."""
         return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, row.record or "")
 
     return Table((
@@ -135,7 +135,7 @@ def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """`mostly kernels, 62 %`; the largest part."""
+    """Format the largest phase: `mostly kernels, 62 %`."""
     total = sum(phase.seconds for phase in phases)
     if total <= 0:
         return ""
@@ -144,7 +144,7 @@ def _mostly(phases: Sequence[Phase]) -> Piece:
 
 
 def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
-    """Functions by what all their compiles took; `count` where there are more than are given."""
+    """Add functions by total compile time; `count` is given if `functions` is truncated."""
     if not functions:
         return
     page.heading("By function")
@@ -175,7 +175,7 @@ def _place(file: str | None, line: int | None) -> Piece:
 
 @dataclass(frozen=True, slots=True)
 class OnAll:
-    """A compile that several ranks have: of one it is just that."""
+    """A compile on one or several ranks."""
 
     slowest: CompileTime
     least_s: float
@@ -185,14 +185,14 @@ class OnAll:
 
 
 def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
-    """The same compiles of several ranks together, the slowest first."""
+    """Group equal compiles of several ranks, slowest first."""
     groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
     found = [OnAll(max(own, key=lambda c: c.seconds), min(c.seconds for c in own), len(own)) for own in groups]
     return sorted(found, key=lambda one: -one.slowest.seconds)
 
 
 def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
-    """The slowest compiles, of those that several ranks have the slowest rank's; `count` where there are more than are given."""
+    """Add the slowest compiles, each with its slowest rank; `count` is given if `compiles` is truncated."""
     if sum(one.count for one in compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
@@ -201,7 +201,10 @@ def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str,
 
 
 def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
-    """Return the table by compile; `total_s` is the time of all, `is_on_ranks` whether several ranks have one of them."""
+    """Return the table by compile.
+
+    `total_s` is the time of all compiles; `is_on_ranks` is set if any is on several ranks.
+    """
 
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
@@ -221,7 +224,7 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
-    """Totals of ranks and their processes, and who stands out. `outliers` None: that is not known yet."""
+    """Add totals of ranks and processes, and the outliers; None while these are not computed."""
     if len(processes) < 2:
         return
     page.heading("By rank")
@@ -260,7 +263,7 @@ def processes_table(has_pids: bool) -> Table[ProcessTime]:
 
 
 def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
-    """Which ranks took longer than the others, and in what; what all took where none did."""
+    """Add slow ranks and their phases; without any, the time of all ranks."""
     seconds: dict[int, float] = {}
     for process in processes:
         if process.rank is not None:
@@ -283,7 +286,7 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
 
 
 def _outliers(page: Page, own: Sequence[Outlier], ranks: int) -> None:
-    """`ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`"""
+    """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`."""
     first = own[0]
     typical = "what the other took" if ranks == 2 else "the median"
     times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
@@ -306,7 +309,7 @@ def _times(ratio: float) -> str:
 
 
 def add_kernels(page: Page, timing: Timing) -> None:
-    """Triton by kernel, C++ by file, and the waiting."""
+    """Add Triton by kernel, C++ by file, and the waiting time."""
     kernels = timing.kernels
     if not kernels.triton and not kernels.files and not kernels.wait_s and not kernels.tuning:
         return
@@ -327,7 +330,7 @@ def add_kernels(page: Page, timing: Timing) -> None:
 
 
 def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
-    """`2.33 s of compiling 3 Triton kernels, added up`"""
+    """Add `2.33 s of compiling 3 Triton kernels, added up`."""
     number = fmt.seconds(seconds)
     for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
         page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
@@ -350,7 +353,7 @@ KERNELS: Table[KernelTime] = Table((
 
 
 def add_beside(page: Page, timing: Timing) -> None:
-    """What worker threads did while a compile waited."""
+    """Add the work of worker threads during compiles."""
     if not timing.beside:
         return
     page.heading("Beside the compiles", folded=True)
@@ -371,7 +374,7 @@ BESIDE: Table[NameTime] = Table((
 
 
 def add_gaps(page: Page, timing: Timing) -> None:
-    """When nothing was compiled."""
+    """Add the periods without compilation."""
     if not timing.gaps:
         return
     page.heading("Longest times without a compile")
@@ -383,7 +386,7 @@ def add_gaps(page: Page, timing: Timing) -> None:
 
 
 def add_meaning(page: Page, timing: Timing) -> None:
-    """What the words stand for."""
+    """Add the definitions of the terms."""
     page.heading("What the words mean", folded=True)
     page.say("own: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
     if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
@@ -408,7 +411,7 @@ SORTS = ("own", "total", "count", "name")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The timing of the scope."""
+    """Return the timing of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Timing]:
         return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own"))
@@ -417,7 +420,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the command's options beyond those of every view."""
     parser.add_argument("--sort", choices=SORTS, default="own", help="the order of the tables (default: own)")
 
 
@@ -449,7 +452,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
 
 
 def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
-    """What the index knows is there at once; the events are read behind it."""
+    """Add the index's facts immediately, then read the events."""
     times = yield from _index_tables(page, scope.compiles, sort)
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
     if len(timing.processes) > 1 and times:
@@ -469,8 +472,10 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
 
 
 def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generator[None, None, bool]:
-    """The tables by function, compile and rank, as far as the index knows; whether it knows anything. Only the rows that are
-    shown are made, unless another order asks for all of them."""
+    """Add the tables by function, compile and rank from the index; return whether there are any.
+
+    Only visible rows are computed, unless another sort order requires all.
+    """
     timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
     total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
     codes: dict[int, tuple[object, ...]] = {}
@@ -496,7 +501,7 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 
 
 def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
-    """The times of compiles that several ranks have."""
+    """Yield the times of compiles on several ranks."""
     for own in groups:
         slowest = max(own, key=lambda c: c.tally.seconds)
         if (time := compile_times([slowest]).get(id(slowest))) is not None:
@@ -565,7 +570,7 @@ class TimingRow:
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:
-    """A row a phase."""
+    """Yield a row per phase."""
     for own in data.compiles:
         head = (own.ref, own.function, own.file, own.line, own.status, own.seconds, own.source)
         if not own.phases:

@@ -45,7 +45,7 @@ _BACKWARD = "entire_backward_compile"
 
 
 def flames_of(groups: Iterable[Group]) -> tuple[Flame, ...]:
-    """One flame for each group, in the order of time."""
+    """Return one flame per group, in the order of time."""
     return tuple(_flame(group) for group in sorted(groups, key=lambda group: group.start))
 
 
@@ -64,9 +64,12 @@ NO_NAMES: Mapping[str, Mapping[str, float]] = {}
 
 
 def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]] = NO_NAMES) -> tuple[Outlier, ...]:
-    """Ranks of which all compiles together took longer than the ranks differ anyway, the slowest first: more than a second and four
-    standard deviations above the median, or by the rule for one compile (`questions/ranks/pace.py`). Who took less than the others
-    may have been killed: that is no outlier. `names`: address of a process -> name of a timing event -> seconds in it."""
+    """Return ranks with an unusually long total compile time, slowest first.
+
+    More than a second and four standard deviations above the median, or by the rule for one compile
+    (`questions/ranks/pace.py`). A rank below the others may have been killed: that is no outlier. `names`: address of a
+    process -> name of a timing event -> seconds in it.
+    """
     by_rank: dict[int, list[ProcessTime]] = defaultdict(list)
     for process in processes:
         if process.rank is not None:
@@ -112,7 +115,7 @@ FUNCTIONS_AT_ONCE = 500
 
 
 def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, Timing]:
-    """The timing of some compiles. Yields after each block of them."""
+    """Compute the timing of some compiles, yielding after each block of them."""
     single = single_of(compiles)
     groups: list[Group] = []
     blocks = _Joined()
@@ -142,7 +145,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
 
 @dataclass(slots=True)
 class _Process:
-    """What the blocks of one process amount to."""
+    """The sum of the blocks of one process."""
 
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class _Process:
 
 
 class _Joined:
-    """Blocks, added up."""
+    """The sum of blocks."""
 
     def __init__(self) -> None:
         self.processes: dict[int, _Process] = {}
@@ -164,7 +167,7 @@ class _Joined:
         self.with_events = self.with_metrics = False
 
     def add(self, process: Process, members: Sequence[Compile], block: Block) -> None:
-        """One more block."""
+        """Add one block."""
         own = self.processes.setdefault(id(process), _Process(process))
         for compile_, row in zip(members, block.rows, strict=True):
             if (time := time_of(compile_, row)) is not None:
@@ -185,7 +188,7 @@ class _Joined:
         self.with_metrics = self.with_metrics or block.with_metrics
 
     def open(self) -> tuple[StillOpen, ...]:
-        """The newest first."""
+        """Return the open events, newest first."""
         found = []
         for own in self.processes.values():
             for item in own.waiting:
@@ -198,7 +201,7 @@ class _Joined:
         return tuple(sorted(found, key=lambda item: -item.since))
 
     def gaps(self) -> tuple[Gap, ...]:
-        """When a process compiled nothing, the longest first."""
+        """Return the periods without compilation of a process, longest first."""
         found: list[tuple[float, float, Compile, Compile]] = []
         for own in self.processes.values():
             upto, before = None, None
@@ -220,7 +223,7 @@ def _sum(total: NameTotal) -> NameSum:
 def _alone(
     compiles: Sequence[Compile], single: Compile, groups: list[Group], blocks: _Joined
 ) -> Generator[None, None, None]:
-    """The only compile, and records without an id: their events are read as they are, for the flame view of the compile."""
+    """Read all events of a single compile, or of records without an id, for the flame view."""
     by_process: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         by_process[id(compile_.process)].append(compile_)
@@ -237,12 +240,12 @@ def _alone(
 
 
 def _passed(begun: float, last: float) -> float | None:
-    """Seconds from a begin to the last event; None where that is the begin itself: nothing is known of the time since."""
+    """Return seconds from a begin to the last event; None if the begin is the last event."""
     return (last - begun) / 1e6 if last > begun else None
 
 
 def single_of(compiles: Sequence[Compile]) -> Compile | None:
-    """The only compile, where there is just one; else the only records without an id (AOTInductor)."""
+    """Return the only compile; else the only records without an id (AOTInductor)."""
     real = [compile_ for compile_ in compiles if compile_.id != NO_ID]
     if len(real) == 1:
         return real[0]
@@ -250,7 +253,10 @@ def single_of(compiles: Sequence[Compile]) -> Compile | None:
 
 
 def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
-    """What worker threads did for one compile has no id: it stands between the compile's own records, at its time."""
+    """Add the worker threads' events, which have no id, between the records of a compile.
+
+    They lie between the compile's own records, at its time.
+    """
     workers = compile_.process.compiles.get(NO_ID)
     if workers is None or workers is compile_:
         return
@@ -266,20 +272,26 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
 
 
 def _last_record(compile_: Compile, begun: int) -> int:
-    """A late record of a group whose last begin is known: its ends follow within the records of the compile."""
+    """Return a late record of a group with a known last begin.
+
+    Its ends follow within the records of the compile.
+    """
     later = [record for record in compile_.records if record > begun]
     return later[min(len(later) - 1, 200)] if later else begun
 
 
 def compile_times(compiles: Iterable[Compile]) -> dict[int, CompileTime]:
-    """Compile (its `id`) → its time, from the index alone."""
+    """Map the `id` of each compile to its time, from the index alone."""
     return {id(compile_): time for compile_ in compiles if (time := time_of(compile_)) is not None}
 
 
 def function_times(
     compiles: Iterable[Compile], times: dict[int, CompileTime]
 ) -> Generator[None, None, tuple[FunctionTime, ...]]:
-    """By code object, the most expensive first. Frames whose code is unknown stay apart. Yields while it adds up."""
+    """Compute times by code object, most expensive first; yields during the computation.
+
+    Frames with unknown code stay separate.
+    """
     groups: dict[tuple[object, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         time = times.get(id(compile_))
@@ -308,7 +320,10 @@ def function_times(
 def process_times(
     compiles: Iterable[Compile], times: dict[int, CompileTime], busy: dict[int, tuple[float, float]] | None = None
 ) -> tuple[ProcessTime, ...]:
-    """In the order of the ranks. `busy`: process (its `id`) → seconds of compiling, seconds from first to last event."""
+    """Return times in rank order.
+
+    `busy`: process (its `id`) → seconds of compiling, seconds from first to last event.
+    """
     members: dict[int, tuple[Process, list[Compile]]] = {}
     for compile_ in compiles:
         members.setdefault(id(compile_.process), (compile_.process, []))[1].append(compile_)
@@ -324,7 +339,7 @@ def process_times(
 
 
 def index_process_times(compiles: Iterable[Compile]) -> tuple[ProcessTime, ...]:
-    """The same from the index alone: seconds, no phases."""
+    """Return times by process from the index alone: seconds, no phases."""
     found: dict[int, tuple[Process, list[float], int]] = {}
     for compile_ in compiles:
         process, seconds, count = found.get(id(compile_.process)) or (compile_.process, [], 0)

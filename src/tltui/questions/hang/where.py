@@ -38,14 +38,16 @@ COLLECTIVES = frozenset((COMPILER_COLLECTIVE, GUARD_COLLECTIVE))
 
 
 def collective_of(inside: Inside | None) -> str:
-    """The collective of the compiler that a rank is in; '' for none."""
+    """Return the compiler collective that a rank is in; '' for none."""
     name = inside.phases[-1].name if inside is not None and inside.phases else ""
     return name if name in COLLECTIVES else ""
 
 
 def awaited(collectives: Mapping[int, str]) -> dict[int, frozenset[int]]:
-    """Find whom each rank waits for: rank → ranks that are not in a collective of the compiler. Ranks that wait for nobody are
-    left out. `collectives`: rank → the collective that it is in."""
+    """Map each waiting rank to the ranks that are not in a compiler collective.
+
+    Ranks that wait for none are omitted. `collectives`: rank → its current collective.
+    """
     absent = frozenset(rank for rank, name in collectives.items() if not name)
     return {rank: absent for rank, name in collectives.items() if name and absent}
 
@@ -58,7 +60,7 @@ AFTERWARDS = "gc"
 
 @part
 def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
-    """What an interrupted compile was in the middle of; None for one that was not interrupted."""
+    """Return the open phases of an interrupted compile; None if it was not interrupted."""
     if not compile_.facts.interrupted:
         return None
     phases = before_the_ends([event for event in events_of(compile_, reader) if event.phase in "BE" and event.name != AFTERWARDS])
@@ -66,7 +68,7 @@ def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
 
 
 def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
-    """What was open before the ends that stand together at the end."""
+    """Return the phases open before the final run of end events."""
     first = len(events)
     while first and events[first - 1].phase == "E" and (first == len(events) or _close(events[first - 1], events[first])):
         first -= 1
@@ -90,7 +92,7 @@ INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a compile is called on some ranks."""
+    """The name of a compile on some ranks."""
 
     id: str
     ranks: str
@@ -98,7 +100,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Ranks that are at the same place."""
+    """Ranks at the same position."""
 
     ranks: str
     """As ranges: `0–6, 8–511`; of a run without ranks the numbers of its processes, '' where it is one."""
@@ -153,7 +155,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """An older process of a rank that was started again, or another one that has something open."""
+    """A replaced process of a restarted rank, or an additional process with open phases."""
 
     rank: int | None
     ref: str
@@ -165,7 +167,7 @@ class Older:
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """Something else that is open on a rank."""
+    """An additional open phase of a rank."""
 
     rank: int
     open: Inside
@@ -173,7 +175,7 @@ class Also:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the processes of a run are."""
+    """The positions of the processes of a run."""
 
     goes_on: bool
     """Whether any of the logs may still be written."""
@@ -204,7 +206,7 @@ Key = tuple[Code, int]
 
 
 class Step(NamedTuple):
-    """A compile of a process: the `number`-th of its code, from 1."""
+    """The `number`-th compile (from 1) of a code object in a process."""
 
     code: Code
     number: int
@@ -215,7 +217,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A compile that a process is in, or began last."""
+    """The current or last begun compile of a process."""
 
     key: Key
     done: bool
@@ -228,7 +230,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one process is."""
+    """The position of one process."""
 
     inside: tuple[Inside, ...]
     """What it is in the middle of first, then what else is open."""
@@ -242,7 +244,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A rank, or a process without one, as it is compared."""
+    """A rank, or a process without one, for comparison."""
 
     number: int
     process: Process
@@ -252,7 +254,7 @@ class Unit:
 
 @part
 def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
-    """The compiles of a process in the order in which they began."""
+    """Return the compiles of a process in begin order."""
     counts: Counter[Code] = Counter()
     codes: dict[int, Code] = {}
     found = []
@@ -274,7 +276,7 @@ def _compiles(process: Process) -> list[Compile]:
 
 @part
 def place_of(process: Process, reader: Reader) -> Place:
-    """Where a process is."""
+    """Return the position of a process."""
     found, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
     if not found and compiles and (stood := stood_in(compiles[-1])) is not None:
@@ -291,7 +293,7 @@ def place_of(process: Process, reader: Reader) -> Place:
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
-    """Where the processes of a run are, or only these."""
+    """Return the positions of the processes of a run, or only of `processes`."""
     reading = read_where(run, processes)
     while True:
         try:
@@ -301,7 +303,7 @@ def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
 
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
-    """The same, with a pause after each piece."""
+    """Compute the positions as `where` does, with a pause after each piece."""
     asked = run.processes() if processes is None else processes
     chosen = [process for process in asked if process.is_traced]  # nothing else tells what was open
     for process in chosen:
@@ -328,7 +330,7 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
 
 
 def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
-    """Who is compared, older processes of the same ranks, and processes beside them."""
+    """Split processes into compared units, replaced processes, and additional ones."""
     wanted = {id(process) for process in chosen}
     own = [(rank.number, [p for p in rank.processes if id(p) in wanted]) for rank in ranks]
     numbered = [(number, processes) for number, processes in own if number is not None and processes]
@@ -357,7 +359,7 @@ def _launch(process: Process) -> int:
 
 
 def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
-    """Of processes without a rank those that ran together with the newest one, and the others: runs before it."""
+    """Split processes without a rank: those concurrent with the newest, and those of earlier runs."""
     if not processes:
         return [], []
     newest = processes[-1]
@@ -381,14 +383,14 @@ def _older(process: Process) -> Older:
 
 
 def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
-    """Without those few that were started again, and not with the others: these began all that they did later."""
+    """Return the units without a few restarted ones, whose begins are later."""
     again = {process.rank for process in restarted}
     few = [unit for unit in units if unit.process.rank not in again]
     return few if 2 * len(few) >= len(units) else units
 
 
 def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
-    """When each compile began on each rank, by its own clock."""
+    """Return the begin of each compile by rank, by the rank's own clock."""
     found: dict[int, dict[Hashable, float]] = {}
     for unit in units:
         found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
@@ -399,7 +401,7 @@ def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
 
 
 def _behind(units: Sequence[Unit]) -> set[int]:
-    """Ranks with nothing open that have finished less than others, and came to no place that is as late."""
+    """Return idle ranks that finished fewer compiles and reached no later position."""
     if len(units) < 2:
         return set()
     first = max(units, key=lambda unit: len(steps_of(unit.process)))
@@ -413,7 +415,10 @@ def _behind(units: Sequence[Unit]) -> set[int]:
 
 
 def _lacking(units: Sequence[Unit]) -> set[int]:
-    """Ranks without a compile that more than half of the ranks finished: of a job that is over nobody else is behind."""
+    """Return ranks without a compile that most ranks finished.
+
+    In a finished job only these are behind.
+    """
     done = {u.number: {(step.code, step.number) for step in steps_of(u.process) if step.done} for u in units}
     counts = Counter(key for keys in done.values() for key in keys)
     usual = {key for key, count in counts.items() if 2 * count > len(units)}
@@ -421,8 +426,10 @@ def _lacking(units: Sequence[Unit]) -> set[int]:
 
 
 def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:
-    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one. Ranks that
-    wait for others in a collective of the compiler come after all others."""
+    """Group ranks by position, those behind first.
+
+    At equal progress, ranks inside of a compile come first. Ranks that wait in a compiler collective come last.
+    """
     together: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
         together[_place_key(unit), unit.number in behind].append(unit)
@@ -473,7 +480,7 @@ def _put_right(when: float, clock: Offset | None) -> float:
 
 
 def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
-    """What the compile is called, the most ranks first."""
+    """Return the names of the compile, the one on the most ranks first."""
     by_id: dict[str, list[int]] = defaultdict(list)
     for unit in own:
         place = unit.place

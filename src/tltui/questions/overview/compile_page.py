@@ -56,7 +56,10 @@ from tltui.text.sanitize import sanitize
 
 
 def phase_document(run: Run, node: Compile, phase: str, unit: int | None, options: Options) -> TextDocument:
-    """The artifacts of one phase (its key), of one unit (its number from 1) or of all. Raises `BadAddress`."""
+    """Return the artifacts of one phase (its key), of one unit (its number from 1) or of all.
+
+    Raises `BadAddress`.
+    """
     found = next((p for p in Phase if p.key == phase), None)
     if found is None:
         raise BadAddress(f"there is no phase {phase!r}. There are: {', '.join(p.key for p in Phase)}")
@@ -75,7 +78,7 @@ def phase_document(run: Run, node: Compile, phase: str, unit: int | None, option
 
 
 def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocument:
-    """The artifacts of one unit, numbered from 1. Raises `BadAddress`."""
+    """Return the artifacts of one unit, numbered from 1. Raises `BadAddress`."""
     units = units_of(artifacts_of(node))
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
@@ -113,7 +116,7 @@ def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
 
 
 def attempt_document(run: Run, node: Compile, attempt: int, options: Options) -> TextDocument:
-    """One attempt of a compile. Raises `BadAddress` for one that there is not."""
+    """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         known = ", ".join(map(str, sorted(node.attempts))) or "none"
         raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
@@ -151,7 +154,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
 
 
 def _restarts(page: Page, node: Compile) -> None:
-    """The restart reasons: the metrics have them as a set, without order and without the attempt."""
+    """Add the restart reasons; the metrics have them as a set, without order and attempt."""
     reasons = node.facts.restarts
     if not reasons:
         when = " when a compile failed" if node.facts.failed else ""
@@ -164,7 +167,7 @@ def _restarts(page: Page, node: Compile) -> None:
 
 
 def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
-    """The overview of a compile, of a captured backward `[!0]`, or of the records without an id."""
+    """Return the overview of a compile, of a captured backward `[!0]`, or of records without an id."""
     known = study(node)
     page = Page(str(node.ref), title_of(node, known), options)
     _status(page, run, node, known)
@@ -202,12 +205,12 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
 
 
 def title_of(node: Compile, known: Study) -> str:
-    """`[0/1] forward`"""
+    """Return the title: `[0/1] forward`."""
     return f"{called(node)} {known.known_as or known.function or ''}".rstrip()
 
 
 def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
-    """The first line says what became of it."""
+    """Add the first line: the outcome of the compile."""
     if node.status is None:
         _no_compile(page, node)
         return
@@ -228,7 +231,7 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
 
 
 def _epochs(page: Page, node: Compile) -> None:
-    """Which other compiles have the same id."""
+    """Add the other compiles with the same id."""
     process = node.process
     others = [own for own in process.epochs_of(node.id.of(0)) if own is not node]
     if others:
@@ -282,20 +285,20 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
 
 
 def _backward(known: Study) -> str:
-    """Word that the backward has no end: `its backward is running, in inductor_compile`."""
+    """Describe a backward without an end: `its backward is running, in inductor_compile`."""
     what = "is running" if known.facts.backward_running else "is not finished when the log ends"
     return f"its backward {what}{_stood(known)}"
 
 
 def _seen(node: Compile) -> list[str]:
-    """What is known of a compile that no trace tells of."""
+    """Describe a compile known only from sources other than a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
 def _stood(known: Study) -> str:
-    """`, in bytecode_tracing (dynamo)`"""
+    """Describe the open phase: `, in bytecode_tracing (dynamo)`."""
     return f", {standing(known.timing.open[-1])}" if known.timing.open else ""
 
 
@@ -307,7 +310,7 @@ def _which(node: Compile, known: Study) -> str:
 
 
 def _notes(node: Compile, known: Study) -> list[str]:
-    """What the status means, where a word of it would be misunderstood."""
+    """Explain status words that are easily misunderstood."""
     facts, status = known.facts, node.status
     if facts.recompile_limit:
         return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
@@ -396,7 +399,7 @@ def _function(page: Page, node: Compile, known: Study) -> None:
 
 
 def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:
-    """The callers as the stack of a graph break has them: all frames before the compiled function."""
+    """Return the callers from a graph break's stack: all frames before the compiled function."""
     for found in known.breaks:
         for n, frame in enumerate(found.stack):
             if frame.name == known.function and frame.file == known.file:
@@ -426,7 +429,7 @@ def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
 
 
 def _ran(page: Page, run: Run, node: Compile) -> None:
-    """What it takes to run, where a profile tells."""
+    """Add the run time from a profile."""
     costs, ref = costs_of(run), str(node.ref)
     if costs is not None and (said := compile_said(costs, ref)):
         page.heading("Run time")

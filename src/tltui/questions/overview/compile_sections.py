@@ -34,7 +34,7 @@ BREAKS_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An artifact as a list names it."""
+    """A list entry of an artifact."""
 
     ref: str
     name: str
@@ -49,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One compile. Read once, shown in many ways."""
+    """The facts of one compile, read once for several sections."""
 
     ref: str
     status: str | None
@@ -80,7 +80,7 @@ class Study:
 
 
 def parts_of(compile_: Compile) -> tuple[Part, ...]:
-    """The artifacts of a compile as lists name them."""
+    """Return the list entries of a compile's artifacts."""
     artifacts = artifacts_of(compile_)
     return _parts(compile_, artifacts, units_of(artifacts))
 
@@ -97,7 +97,7 @@ def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> t
 
 
 def study(compile_: Compile) -> Study:
-    """Read what the overview of a compile needs."""
+    """Read the facts for the overview of a compile."""
     process = compile_.process
     reader = reader_of(compile_)
     metrics = metrics_fields(compile_, reader)
@@ -135,7 +135,7 @@ _PHASES = {phase.title: phase.order for phase in Phase}
 
 
 def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
-    """Tensors and numbers. Parameters, which are many, are folded."""
+    """Add tensors and numbers; parameters, which are many, are folded."""
     if not inputs.tensors and not inputs.numbers:
         return
     page.heading("Inputs")
@@ -179,7 +179,7 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
 
 
 def readable(source: str) -> str:
-    """A module's part as people write it: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`"""
+    """Shorten a source: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`."""
     return _MODULE_PART.sub(r".\1", source)
 
 
@@ -203,7 +203,7 @@ def _number(symbol: Symbol) -> str:
 
 
 def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
-    """Symbol, what it stands for, hint and range; what it was fixed to."""
+    """Add symbols with source, hint and range, and with their fixed value."""
     if not symbols:
         return
     page.heading(f"Symbols ({fmt.count(len(symbols))})")
@@ -238,7 +238,7 @@ def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
 
 
 def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None:
-    """What the caches answered."""
+    """Add the cache lookups and their results."""
     if not caches:
         return
     page.heading("Caches")
@@ -260,7 +260,7 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None
 
 
 def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
-    """All artifacts by phase, with their units where there are several."""
+    """Add all artifacts by phase, with their units where there are several."""
     if not parts:
         return
     page.heading(f"Artifacts ({fmt.count(len(parts))})")
@@ -274,7 +274,7 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
 
 
 def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
-    """Name, stored size and what it is for, one line each."""
+    """Add a line per artifact: name, stored size, purpose."""
     names = [part_name(part) for part in parts]
     room = page.width - len(indent) - 11
     pad = min(max(len(name) for name in names), 32)
@@ -289,13 +289,13 @@ def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
 
 
 def part_name(part: Part) -> str:
-    """The name with its number where there are several of it."""
+    """Return the name, numbered if there are several of it."""
     number = part.ref.rpartition("#")[2] if "#" in part.ref else ""
     return sanitize(f"{part.name}#{number}" if number.isdigit() else part.name)
 
 
 def add_absent(page: Page, absent: Sequence[Absent]) -> None:
-    """What one could look for, and why it is not there."""
+    """Add the absent artifacts with reasons."""
     if not absent:
         return
     page.heading("Not there")
@@ -315,7 +315,7 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
 
 
 def add_ids(page: Page, node: Compile, known: Study) -> None:
-    """Where and when: what a bug report needs."""
+    """Add host, time and ids for a bug report."""
     process = node.process
     page.heading("Where and when")
     if (start := node.start_us) is not None:

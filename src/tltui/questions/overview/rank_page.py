@@ -35,7 +35,7 @@ PROCESSES_SHOWN = 50
 
 
 def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
-    """The overview of a rank: all its processes together."""
+    """Return the overview of a rank with all its processes."""
     summary = summarise(node.processes)
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
@@ -51,7 +51,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
 
 
 def process_document(run: Run, node: Process, options: Options) -> TextDocument:
-    """The overview of one process."""
+    """Return the overview of one process."""
     summary = summarise([node])
     title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
@@ -124,7 +124,7 @@ def _processes(page: Page, node: Rank) -> None:
 
 
 def _facts(page: Page, process: Process) -> None:
-    """Where it comes from: what a bug report needs."""
+    """Add the origin of a process for a bug report."""
     page.heading("Where")
     page.labelled("pid", str(process.pid) if process.pid else "not known")
     if process.launch:
@@ -151,7 +151,7 @@ UNLIMITED = 1 << 20
 
 
 def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
-    """All compiles of one code object."""
+    """Return all compiles of one code object."""
     name, file, line = node.code
     page = Page(str(node.ref), f"{called(node)} {name or ''}".strip(), options)
     title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
@@ -189,7 +189,7 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
 
 
 def limit_of(node: Frame) -> int | None:
-    """The recompile limit as the newest metrics state it."""
+    """Return the recompile limit in the newest metrics."""
     stated = (limit_stated(compile_) for compile_ in reversed(node.compiles) if compile_.metrics)
     return next((limit for limit in stated if limit is not None), None)
 
@@ -207,7 +207,7 @@ def _ladder(page: Page, node: Frame) -> None:
 
 
 def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
-    """Why it recompiled; only the metrics' one reason where enough has been read."""
+    """Return recompile reasons; only the one in the metrics beyond the read limit."""
     if not compile_.is_recompile:
         return [], False
     if may_read:

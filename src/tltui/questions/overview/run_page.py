@@ -54,7 +54,7 @@ CLOCKS_NAMED = 2
 
 
 def run_document(run: Run, options: Options) -> TextDocument:
-    """The overview of everything that was opened."""
+    """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
     summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
     page = Page("", run.title, options)
@@ -147,7 +147,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
 
 
 def _no_records(page: Page, run: Run) -> None:
-    """A job that runs, or ran, and left no log."""
+    """Add an explanation for a job without a log."""
     where = fmt.home(run.found.paths[0])
     if run.is_awaited and run.found.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
@@ -202,7 +202,10 @@ def _no_compiles(page: Page, run: Run) -> None:
 
 
 def _has_only_warnings(run: Run) -> bool:
-    """Whether torch's loggers said nothing but what they say without TORCH_LOGS, as far as the first records tell."""
+    """Return whether torch's loggers wrote only their output without TORCH_LOGS.
+
+    Checks the first records.
+    """
     for model in run.models:
         for record in range(min(len(model.log.columns.offset), LEVELS_READ)):
             prefix = model.log.prefix(record)
@@ -215,7 +218,7 @@ STARTS = 4
 
 
 class Hint(NamedTuple):
-    """Something to look at."""
+    """A suggestion with a link."""
 
     ref: str
     """Where it is."""
@@ -238,7 +241,7 @@ RUNTIME = "app.view_runtime"
 def _start(
     page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None
 ) -> None:
-    """Add one to four things to look at, each for a fact, the worst first."""
+    """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
     ended = _ended(culprits)
     failed = [hint for hint in _failed(summary) if hint.ref not in {own.ref for own in ended}]
@@ -264,7 +267,7 @@ def _start(
 
 
 def _led_to(run: Run) -> dict[str, str]:
-    """Key → where it leads from the run."""
+    """Map keys to the pages that they open from the run."""
     firsts = ((command, next_compile(run, None, wanted)) for command, wanted in WALKS)
     return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
 
@@ -284,7 +287,7 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
 
 
 def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
-    """The compile that the first culprit was in; else the page with its error."""
+    """Return a link to the compile of the first culprit, or to its error's page."""
     if not culprits:
         return []
     first = culprits[0]
@@ -352,7 +355,7 @@ def _waited_for(run: Run, pace: Pace) -> list[Hint]:
 
 
 def _measured(run: Run) -> list[Hint]:
-    """What costs most when the compiled code runs, where a profile tells."""
+    """Return the largest run-time costs from a profile."""
     ref, what = worth_knowing(run)
     return [Hint(str(parse_ref(ref).at("runtime")), what.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if what else []
 
@@ -375,7 +378,10 @@ def _slowed(summary: Summary) -> list[Hint]:
 
 
 def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
-    """What took longest. Of a run with one function only that says little, unless there is nothing else to say."""
+    """Return the longest compiles.
+
+    With a single function only if there is no other hint.
+    """
     if not summary.costs or not (is_alone or len(summary.costs) > 1):
         return []
     top = summary.costs[0]
@@ -386,7 +392,7 @@ def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
 
 
 def _first(run: Run, summary: Summary) -> list[Hint]:
-    """Of a run of which no time is known: its first compile."""
+    """Return the first compile, for a run without times."""
     first = next(in_order(run), None)
     number = summary.tally.compiles
     what = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
@@ -398,7 +404,7 @@ def _times(count: int) -> str:
 
 
 def _profiles(page: Page, run: Run) -> None:
-    """What is there of torch.profiler, and was not read: only who asks for run times waits for it."""
+    """Add the torch.profiler files that were not read; only run-time pages read them."""
     if not (unread := run.profiles.unread):
         return
     page.heading("Profiles")
@@ -410,7 +416,7 @@ def _profiles(page: Page, run: Run) -> None:
 
 
 def _damage(page: Page, run: Run) -> None:
-    """What could not be read, and what was not opened."""
+    """Add the unreadable and unopened inputs."""
     skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
     if not run.damaged and not skipped and not notes and not failed:
         return

@@ -22,7 +22,7 @@ from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Where ids began again, torch had thrown away what it had compiled."""
+    """The compiles discarded by `torch._dynamo.reset()`, after which ids restart."""
 
     epochs: int
     """Of the process with most of them."""
@@ -37,7 +37,7 @@ class Forgotten:
 
 
 def forgotten(processes: Iterable[Process]) -> Forgotten | None:
-    """Sum up the epochs of some processes; None where no ids began again."""
+    """Sum up the epochs of some processes; None if no ids restarted."""
     several = [process for process in processes if process.epochs > 1]
     if not several:
         return None
@@ -83,12 +83,12 @@ class Code:
 
     @property
     def shown(self) -> str | None:
-        """The name to show."""
+        """The display name."""
         return self.known_as or self.name
 
 
 class Slowest(NamedTuple):
-    """A compile that took long."""
+    """A slow compile."""
 
     ref: str
     seconds: float
@@ -96,7 +96,7 @@ class Slowest(NamedTuple):
 
 
 class CacheUse(NamedTuple):
-    """How a cache answered."""
+    """Hits and misses of a cache."""
 
     cache: str
     hits: int
@@ -106,7 +106,7 @@ class CacheUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodeCost:
-    """What all compiles of a code object took together."""
+    """The total cost of all compiles of a code object."""
 
     code: Code
     seconds: float
@@ -182,7 +182,7 @@ class MostRecompiled:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A compile of which the log has no end, or none of its backward: still running, killed, or cut off."""
+    """A compile without an end, or with an unfinished backward: still running, killed, or truncated."""
 
     ref: str
     code: Code
@@ -194,7 +194,7 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run, a rank or a process."""
+    """The summary of a run, a rank or a process."""
 
     tally: Tally
     start: float | None
@@ -233,7 +233,10 @@ class Summary:
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
-    """Sum up some processes. `ahead`: rank → how far its clock is ahead of the others'; of those that are off."""
+    """Sum up some processes.
+
+    `ahead`: rank → offset of its clock against the others', only for wrong clocks.
+    """
     everything = list(processes)
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
@@ -268,17 +271,17 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
 
 
 def code_of(compile_: Compile) -> Code:
-    """The code object of a compile."""
+    """Return the code object of a compile."""
     return Code(*compile_.frame.code, known_as(compile_.frame))
 
 
 def versions_of(processes: list[Process]) -> tuple[str, ...]:
-    """The versions of torch that the metrics name, in the order seen."""
+    """Return the versions of torch in the metrics, in order of occurrence."""
     return tuple(dict.fromkeys(version for process in processes if (version := process.torch_version())))
 
 
 def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
-    """Compiles of the same code object, over all ranks. Unnamed frames stay apart."""
+    """Group compiles by code object over all ranks; unnamed frames stay separate."""
     keys: dict[int, tuple[Any, ...]] = {}
     found: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
@@ -311,7 +314,7 @@ def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost
 
 
 def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[ErrorLine, ...]:
-    """The compiles of a status by kind, in the order of the first of each; hits of the recompile limit last."""
+    """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
@@ -338,7 +341,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
 
 
 def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
-    """Breaks grouped by kind and line, the most frequent first; how many breaks were read for it."""
+    """Group breaks by kind and line, most frequent first; also return the number read."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     read = 0
     for compile_ in compiles:
@@ -383,13 +386,16 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
 
 
 def _cached(compiles: list[Compile]) -> tuple[int, int]:
-    """How many compiles came from a cache, and how many of them in part. What one cache lacks the one below it may have."""
+    """Count compiles from a cache, and those only partly from one.
+
+    A miss in one cache may be a hit in the one below it.
+    """
     found = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
     return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
 
 
 def _replaced(processes: Sequence[Process]) -> set[int]:
-    """Processes after which another one of their rank began: what they left is an older story."""
+    """Return processes that a later one of their rank replaced; their state is outdated."""
     found: set[int] = set()
     newest: dict[int, int] = {}
     for process in processes:
@@ -414,7 +420,7 @@ def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished
 
 @part
 def doing(compile_: Compile, reader: Reader) -> Open | None:
-    """What a compile had begun and not ended, the innermost."""
+    """Return the innermost open phase of a compile."""
     waiting = timing_so_far(compile_, events_of(compile_, reader), [], reader).open
     return waiting[-1] if waiting else None
 

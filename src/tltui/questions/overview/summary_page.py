@@ -1,4 +1,4 @@
-"""The view `summary`: the overview of the node that is meant."""
+"""The view `summary`: the overview of the selected node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tltui.text.document import Document, Options
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The overview of the scope."""
+    """Return the overview of the scope."""
     return build(run, scope.ref, options)
 
 
@@ -62,7 +62,7 @@ class SummaryRow:
 
 
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
-    """One row."""
+    """Yield one row."""
     tally = total(own.tally for own in compiles)
     torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
     yield SummaryRow(

@@ -17,7 +17,7 @@ from tltui.text.torch_names import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class BreakTime:
-    """What the graph break of a compile costs in a window."""
+    """The cost of a compile's graph break in a window."""
 
     ref: str
     """The compile whose graph it ends."""
@@ -34,7 +34,7 @@ class BreakTime:
 
     @property
     def us(self) -> float:
-        """Eager time, and the guards of what goes on behind it."""
+        """The eager time plus the guards of the resume functions."""
         return self.eager_us + self.guards_us
 
 
@@ -50,7 +50,7 @@ class FallbackTime:
 
 
 def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
-    """The graph breaks of what ran, those first that cost most."""
+    """Return the graph breaks of compiles that ran, most expensive first."""
     eager: defaultdict[str, list[EagerTime]] = defaultdict(list)
     for item in runtime.eager:
         if item.inside is not None:
@@ -70,8 +70,10 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
 
 @part
 def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
-    """The graph break that ends the graph of a compile: those of the last attempt that had one, each place once. Earlier ones came
-    while the analysis looked for where it could break."""
+    """Return the graph breaks that end a compile's graph, without duplicate places.
+
+    Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
+    """
     known = known_breaks(compile_)
     last = max((found.attempt for found in known), default=0)
     places: dict[tuple[str, int | None], GraphBreak] = {}
@@ -83,7 +85,7 @@ def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
 
 
 def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, CompileTime]) -> list[str]:
-    """The compiles of the functions that go on behind breaks: torch names them by function and line."""
+    """Return the compiles of resume functions: torch names them by function and line."""
     lines = {frame.line for found in breaks for frame in (found.at, *found.stack) if frame is not None}
     name, file, _ = compile_.frame.code
     names = {f"{PREFIX}{name}_at_{line}" for line in lines if line is not None}
@@ -94,7 +96,7 @@ def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, 
 
 
 def fallback_times(fallbacks: Sequence[Fallback]) -> tuple[FallbackTime, ...]:
-    """Fallbacks by function and by what ran then, the most frequent first."""
+    """Group fallbacks by function and executed code, most frequent first."""
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Fallback]] = defaultdict(list)
     for item in fallbacks:
         groups[item.ref, item.ops].append(item)

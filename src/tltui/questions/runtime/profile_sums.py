@@ -44,7 +44,10 @@ MOST_STEPS = 0.5
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
-    """The steps, in order. Of annotations that repeat the outermost ones are taken, those that take the most time together."""
+    """Return the steps in order.
+
+    Among repeated annotations, the outermost ones with the largest total time.
+    """
     named = [(event, profile.name_of(event)) for event in nested.annotations]
     own = [event for event, name in named if _PROFILER.match(name)]
     if not own:
@@ -61,7 +64,7 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
 
 
 def _cover(profile: Profile, events: list[int]) -> bool:
-    """Whether annotations are most of the time that they span: what happens now and then is no step."""
+    """Return whether annotations cover most of their range: sporadic events are no steps."""
     first, last = min(profile.begin[event] for event in events), max(profile.end(event) for event in events)
     return sum(profile.duration[event] for event in events) >= MOST_STEPS * (last - first)
 
@@ -70,7 +73,7 @@ MOST_OPS = 50
 
 
 class Sums:
-    """Puts together what a profile says of one process."""
+    """Sums over one process of a profile."""
 
     def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
         self._profile, self._nested, self._process = profile, nested, process
@@ -80,7 +83,7 @@ class Sums:
         self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
 
     def runtime(self, doubts: tuple[str, ...]) -> Runtime:
-        """All of it."""
+        """Return all sums."""
         profile, joined = self._profile, self.joined
         graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
         loose = self.joiner.loose()
@@ -110,7 +113,7 @@ class Sums:
         )  # fmt: skip
 
     def _regions(self) -> dict[Compile, list[int]]:
-        """The regions of each compile that are whole."""
+        """Return the complete regions of each compile."""
         found: dict[Compile, list[int]] = defaultdict(list)
         for span, own in self.joined.compile_of.items():
             if self.joiner.is_whole(span):
@@ -118,7 +121,7 @@ class Sums:
         return found
 
     def _preludes(self) -> dict[Compile, int]:
-        """The prologues in the regions of each compile: ns."""
+        """Return the prologue time in the regions of each compile, in ns."""
         profile, nested = self._profile, self._nested
         found: dict[Compile, int] = defaultdict(int)
         for span, kind in enumerate(nested.kind):
@@ -143,7 +146,7 @@ class Sums:
         return span
 
     def _eager(self) -> tuple[tuple[EagerTime, ...], dict[Compile, float]]:
-        """Eager operators by where they ran, the most time first."""
+        """Return eager operators by location, most time first."""
         count: Counter[tuple[Compile | None, int]] = Counter()
         ns: Counter[tuple[Compile | None, int]] = Counter()
         nested, profile = self._nested, self._profile
@@ -181,12 +184,12 @@ class Sums:
         )  # fmt: skip
 
     def _limited(self) -> str:
-        """The compile that tells of the recompile limit, where only one frame has reached it."""
+        """Return the compile with the recompile limit hit, if only one frame reached it."""
         limited = {id(own.frame): own for own in self._process.ordered() if own.is_compile and own.facts.recompile_limit}
         return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
 
     def _never_called(self) -> tuple[str, ...]:
-        """Compiles that were there before the window ended and did not run."""
+        """Return compiles finished before the window's end that did not run."""
         ran = set(called(self.joined))
         end = self._profile.epoch_us(self._profile.window[1])
         return tuple(
@@ -213,7 +216,7 @@ class Sums:
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
-    """How long at least one of them lasted."""
+    """Return the length of the union of intervals."""
     total, reached = 0, -(1 << 62)
     for begin, end in sorted(intervals):
         total += max(end - max(begin, reached), 0)
@@ -227,7 +230,7 @@ BEFORE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A process that a profile may be of."""
+    """A candidate process for a profile."""
 
     sums: Sums
     process: Process
@@ -236,26 +239,26 @@ class _Case:
 
     @property
     def is_proven(self) -> bool:
-        """Whether graphs are the same."""
+        """Whether graphs are equal."""
         joined = self.sums.joined
         return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
 
     @property
     def is_disproven(self) -> bool:
-        """Whether graphs are others."""
+        """Whether graphs differ."""
         joined = self.sums.joined
         return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
 
     @property
     def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """The better one is larger."""
+        """Return the sort key; a better match is larger."""
         joined = self.sums.joined
         names = joined.same_names - joined.other_names
         return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
 
 
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
-    """What a profile says of the process that it is of."""
+    """Join a profile with its process, or refuse it."""
     if not len(profile):
         return Refused(profile.path, "nothing is recorded in it: it has no events")
     candidates = [process for process in processes if process.compiles]
@@ -278,12 +281,12 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
 
 
 def _in_time(profile: Profile, process: Process) -> bool:
-    """Whether the window ends after the process began to write."""
+    """Return whether the window ends after the process's first record."""
     return not process.is_dated or profile.epoch_us(profile.window[1]) / 1e6 >= process.started - BEFORE
 
 
 def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
-    """What speaks against it."""
+    """Return the evidence against a match."""
     found = []
     if not case.same_pid:
         found.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
@@ -293,7 +296,7 @@ def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
 
 
 def _why(profile: Profile, nested: Nested, case: _Case) -> str:
-    """Why it is of another run."""
+    """Return the reason that a profile is of another run."""
     joined = case.sums.joined
     calls = sum(kind == CALL for kind in nested.kind)
     if joined.other_key:
@@ -313,7 +316,7 @@ __all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]
 
 
 def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
-    """What each profile that was read says of the run, or why it is not of this run."""
+    """Return for each read profile its result, or the reason that it is not of this run."""
     profiles = run.profiles
     if not profiles.version:
         return ()
@@ -334,7 +337,7 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
 
 
 def _stamps(run: Run) -> list[object]:
-    """What a change of the run that matters changes: compiles that began after the windows do not."""
+    """Return the cache key of a run's relevant state; compiles begun after the windows do not count."""
     last = max((own.epoch_us(own.window[1]) for own in run.profiles.profiles), default=0.0)
     found: list[object] = [process.naming.stamp for process in run.processes()]
     found += [
@@ -344,7 +347,7 @@ def _stamps(run: Run) -> list[object]:
 
 
 def preparing(run: Run) -> Iterator[None]:
-    """Nest the profiles of a run that were read, in steps: what `runtimes_of` then asks for. Touches no node."""
+    """Nest the read profiles of a run in steps, for `runtimes_of`. Does not touch any node."""
     for profile in run.profiles.profiles:
         if not run.profiles.is_derived(profile):
             walk = Walk(profile)
@@ -353,7 +356,7 @@ def preparing(run: Run) -> Iterator[None]:
 
 
 def nested_of(run: Run, profile: Profile) -> Nested:
-    """The nested events of a profile of the run; made once."""
+    """Return the cached nested events of a profile of the run."""
     return cast(Nested, run.profiles.derived(profile, nested))
 
 
@@ -396,13 +399,13 @@ class StepFlame:
 
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
-    """The profile that a result was made from; None when it is no longer there."""
+    """Return the profile of a result; None if it is no longer open."""
     found = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
     return next((profile for profile in found if profile is not None), None)
 
 
 def compiling_us(run: Run, runtime: Runtime) -> float:
-    """How long torch compiled while the profiler ran, as the profile has it."""
+    """Return the compile time while the profiler ran, from the profile."""
     profile = profile_of(run, runtime)
     if profile is None:
         return 0.0
@@ -415,8 +418,10 @@ def compiling_us(run: Run, runtime: Runtime) -> float:
 
 
 def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:
-    """What means something and lies from `begin` to `end` (ns, in the profile's own time), kind by kind: regions, guards, graphs,
-    kernels, eager operators, what ran on a device. None now and then: a moment at which a reader may leave."""
+    """Yield the relevant events from `begin` to `end` (ns, in the profile's own time), by kind.
+
+    Regions, guards, graphs, kernels, eager operators, device events. Yields None in between: a reader may stop there.
+    """
     begins, durations = profile.begin, profile.duration
     kinds = ((KERNEL, nested.kernels), (EAGER, nested.eager), (DEVICE, nested.device))
     for kind, events in (("", nested.event), *kinds):
@@ -443,7 +448,10 @@ def _said(kind: int, name: str) -> tuple[str, str]:
 
 
 def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepFlame, ...]]:
-    """The step in the middle by its time, a flame a thread; without steps the whole window. The busiest thread first."""
+    """Return the median step by duration, one flame per thread, busiest first.
+
+    The entire window if there are no steps.
+    """
     profile = profile_of(run, runtime)
     if profile is None:
         return ()
@@ -468,7 +476,7 @@ def _typical(runtime: Runtime) -> Step | None:
 
 
 def _flame(step: str, spans: list[RunSpan], begin: int, end: int, profile: Profile, refs: dict[str, str]) -> StepFlame:
-    """Nested by time, parents before their children. What is in nothing but the step is at depth 0."""
+    """Nest spans by time, parents before children; direct children of the step have depth 0."""
     spans.sort(key=lambda span: (span.begin_ns, -span.end_ns))
     shown = spans[:MOST]
     depths: list[int] = []

@@ -31,8 +31,10 @@ from tltui.questions.stacks.function_names import shown_name
 
 @part
 def estimated_us(compile_: Compile, reader: Reader) -> float | None:
-    """`guard_latency_us` of the metrics: torch runs the guards once, warmed up, right after it has made them. None where it is not
-    logged."""
+    """Return `guard_latency_us` of the metrics, None if it was not logged.
+
+    Torch runs the guards once, warmed up, right after it has created them.
+    """
     fields = next((fields for event, fields in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
     value = fields.get("guard_latency_us")
     return float(value) if isinstance(value, (int, float)) else None
@@ -43,8 +45,10 @@ CPP = "cpp_"
 
 
 def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
-    """How many calls of kernels in the code of a graph are not in the profile, how many there are, and whether the missing ones are
-    C++ kernels, which tell the profiler nothing unless they are made to (`enable_kernel_profile`). (0, 0, False) without code."""
+    """Count a graph's kernel calls missing from the profile: (missing, all, whether they are C++ kernels).
+
+    C++ kernels appear in a profile only with `enable_kernel_profile`. (0, 0, False) without code.
+    """
     unit = provenance_of(compile_).unit(graph.unit) if compile_ is not None and graph.unit else None
     if unit is None or unit.unit != graph.unit:
         return 0, 0, False
@@ -66,7 +70,7 @@ EAGER_SHARE = 0.2
 
 
 class Fact(Enum):
-    """What a finding is about."""
+    """The kind of a finding."""
 
     GUARDS = "guards"
     BREAK = "break"
@@ -106,7 +110,7 @@ class Finding:
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
-    """The facts of a profile. First what could be better, by what it costs; then where the most time is."""
+    """Return the findings of a profile: improvements by cost, then the largest times."""
     steps = max(len(runtime.steps), 1)
     whole = max(whole_us(runtime), 1e-9)
     found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
@@ -144,7 +148,10 @@ def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
 
 
 def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """Graphs whose time is mostly between kernels. Where not all kernels of the code are in the profile that is not known."""
+    """Yield graphs with most of their time between kernels.
+
+    Only if all kernels of the code are in the profile; otherwise unknown.
+    """
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
@@ -158,8 +165,10 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
 
 
 def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """What was compiled while the profiler ran, as far as the metrics tell: it says nothing of later steps. How long that took the
-    profile says, where it does."""
+    """Yield the compile time while the profiler ran, which does not affect later steps.
+
+    The compiles are from the metrics; the duration is from the profile if it has one.
+    """
     process = process_of(run, runtime)
     found: list[tuple[float, str]] = []
     for compile_ in process.ordered() if process is not None else ():
@@ -174,7 +183,7 @@ def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator
 
 
 def _eager(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """What runs in no compiled code at all."""
+    """Yield the time outside of compiled code."""
     outside = [item for item in runtime.eager if item.inside is None]
     us = sum(item.us for item in outside)
     if outside and us >= EAGER_SHARE * whole:
@@ -191,7 +200,7 @@ def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
 
 
 def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """The dearest call of a kernel."""
+    """Yield the most expensive kernel call."""
     dearest: tuple[float, CompileTime, Finding] | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
@@ -208,7 +217,7 @@ def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
 
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
-    """What was compiled and did not run, said once."""
+    """Yield one finding for compiles that did not run."""
     own = [(seconds_of(run, ref), ref) for ref in runtime.never_called]
     if own:
         most, ref = max(own)
@@ -216,7 +225,7 @@ def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
 
 
 def seconds_of(run: Run, ref: str) -> float:
-    """What compiling took, 0 where that is not known."""
+    """Return the compile time in seconds, 0 if unknown."""
     compile_ = compile_at(run, ref)
     return compile_.tally.seconds if compile_ is not None else 0.0
 
@@ -357,7 +366,10 @@ class RuntimesJson(TypedDict):
 def runtimes_json(
     runtimes: Sequence[Runtime], refused: Sequence[Refused], refs: Collection[str] | None = None
 ) -> RuntimeJson | RuntimesJson:
-    """The documented shape (docs/json.md). `refs`: only these compiles, and what stands in them."""
+    """Return the documented JSON shape (docs/json.md).
+
+    `refs`: only these compiles and their contents.
+    """
     if len(runtimes) == 1 and not refused:
         return runtime_json(runtimes[0], refs)
     return {
@@ -368,7 +380,7 @@ def runtimes_json(
 
 
 def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> RuntimeJson:
-    """One profile."""
+    """Return one profile as JSON."""
     share = runtime.share
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {

@@ -46,7 +46,7 @@ class BadPlace(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """One thing that was born of the line."""
+    """One result of the line: a graph node, kernel, guard, break or other fact."""
 
     kind: str
     """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `fixed` (a symbol that it fixed to a number),
@@ -61,7 +61,7 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class CompileTrails:
-    """What one compile made of the line."""
+    """The results of the line in one compile."""
 
     ref: str
     function: str
@@ -70,7 +70,7 @@ class CompileTrails:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """The answer: what became of a line."""
+    """The results of the line in all compiles."""
 
     schema: int
     file: str
@@ -86,7 +86,7 @@ class SourceLine:
 
 
 def parse_place(text: str) -> tuple[str, int]:
-    """`FILE:LINE` → file and line. Raises `BadPlace`."""
+    """Parse `FILE:LINE` into file and line. Raises `BadPlace`."""
     file, _, number = text.strip().rpartition(":")
     if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
         raise BadPlace(f"{text!r} names no line: FILE:LINE is meant, for example train.py:42")
@@ -95,7 +95,7 @@ def parse_place(text: str) -> tuple[str, int]:
 
 @dataclass(slots=True)
 class _Search:
-    """A line that is looked for, and what was found out about it on the way."""
+    """A line to search for, and the files and code matched during the search."""
 
     file: str
     line: int
@@ -107,14 +107,14 @@ class _Search:
         self.tail = "/" + self.file.removeprefix("./").lstrip("/")
 
     def same_file(self, path: str | None) -> bool:
-        """Whether somebody who typed our file means this one."""
+        """Return whether the requested file can refer to this path."""
         if path is None:
             return False
         path = path.replace("\\", "/")
         return path == self.file or path.endswith(self.tail)
 
     def here(self, path: str | None, line: int | None, code: str | None = None) -> bool:
-        """Whether a place is the line. Remembers the file and its code."""
+        """Return whether a place is the line; remember its file and code."""
         if line != self.line or path is None or not self.same_file(path):
             return False
         self.files[path] = None
@@ -123,22 +123,22 @@ class _Search:
         return True
 
     def distinct(self) -> tuple[str, ...]:
-        """The files, without shorter spellings of others: guards name theirs by the end of its path."""
+        """Return the files without suffixes of others: guards shorten paths to their end."""
         return tuple(file for file in self.files if not any(is_end_of(file, other) for other in self.files))
 
     def frame(self, frame: StackFrame | None) -> bool:
-        """Whether a frame of a stack is at the line."""
+        """Return whether a stack frame is at the line."""
         return frame is not None and self.here(frame.file, frame.line, frame.code)
 
     def maybe_in(self, payload: bytes) -> bool:
-        """Whether a text can name the line at all: cheap, before it is parsed."""
+        """Return whether a text may contain the line: a cheap check before parsing."""
         name = self.file.replace("\\", "/").rpartition("/")[2].encode("utf-8", "surrogatepass")
         number = str(self.line).encode()
         return name + b":" + number in payload or (name in payload and b"line " + number in payload)
 
 
 def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Generator[CompileTrails | None, None, SourceLine]:
-    """Search the compiles, one after another; yields what each of them made of the line, None for nothing."""
+    """Search the compiles one by one; yield the results of each, None for none."""
     search = _Search(file, line)
     found: list[CompileTrails] = []
     for compile_ in compiles:
@@ -153,7 +153,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
-    """The whole answer at once."""
+    """Search all compiles at once."""
     steps = source_line_steps(compiles, file, line)
     while True:
         try:
@@ -173,7 +173,7 @@ NOTHING: Found = ((), (), "")
 
 @part
 def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
-    """What one compile made of a line."""
+    """Return the results of a line in one compile."""
     search = _Search(file, line)
     trails = tuple(
         trail for find in (_functions, _failures, _breaks, _recompiles, _sizes, _born, _guards, _symbols)
@@ -183,7 +183,7 @@ def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
 
 
 def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """The function begins here, or is called here."""
+    """Yield the functions defined or called at the line."""
     name, file, line = compile_.frame.code
     ref = str(compile_.ref)
     if search.here(file, line):
@@ -206,7 +206,7 @@ def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tr
 
 
 def _in_short(reason: str) -> str:
-    """A reason without torch's hints, where it has them."""
+    """Shorten a reason by torch's hints."""
     if "Explanation:" not in reason:
         return reason
     said = from_restart(reason)
@@ -237,7 +237,10 @@ def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[
 
 
 def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> bool:
-    """Whether the guard on a tensor that a reason without a place is about comes from the line: its earlier compile tells."""
+    """Return whether a tensor guard without a place comes from the line.
+
+    The earlier compile of the recompiled function has the place.
+    """
     said = _OF_TENSOR.match(reason.text)
     ref = ref_named(reason.earlier or "")
     if said is None or ref is None or ref.id is None:
@@ -251,7 +254,7 @@ def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> 
 
 
 def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Sizes that the line fixed, and the conditions that torch noted while it traced the line."""
+    """Yield sizes that the line specialized, and conditions evaluated while tracing it."""
     number = b'"line": %d' % search.line
     if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
         return
@@ -283,7 +286,7 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
 
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Guards whose comment names the line."""
+    """Yield guards whose comment refers to the line."""
     trails, files, code = guards_from(compile_, search.file, search.line)
     search.files.update(dict.fromkeys(files))
     search.code = search.code or code
@@ -292,7 +295,7 @@ def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trai
 
 @part
 def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
-    """The guards of a compile that come from a line."""
+    """Return the guards of a compile that come from a line."""
     search = _Search(file, line)
     trails = tuple(_guards_in(search, compile_, reader))
     return trails, tuple(search.files), search.code
@@ -314,7 +317,10 @@ def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 
 
 def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Nodes and kernels; a graph that was never lowered has nodes too. Of equal texts equal things are born."""
+    """Yield nodes and kernels, including nodes of graphs that were never lowered.
+
+    Equal texts have equal results.
+    """
     if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
         return
     base = str(compile_.ref)
@@ -327,7 +333,7 @@ def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]
 
 
 def _born_in(asked: _Search, compile_: Compile) -> Found:
-    """The same for all compiles with these texts: addresses without that of the compile."""
+    """Return nodes and kernels for all compiles with equal texts, with addresses relative to the compile."""
     search, base = _Search(asked.file, asked.line), str(compile_.ref)
     seen: set[str] = set()
     trails = [
@@ -367,7 +373,7 @@ STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tok
 
 
 def source_document(run: Run, ref: Ref, options: Options) -> Document:
-    """What became of the line that `ref.artifact` names. Grows: compile after compile. Raises `BadAddress`."""
+    """Return the results of the line in `ref.artifact`, growing by compile. Raises `BadAddress`."""
     try:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:
@@ -400,7 +406,7 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
 
 
 def _kind(found: CompileTrails) -> tuple[object, ...]:
-    """What compiles share of which the page says the same."""
+    """Return a key that is equal for compiles with the same output."""
     return found.function, *(replace(trail, ref=trail.ref.removeprefix(found.ref)) for trail in found.trails)
 
 
@@ -443,7 +449,7 @@ def _one(page: Page, trail: Trail) -> None:
 
 
 def _end(page: Page, answer: SourceLine) -> None:
-    """Which files were meant, and what the line was; that nothing was found, and what that means."""
+    """Add the matched files and the line's code, or an explanation if nothing matched."""
     page.heading("The line")
     if answer.code:
         page.code(answer.code, "  ")

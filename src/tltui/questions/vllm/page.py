@@ -35,7 +35,7 @@ _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*|(?<=\bself\.)[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class GraphShape:
-    """What is left of a graph when names and comments are taken away."""
+    """A graph without names and comments."""
 
     inputs: tuple[str, ...]
     """The types of its inputs, '' where none is printed."""
@@ -43,12 +43,12 @@ class GraphShape:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Inputs and statements, to compare."""
+        """Return inputs and statements for comparison."""
         return (", ".join(self.inputs), *self.statements)
 
 
 def graph_shape(text: str) -> GraphShape:
-    """The shape of the (first) graph in a text. Frees (`x = None`) are left out."""
+    """Return the shape of the first graph in a text, without frees (`x = None`)."""
     names: dict[str, str] = {}
     inputs: list[str] = []
     statements: list[str] = []
@@ -81,7 +81,7 @@ def _renamed(statement: str, names: dict[str, str]) -> str:
 
 
 def same_graph(before: str, after: str) -> bool:
-    """Whether two texts are the same graph, however inputs and types are printed."""
+    """Return whether two texts are the same graph, regardless of how inputs and types are printed."""
     one, two = graph_shape(before), graph_shape(after)
     return [_untyped(s) for s in one.statements] == [_untyped(s) for s in two.statements]
 
@@ -126,7 +126,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class PassStep:
-    """One of vLLM's passes over a piece."""
+    """One vLLM pass over a piece."""
 
     number: int | None
     name: str
@@ -158,14 +158,14 @@ class Piece:
 
     @property
     def range(self) -> SizeRange:
-        """To order and compare ranges."""
+        """Return the sort key of the range."""
         start = -1 if self.start is None else self.start
         return SizeRange(start, start if self.single or self.end is None else self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """A piece of the split graph, with what it was compiled to."""
+    """A piece of the split graph with its compiled artifacts."""
 
     name: str
     graph: str | None
@@ -179,7 +179,7 @@ class Submodule:
 
 @dataclass(frozen=True, slots=True)
 class PassTotal:
-    """One of vLLM's passes over all pieces of a call."""
+    """One vLLM pass over all pieces of a call."""
 
     number: int | None
     name: str
@@ -219,7 +219,7 @@ class Call:
     """How many submodules are to be compiled, as the start records state it."""
 
     def setting(self, name: str) -> str:
-        """The value of a field of the configuration, '' for none."""
+        """Return the value of a configuration field, '' for none."""
         return next((setting.value for setting in self.settings if setting.name == name), "")
 
 
@@ -232,12 +232,12 @@ class Vllm:
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
-    """The compile calls, all at once."""
+    """Return the compile calls."""
     return Vllm(2, tuple(call for call in read_calls(compiles) if call is not None))
 
 
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:
-    """The compile calls one by one in the order of the compiles; None in between, so that reading can be left."""
+    """Yield compile calls in order, and None in between so that reading can be cancelled."""
     number = 0
     events: dict[int, dict[int, str]] = {}
     for compile_ in _of_vllm(compiles):
@@ -253,7 +253,7 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
 
 
 def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
-    """(compile calls, pieces), as far as the kinds of the records tell: nothing is read."""
+    """Return (compile calls, pieces) from the record kinds, without reading payloads."""
     calls = pieces = 0
     for compile_ in _of_vllm(compiles):
         for _, name in named(compile_, (CONFIG, START)):
@@ -263,7 +263,7 @@ def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
 
 
 def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
-    """The compiles into which vLLM wrote anything that belongs to a call."""
+    """Yield the compiles with vLLM records of a compile call."""
     known: dict[int, set[int]] = {}
     for compile_ in compiles:
         log = compile_.process.log
@@ -276,7 +276,7 @@ def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
 
 
 def _events(process: Process) -> dict[int, str]:
-    """The record of a configuration → what vLLM said just before it. It says so outside of any compile."""
+    """Map configuration records to vLLM's preceding message, which is logged outside of any compile."""
     if not any(kind.name == EVENT for kind in process.log.kinds):
         return {}
     reader = reader_of(process)
@@ -334,7 +334,7 @@ def _call(
 
 
 def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> tuple[PassTotal, ...]:
-    """The passes in the order of their numbers, with what each did in the whole call."""
+    """Return the passes in numerical order with their effects on all pieces."""
     steps = [step for submodule in submodules for piece in submodule.pieces for step in piece.passes]
     looked_for = {pattern.name: pattern.ref for pattern in patterns}
     keys = dict.fromkeys((step.number, step.name) for step in steps)
@@ -344,7 +344,7 @@ def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> t
 
 
 def _shown(value: object) -> str:
-    """A value of the configuration: most are texts already."""
+    """Format a configuration value; most are strings already."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, (list, tuple)):
@@ -373,7 +373,7 @@ def _piece(compile_: Compile, unit: int, start: dict[str, object], parts: list[A
 
 
 def _passes(parts: list[Artifact], reader: Reader) -> Iterator[PassStep]:
-    """The passes in the order in which they ran, each compared with the graph before it."""
+    """Yield passes in execution order, each compared with the graph before it."""
     before: Artifact | None = None
     first = True
     for own in parts:
@@ -408,7 +408,7 @@ def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Read
 
 @parsed
 def _shape(text: bytes) -> tuple[int, str]:
-    """Of a graph: its statements, and a hash of all but its names."""
+    """Return a graph's number of statements and a hash without names."""
     shape = graph_shape(text.decode("utf-8", "replace"))
     everything = "\n".join(shape.all).encode("utf-8", "replace")
     return len(shape.statements), hashlib.md5(everything, usedforsecurity=False).hexdigest()
@@ -417,7 +417,7 @@ def _shape(text: bytes) -> tuple[int, str]:
 def _submodules(
     pieces: dict[str, list[Piece]], graphs: dict[str, Artifact], reader: Reader
 ) -> Generator[None, None, tuple[Submodule, ...]]:
-    """The submodules in the order of their first piece; those with the same graph are told."""
+    """Return the submodules in order of their first piece, with equal graphs marked."""
     firsts: dict[str, str] = {}
     found = []
     for name, own in pieces.items():
@@ -439,7 +439,10 @@ UNSTATED = (-1, -1)
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The compile calls of the scope. Grows call by call: a large model has hundreds of pieces."""
+    """Return the compile calls of the scope, growing call by call.
+
+    A large model has hundreds of pieces.
+    """
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
         page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
@@ -526,7 +529,7 @@ def _records(page: Page, call: Call) -> None:
 
 
 def _settings(page: Page, call: Call, first: Call | None) -> None:
-    """What was configured; of a later call only what differs from the first one."""
+    """Add the configuration; for later calls only differences from the first one."""
     before = {setting.name: setting.value for setting in first.settings} if first else {}
     shown = [setting for setting in call.settings if setting.value != before.get(setting.name)]
     if before and len(shown) < len(call.settings):
@@ -538,7 +541,7 @@ def _settings(page: Page, call: Call, first: Call | None) -> None:
 
 
 def range_name(bounds: tuple[int, int]) -> str:
-    """`1–8192`, `size 4`"""
+    """Format a range: `1–8192`, `size 4`."""
     low, high = bounds
     if bounds == UNSTATED:
         return "no range"
@@ -546,7 +549,7 @@ def range_name(bounds: tuple[int, int]) -> str:
 
 
 def _table(page: Page, call: Call) -> None:
-    """Submodules down, ranges across: how many artifacts each piece has. Those with the same graph share a row."""
+    """Add a table of artifact counts by submodule and range; equal graphs share a row."""
     if not call.submodules:
         return
     page.blank()
@@ -571,7 +574,7 @@ def _table(page: Page, call: Call) -> None:
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
-    """Each submodule that is the first of its kind, with those that have the same graph."""
+    """Group submodules with equal graphs under their first one."""
     same: dict[str, list[Submodule]] = {}
     for submodule in call.submodules:
         if submodule.same_as is not None:
@@ -580,7 +583,7 @@ def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
 
 
 def _alike(name: str, same: list[Submodule]) -> str:
-    """`submod_2 and 2 alike`"""
+    """Format `submod_2 and 2 alike`."""
     return f"{name} and {len(same)} alike" if same else name
 
 
@@ -606,7 +609,7 @@ def _add_passes(page: Page, call: Call) -> None:
 
 
 def _add_submodules(page: Page, call: Call) -> None:
-    """Each submodule with its pieces; those with the same graph as an earlier one are folded below it."""
+    """Add each submodule with its pieces; those with an earlier graph are folded below it."""
     for submodule, same in _groups(call):
         page.blank()
         page.open(_alike(submodule.name, same))
@@ -655,7 +658,7 @@ def _artifact(artifact: Named) -> Text:
 
 
 def _step(step: PassStep) -> Text:
-    """`0 NoOpEliminationPass: changed`"""
+    """Format `0 NoOpEliminationPass: changed`."""
     did = {True: ": changed", False: ": no change", None: ""}[step.changed]
     number = "" if step.number is None else f"{step.number} "
     return (f"{number}{fmt.clip_middle(sanitize(step.name), 40)}{did}", tokens.LINK, step.ref)
@@ -692,7 +695,7 @@ class VllmRow:
 
 
 def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
-    """A row each."""
+    """Yield a row per piece."""
     for call in data.calls:
         for submodule in call.submodules:
             for own in submodule.pieces:

@@ -52,7 +52,7 @@ def without_late(offsets: Mapping[int, Offset], times: Iterable[tuple[int, float
     both agree, as for a rank without an offset, the two clocks agree.
     """
     right = {rank for rank, last, written in times if last is not None and abs(written - last) < LEAST_S * 1e6}
-    return dict(offsets) if right <= offsets.keys() else {rank: own for rank, own in offsets.items() if rank not in right}
+    return dict(offsets) if right <= offsets.keys() else {rank: offset for rank, offset in offsets.items() if rank not in right}
 
 
 class Offset(NamedTuple):
@@ -100,12 +100,12 @@ def offsets(starts: Mapping[int, Mapping[Hashable, float]]) -> dict[int, Offset]
     `starts`: rank → compile (any id) → its begin in microseconds; in the order of begins.
     """
     begun: dict[Hashable, list[float]] = defaultdict(list)
-    for own in starts.values():
-        for compile_, at in own.items():
+    for begins in starts.values():
+        for compile_, at in begins.items():
             begun[compile_].append(at)
     usual = {compile_: median_low(times) for compile_, times in begun.items() if len(times) > 1}
-    shared = ((rank, [(key, at) for key, at in own.items() if key in usual]) for rank, own in starts.items())
-    return off((rank, [(at - usual[key]) / 1e6 for key, at in own], [at for _, at in own]) for rank, own in shared)
+    shared = ((rank, [(key, at) for key, at in begins.items() if key in usual]) for rank, begins in starts.items())
+    return off((rank, [(at - usual[key]) / 1e6 for key, at in begins], [at for _, at in begins]) for rank, begins in shared)
 
 
 def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[int, Offset]:
@@ -113,15 +113,15 @@ def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[i
 
     Seconds after the lower median of all ranks, and the time by their clocks in microseconds.
     """
-    found = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
-    groups = _together((offset.seconds, rank) for rank, offset in found.items())
+    offsets_by_rank = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
+    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
     if not groups:
         return {}
     # of several clocks the right one is that of most ranks, of as many that of the first rank
-    right = median(seconds for seconds, _ in max(groups, key=lambda own: (len(own), -min(rank for _, rank in own))))
+    right = median(seconds for seconds, _ in max(groups, key=lambda group: (len(group), -min(rank for _, rank in group))))
     return {
         rank: offset._replace(seconds=offset.seconds - right)
-        for rank, offset in found.items()
+        for rank, offset in offsets_by_rank.items()
         if abs(offset.seconds - right) >= LEAST_S or abs(offset.gained_s) >= LEAST_S
     }
 
@@ -137,16 +137,16 @@ def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
         return None
     apart, times = chosen(apart), chosen(times)
     middle = median(apart)
-    together = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
-    if not together and (found := _agreed([one - middle for one in apart])) is not None:
-        return Offset(middle, *found)
+    is_concurrent = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
+    if not is_concurrent and (agreement := _agreed([value - middle for value in apart])) is not None:
+        return Offset(middle, *agreement)
     return _growing(apart, [at / 1e6 for at in times])
 
 
-def _agreed(rest: Sequence[float]) -> tuple[int, float] | None:
+def _agreed(residuals: Sequence[float]) -> tuple[int, float] | None:
     """Count the residuals near zero, and return their spread."""
-    near = [abs(one) for one in rest if abs(one) <= SPREAD_S]
-    if rest[0] < -SPREAD_S or len(near) < max(ENOUGH, SHARE * len(rest)):
+    near = [abs(residual) for residual in residuals if abs(residual) <= SPREAD_S]
+    if residuals[0] < -SPREAD_S or len(near) < max(ENOUGH, SHARE * len(residuals)):
         return None
     return len(near), max(near)
 
@@ -162,10 +162,10 @@ def _growing(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     if not 0 < abs(rate) <= FASTEST or abs(gained) < LEAST_S:
         return None
     middle = median(times)
-    level = [one - rate * (at - middle) for one, at in zip(apart, times, strict=True)]
+    level = [value - rate * (at - middle) for value, at in zip(apart, times, strict=True)]
     seconds = median(level)
-    found = _agreed([one - seconds for one in level])
-    return Offset(seconds, *found, rate, middle * 1e6, gained) if found is not None else None
+    agreement = _agreed([value - seconds for value in level])
+    return Offset(seconds, *agreement, rate, middle * 1e6, gained) if agreement is not None else None
 
 
 def _together(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, int]]]:
@@ -179,21 +179,22 @@ def _together(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, in
     return groups
 
 
-def clocks(found: Mapping[int, Offset], hosts: Mapping[int, str] | None = None) -> tuple[Clock, ...]:
+def clocks(offsets_by_rank: Mapping[int, Offset], hosts: Mapping[int, str] | None = None) -> tuple[Clock, ...]:
     """Return wrong clocks grouped by node, the most ranks first.
 
     `hosts`: rank → its node, if known.
     """
-    groups = _together((offset.seconds, rank) for rank, offset in found.items())
-    ordered = sorted(groups, key=lambda own: (-len(own), own[0][1]))
-    return tuple(_clock([(rank, found[rank]) for _, rank in own], hosts or {}) for own in ordered)
+    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
+    ordered = sorted(groups, key=lambda group: (-len(group), group[0][1]))
+    return tuple(_clock([(rank, offsets_by_rank[rank]) for _, rank in group], hosts or {}) for group in ordered)
 
 
-def _clock(own: Sequence[tuple[int, Offset]], hosts: Mapping[int, str]) -> Clock:
-    seconds = median(offset.seconds for _, offset in own)
-    nodes = sorted({hosts.get(rank, "") for rank, _ in own})
+def _clock(members: Sequence[tuple[int, Offset]], hosts: Mapping[int, str]) -> Clock:
+    seconds = median(offset.seconds for _, offset in members)
+    nodes = sorted({hosts.get(rank, "") for rank, _ in members})
     return Clock(
-        ranges(rank for rank, _ in own), len(own), seconds, min(offset.compiles for _, offset in own),
-        max(abs(offset.seconds - seconds) + offset.sure_s for _, offset in own), median(offset.gained_s for _, offset in own),
+        ranges(rank for rank, _ in members), len(members), seconds, min(offset.compiles for _, offset in members),
+        max(abs(offset.seconds - seconds) + offset.sure_s for _, offset in members),
+        median(offset.gained_s for _, offset in members),
         tuple(nodes) if "" not in nodes else (),
     )  # fmt: skip

@@ -205,14 +205,14 @@ def _differs(calls: Sequence[DumpEntry]) -> str:
 
 def _calls(calls: Mapping[int, DumpEntry]) -> tuple[Call, ...]:
     """Group identical calls, rarest first."""
-    together: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    ranks_by_call: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for rank, call in calls.items():
         state = "ended" if call.is_over and call.state != "completed" else call.state
         key = (call.operation, call.sequence, state, call.input_sizes, call.output_sizes, call.dtypes, user_frame(call.frames))
-        together[key].append(rank)
+        ranks_by_call[key].append(rank)
     return tuple(
         Call(ranges(ranks), *key)  # type: ignore[arg-type]
-        for key, ranks in sorted(together.items(), key=lambda item: (len(item[1]), item[1]))
+        for key, ranks in sorted(ranks_by_call.items(), key=lambda item: (len(item[1]), item[1]))
     )
 
 

@@ -118,17 +118,17 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
     """
     parts, records, log = compile_.process.parts, compile_.records, reader.log
     start = _start(compile_)
-    known = parts.get(_Fold, compile_)
-    if known is MISSING or known.start != start or not _holds(known, records):
-        known = _Fold(start, start, records[start - 1] if start else -1, (), 0)
+    fold = parts.get(_Fold, compile_)
+    if fold is MISSING or fold.start != start or not _holds(fold, records):
+        fold = _Fold(start, start, records[start - 1] if start else -1, (), 0)
     kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
     column = log.columns.kind
-    stack, seen, readable = list(known.open), known.seen, True
-    for place in range(known.count, len(records)):
+    stack, event_count, readable = list(fold.open), fold.seen, True
+    for place in range(fold.count, len(records)):
         record = records[place]
         if column[record] not in kinds:
             continue
-        seen += 1
+        event_count += 1
         value = reader.json(record, EVENT_LIMIT)
         name, sign, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
         if name is None or sign is None or at is None:
@@ -138,13 +138,13 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
         elif sign == "E":
             _end(stack, name)
     if readable and len(records) and (stack or not compile_.is_closed):  # what is not to be read now may be later
-        parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), seen))
-    return tuple(stack), seen
+        parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
+    return tuple(stack), event_count
 
 
-def _holds(known: _Fold, records: Sequence[int]) -> bool:
+def _holds(fold: _Fold, records: Sequence[int]) -> bool:
     """Return whether previously read records are unchanged."""
-    return known.count <= len(records) and (not known.count or records[known.count - 1] == known.last)
+    return fold.count <= len(records) and (not fold.count or records[fold.count - 1] == fold.last)
 
 
 def _start(compile_: Compile) -> int:
@@ -171,14 +171,14 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
         phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end follows at once
         if not phases:
             return None
-    what = _what(compile_, phases, closed)
+    text = _what(compile_, phases, closed)
     ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
-    if what in (AGAIN, CAPTURE, OUTSIDE):
+    if text in (AGAIN, CAPTURE, OUTSIDE):
         label, code = compile_.id.of(0).bracketed, (None, None, None)
-    elif what == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
-        names = dict.fromkeys(own.frame.code[0] or own.label for own in others)
+    elif text == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
+        names = dict.fromkeys(item.frame.code[0] or item.label for item in others)
         label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
-    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else written(compile_)))
+    return Inside(ref, label, text, *code, phases, *(("", "") if text == AGAIN else written(compile_)))
 
 
 def _without_backward(compile_: Compile) -> list[Compile]:
@@ -224,7 +224,7 @@ def written(compile_: Compile) -> tuple[str, str]:
 
 def _open_among(compiles: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
     """Return the open phases of some compiles, each with the compile's index."""
-    return tuple((n, found) for n, compile_ in enumerate(compiles) if (found := inside_of(compile_)) is not None)
+    return tuple((n, position) for n, compile_ in enumerate(compiles) if (position := inside_of(compile_)) is not None)
 
 
 def _blocks(compiles: Sequence[Compile]) -> Iterator[Sequence[Compile]]:
@@ -249,26 +249,26 @@ def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
     Only compiles changed by a batch are evaluated again.
     """
     compiles = list(process.ordered())
-    found = [(block[n], one) for block in _blocks(compiles) for n, one in _open_in(block)]
-    if not found:
+    pairs = [(block[n], position) for block in _blocks(compiles) for n, position in _open_in(block)]
+    if not pairs:
         return ()
-    newest = next((own.records[0] for own in reversed(compiles) if own.is_compile and own.records), -1)
-    kept = [one for own, one in found if not _given_up(one, own, newest)]
-    return tuple(sorted(kept, key=lambda one: (one.what == OUTSIDE, -(one.since or 0.0))))
+    newest = next((compile_.records[0] for compile_ in reversed(compiles) if compile_.is_compile and compile_.records), -1)
+    kept = [position for compile_, position in pairs if not _given_up(position, compile_, newest)]
+    return tuple(sorted(kept, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
 
 
-def _given_up(one: Inside, compile_: Compile, newest: int) -> bool:
+def _given_up(position: Inside, compile_: Compile, newest: int) -> bool:
     """Return whether the process has begun another compile although this one has no end.
 
     An exception leaves a captured backward without an end, and a compile without timing events may lack its metrics.
     """
-    return (one.what == CAPTURE or not one.phases) and newest > compile_.records[-1]
+    return (position.what == CAPTURE or not position.phases) and newest > compile_.records[-1]
 
 
 def inside(process: Process) -> Inside | None:
     """Return the open phases of a process, from its log; None for none."""
-    found = all_inside(process)
-    return found[0] if found else None
+    positions = all_inside(process)
+    return positions[0] if positions else None
 
 
 @part
@@ -277,7 +277,7 @@ def last_record(process: Process, reader: Reader) -> float | None:
 
     The time of the last event before it, plus the difference of their times of day. None without an event near it.
     """
-    last = max((own.records[-1] for own in process.ordered() if own.records), default=-1)
+    last = max((compile_.records[-1] for compile_ in process.ordered() if compile_.records), default=-1)
     log = reader.log
     for record in range(last, max(last - BACK, -1), -1):
         if log.kind(record).event != EVENT:

@@ -83,8 +83,8 @@ def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
     return tuple(stack)
 
 
-def _close(one: Event, following: Event) -> bool:
-    return following.at - one.at < TOGETHER_US
+def _close(event: Event, following: Event) -> bool:
+    return following.at - event.at < TOGETHER_US
 
 
 INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
@@ -257,7 +257,7 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
     """Return the compiles of a process in begin order."""
     counts: Counter[Code] = Counter()
     codes: dict[int, Code] = {}
-    found = []
+    steps = []
     for compile_ in _compiles(process):
         frame = compile_.frame
         code = codes.get(id(frame))
@@ -266,8 +266,8 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         counts[code] += 1
         # damage may have taken the metrics: a compile of which all events have their ends is over too
         done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
-        found.append(Step(code, counts[code], compile_.start_us, done))
-    return tuple(found)
+        steps.append(Step(code, counts[code], compile_.start_us, done))
+    return tuple(steps)
 
 
 def _compiles(process: Process) -> list[Compile]:
@@ -277,19 +277,19 @@ def _compiles(process: Process) -> list[Compile]:
 @part
 def place_of(process: Process, reader: Reader) -> Place:
     """Return the position of a process."""
-    found, steps = all_inside(process), steps_of(process)
+    positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
-    if not found and compiles and (stood := stood_in(compiles[-1])) is not None:
-        found = (stood,)
-    own: Compile | None = None
-    if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE):
-        own = process.find(parse_ref(found[0].ref).id or NO_ID)
-    elif not found and compiles:
-        own = compiles[-1]
-    if own is not None:
-        step = steps[compiles.index(own)]
-        at = At((step.code, step.number), step.done, str(own.ref), own.label, *own.frame.code)
-    return Place(found, at, sum(step.done for step in steps), last_record(process))
+    if not positions and compiles and (stood := stood_in(compiles[-1])) is not None:
+        positions = (stood,)
+    compile_: Compile | None = None
+    if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
+        compile_ = process.find(parse_ref(positions[0].ref).id or NO_ID)
+    elif not positions and compiles:
+        compile_ = compiles[-1]
+    if compile_ is not None:
+        step = steps[compiles.index(compile_)]
+        at = At((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
+    return Place(positions, at, sum(step.done for step in steps), last_record(process))
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
@@ -324,15 +324,15 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
         any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
         range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
         tuple(_older(process) for process in restarted),
-        tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
-        tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
+        tuple(item for item in others if item.open is not None), sum(item.open is None for item in others),
+        tuple(Also(u.number, item) for u in units for item in u.place.inside[1:]),
     )  # fmt: skip
 
 
 def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
     """Split processes into compared units, replaced processes, and additional ones."""
-    wanted = {id(process) for process in chosen}
-    own = [(rank.number, [p for p in rank.processes if id(p) in wanted]) for rank in ranks]
+    ids = {id(process) for process in chosen}
+    own = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
     numbered = [(number, processes) for number, processes in own if number is not None and processes]
     unnumbered = [p for number, processes in own if number is None for p in processes]
     if not numbered:
@@ -366,8 +366,8 @@ def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
     units, before = [], []
     for process in processes:
         last = last_record(process)
-        together = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
-        if process is newest or together:
+        is_concurrent = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
+        if process is newest or is_concurrent:
             units.append(_unit(process.number, process))
         else:
             before.append(process)
@@ -391,13 +391,13 @@ def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequ
 
 def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
     """Return the begin of each compile by rank, by the rank's own clock."""
-    found: dict[int, dict[Hashable, float]] = {}
+    starts: dict[int, dict[Hashable, float]] = {}
     for unit in units:
-        found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
-        own = unit.place
-        if own.inside and own.at is not None and not own.at.done and own.inside[0].phases:
-            found[unit.number].setdefault(own.at.key, own.inside[0].phases[0].since)
-    return found
+        starts[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
+        place = unit.place
+        if place.inside and place.at is not None and not place.at.done and place.inside[0].phases:
+            starts[unit.number].setdefault(place.at.key, place.inside[0].phases[0].since)
+    return starts
 
 
 def _behind(units: Sequence[Unit]) -> set[int]:
@@ -430,16 +430,16 @@ def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]
 
     At equal progress, ranks inside of a compile come first. Ranks that wait in a compiler collective come last.
     """
-    together: dict[Hashable, list[Unit]] = defaultdict(list)
+    by_place: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
-        together[_place_key(unit), unit.number in behind].append(unit)
+        by_place[_place_key(unit), unit.number in behind].append(unit)
     idle = [unit for unit in units if not unit.place.inside]
     finished: dict[int, frozenset[Key]] = {}
     if len(idle) < len(units):
         finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
     waiting = awaited({u.number: collective_of(u.place.inside[0]) if u.place.inside else "" for u in units})
-    found = [_group(own, shift, finished, waiting, own[0].number in behind) for own in together.values()]
-    return tuple(sorted(found, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
+    groups = [_group(members, shift, finished, waiting, members[0].number in behind) for members in by_place.values()]
+    return tuple(sorted(groups, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
 
 
 def _place_key(unit: Unit) -> Hashable:
@@ -452,24 +452,24 @@ def _place_key(unit: Unit) -> Hashable:
 
 
 def _group(
-    own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
+    units: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
     waiting: Mapping[int, frozenset[int]], behind: bool,
 ) -> Group:  # fmt: skip
-    first = own[0]
+    first = units[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
-    begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
+    begun = [(u.number, u.place.inside[0].since) for u in units if u.place.inside]
     since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
-    last = [_put_right(u.place.last, shift.get(u.number)) for u in own if u.place.last is not None]
+    last = [_put_right(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
     told = open_ or at
     return Group(
-        ranges(u.number for u in own) if first.process.rank is not None or not first.process.alone else "", len(own),
+        ranges(u.number for u in units) if first.process.rank is not None or not first.process.alone else "", len(units),
         INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
         told.function if told else None, told.file if told else None, told.line if told else None, at.key[1] if at else 0,
-        _ids(own), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
+        _ids(units), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
-        open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
+        open_.graph if open_ else "", min(u.place.done for u in units), ranges(passed) if key else "",
         ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
         collective_of(open_), ranges(waiting.get(first.number, ())),
     )  # fmt: skip
@@ -479,10 +479,10 @@ def _put_right(when: float, clock: Offset | None) -> float:
     return when if clock is None else when - clock.at(when)
 
 
-def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
+def _ids(units: Sequence[Unit]) -> tuple[Named, ...]:
     """Return the names of the compile, the one on the most ranks first."""
     by_id: dict[str, list[int]] = defaultdict(list)
-    for unit in own:
+    for unit in units:
         place = unit.place
         label = place.inside[0].id if place.inside else place.at.label if place.at is not None else ""
         if label:

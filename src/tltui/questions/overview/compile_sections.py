@@ -88,12 +88,12 @@ def parts_of(compile_: Compile) -> tuple[Part, ...]:
 def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> tuple[Part, ...]:
     titles = {unit.number: unit.name for unit in units}
     columns = compile_.process.log.columns
-    found = []
+    results = []
     for a in artifacts:
         unit = None if a.unit is None else titles.get(a.unit)
         stored = columns.size[a.record] or (columns.head[a.record] if a.is_metrics else 0)
-        found.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
-    return tuple(found)
+        results.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
+    return tuple(results)
 
 
 def study(compile_: Compile) -> Study:
@@ -155,12 +155,12 @@ def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
 def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
     if not tensors:
         return
-    what = fmt.plural(len(tensors), noun)
+    text = fmt.plural(len(tensors), noun)
     known = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
     if known and len(known) == len(tensors):
-        what += f", {fmt.size_of(sum(known))}"
-    page.open(what, folded=True)
-    page.add("  ", (what, tokens.DIM))
+        text += f", {fmt.size_of(sum(known))}"
+    page.open(text, folded=True)
+    page.add("  ", (text, tokens.DIM))
     _tensors(page, tensors, "    ")
     page.close()
 
@@ -209,16 +209,16 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
     page.heading(f"Symbols ({fmt.count(len(symbols))})")
     _symbols(page, symbols[:SYMBOLS_SHOWN], "  ")
     if len(symbols) > SYMBOLS_SHOWN:
-        what = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
         page.close()
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
-            what = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
-            page.say(what, "  ", tokens.WARN)
+            text = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
+            page.say(text, "  ", tokens.WARN)
 
 
 def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
@@ -245,17 +245,17 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None
     rows: list[list[Piece]] = []
     styles = {"hit": tokens.OK, "miss": tokens.WARN, "bypass": tokens.WARN, "disabled": tokens.DIM}
     for answer in caches:
-        said: list[str] = []
+        notes: list[str] = []
         if answer.detail and answer.detail not in ("full_miss",):
-            said.append(answer.detail)
+            notes.append(answer.detail)
         if answer.seconds_saved is not None:
-            said.append(f"saved {fmt.seconds(answer.seconds_saved)}")
+            notes.append(f"saved {fmt.seconds(answer.seconds_saved)}")
         if answer.reason:
-            said.append(fmt.one_line(answer.reason))
+            notes.append(fmt.one_line(answer.reason))
         if answer.key:
-            said.append(f"key {fmt.clip(answer.key, 12)}")
+            notes.append(f"key {fmt.clip(answer.key, 12)}")
         state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
-        rows.append([answer.cache, state, (" · ".join(said), tokens.DIM)])
+        rows.append([answer.cache, state, (" · ".join(notes), tokens.DIM)])
     page.grid(rows)
 
 
@@ -282,9 +282,9 @@ def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
         shown = fmt.clip_middle(name, room)
         size = (f"{fmt.size_of(part.stored):>9}", tokens.NUMBER)
         pieces: list[Piece] = [indent, size, "  ", (shown, tokens.LINK, part.ref)]
-        left = room - max(len(shown), pad) - 2
-        if left >= 20:
-            pieces += [" " * (pad - len(shown)), "  ", (fmt.clip(part.help, left), tokens.DIM)]
+        remaining = room - max(len(shown), pad) - 2
+        if remaining >= 20:
+            pieces += [" " * (pad - len(shown)), "  ", (fmt.clip(part.help, remaining), tokens.DIM)]
         page.add(*pieces)
 
 
@@ -314,19 +314,19 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
         page.say(reason, "    ")
 
 
-def add_ids(page: Page, node: Compile, known: Study) -> None:
+def add_ids(page: Page, node: Compile, study: Study) -> None:
     """Add host, time and ids for a bug report."""
     process = node.process
     page.heading("Where and when")
     if (start := node.start_us) is not None:
         page.labelled("started", fmt.when(start))
-    elif known.timing.start is not None:
-        page.labelled("started", fmt.when(known.timing.start))
+    elif study.timing.start is not None:
+        page.labelled("started", fmt.when(study.timing.start))
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    page.labelled("torch", known.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
+    page.labelled("torch", study.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

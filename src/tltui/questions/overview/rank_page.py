@@ -64,8 +64,8 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
 
 def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
     words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
-    if not words and processes and (told := version_of(processes[0]).told):
-        page.say(told)
+    if not words and processes and (message := version_of(processes[0]).told):
+        page.say(message)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
@@ -74,8 +74,8 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     page.say_untold()
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(what, "", tokens.DIM)
+        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(text, "", tokens.DIM)
     if not all(process.log.ended for process in processes):
         page.more("everything below is preliminary")
     if summary.tally.compiles:
@@ -181,8 +181,8 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     elif limit is not None and limit < UNLIMITED and recompiles:
         kept = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - kept <= 3:
-            left = fmt.plural(limit - kept, "more compile")
-            page.say(f"{left} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+            remaining = fmt.plural(limit - kept, "more compile")
+            page.say(f"{remaining} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)
     return page.document()
@@ -211,11 +211,11 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
     if not compile_.is_recompile:
         return [], False
     if may_read:
-        found = known_recompile(compile_)
-        if found is not None and found.reasons:
-            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
-        if found is not None and found.logged == "never":
-            return [no_reason(found)], True
+        result = known_recompile(compile_)
+        if result is not None and result.reasons:
+            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in result.reasons], True
+        if result is not None and result.logged == "never":
+            return [no_reason(result)], True
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     parsed = [parse_reason(text) for text in texts]
     return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in parsed] or ["torch logged no reason"], may_read

@@ -283,15 +283,15 @@ def versions_of(processes: list[Process]) -> tuple[str, ...]:
 def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
     """Group compiles by code object over all ranks; unnamed frames stay separate."""
     keys: dict[int, tuple[Any, ...]] = {}
-    found: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    results: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         frame = compile_.frame
         key = keys.get(id(frame))
         if key is None:
             code = frame.code
             key = keys[id(frame)] = code if code[0] is not None else (None, id(frame))
-        found[key].append(compile_)
-    return found
+        results[key].append(compile_)
+    return results
 
 
 def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
@@ -321,7 +321,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
             groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
-    found = []
+    results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
         facts, name = first.facts, first.frame.code[0]
@@ -334,10 +334,10 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
         if known is not None:
             kind, reason, file, line = known.type, known.reason, known.file, known.line
         limit = facts.recompile_limit
-        found.append(ErrorLine(
+        results.append(ErrorLine(
             str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
         ))  # fmt: skip
-    return tuple(sorted(found, key=lambda error: error.recompile_limit))
+    return tuple(sorted(results, key=lambda error: error.recompile_limit))
 
 
 def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
@@ -347,8 +347,8 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
     for compile_ in compiles:
         if not compile_.tally.breaks:
             continue
-        for found in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
-            groups[found.gb or found.headline, found.file, found.line].append((compile_, found))
+        for known_break in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
+            groups[known_break.gb or known_break.headline, known_break.file, known_break.line].append((compile_, known_break))
             read += 1
         if read >= BREAKS_READ:
             break
@@ -357,12 +357,12 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
 
 
 def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
-    compile_, found = members[0]
-    lead = found.lead
-    led = lead if lead is not None and (lead.file, lead.line) != (found.file, found.line) else None
+    compile_, result = members[0]
+    lead = result.lead
+    led = lead if lead is not None and (lead.file, lead.line) != (result.file, result.line) else None
     return BreakPlace(
-        found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
-        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,
+        result.gb, result.headline, result.file, result.line, led.file if led else None, led.line if led else None,
+        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), result.ref,
     )  # fmt: skip
 
 
@@ -373,12 +373,12 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             frames[id(compile_.frame)].append(compile_)
     if not frames:
         return None
-    members = max(frames.values(), key=lambda own: (len(own), sum(c.tally.seconds for c in own)))
+    members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.seconds for c in item)))
     last = members[-1]
     texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
-    found = None if texts else known_recompile(last)
-    reason = parse_reason(texts[0]).text if texts else found.reasons[0].text if found is not None and found.reasons else None
-    never = found is not None and found.logged == "never"
+    result = None if texts else known_recompile(last)
+    reason = parse_reason(texts[0]).text if texts else result.reasons[0].text if result is not None and result.reasons else None
+    never = result is not None and result.logged == "never"
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
@@ -396,14 +396,14 @@ def _cached(compiles: list[Compile]) -> tuple[int, int]:
 
 def _replaced(processes: Sequence[Process]) -> set[int]:
     """Return processes that a later one of their rank replaced; their state is outdated."""
-    found: set[int] = set()
+    results: set[int] = set()
     newest: dict[int, int] = {}
     for process in processes:
         if process.rank is not None and process.parent is None and process.is_traced:
             if process.rank in newest:
-                found.add(newest[process.rank])
+                results.add(newest[process.rank])
             newest[process.rank] = id(process)
-    return found
+    return results
 
 
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
@@ -411,11 +411,11 @@ def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished
     for compile_ in compiles:
         if compile_.tally.missing or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
-    found = []
-    for members in sorted(newest.values(), key=lambda own: id(own[0].process) in replaced)[:UNFINISHED_READ]:
+    results = []
+    for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
-        found.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
-    return tuple(found)
+        results.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
+    return tuple(results)
 
 
 @part

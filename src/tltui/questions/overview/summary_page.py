@@ -63,10 +63,11 @@ class SummaryRow:
 
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
     """Yield one row."""
-    tally = total(own.tally for own in compiles)
+    tally = total(compile_.tally for compile_ in compiles)
     torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
     yield SummaryRow(
-        ref, len({own.process.rank for own in compiles}), tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
+        ref, len({compile_.process.rank for compile_ in compiles}),
+        tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
         tally.empty, tally.running, tally.missing, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds, torch,
     )  # fmt: skip
 

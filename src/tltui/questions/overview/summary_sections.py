@@ -29,16 +29,16 @@ def add_counts(page: Page, tally: Tally) -> None:
             mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is what stands between the words
             words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
     page.joined(words)
-    beside: list[Piece] = []
+    overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        beside.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
     if tally.breaks:
-        beside.append(breaks_counted(tally))
+        overlapping.append(breaks_counted(tally))
     if tally.restarts:
-        beside.append(fmt.plural(tally.restarts, "restart"))
-    if beside:
-        page.joined(beside)
+        overlapping.append(fmt.plural(tally.restarts, "restart"))
+    if overlapping:
+        page.joined(overlapping)
 
 
 def breaks_counted(tally: Tally) -> str:
@@ -66,12 +66,12 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
     page.heading(title)
     for error in lines[:ERRORS_SHOWN]:
         _error(page, error, "  ")
-    left = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
-    if left:
-        what = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
-        for error in left:
+    remaining = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
+    if remaining:
+        text = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
+        for error in remaining:
             _error(page, error, "    ")
         page.close()
 
@@ -121,8 +121,8 @@ def standing(item: Open | None) -> str:
         return ""
     phase = group_of(item.name)
     # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
-    said = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
-    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + said
+    message = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
+    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + message
     return f"{where}, {least}" if (least := at_least(item.seconds)) else where
 
 
@@ -146,9 +146,9 @@ def add_breaks(page: Page, summary: Summary) -> None:
     for place in summary.breaks[:BREAKS_SHOWN]:
         _break_place(page, place)
     if places > BREAKS_SHOWN:
-        what = f"{places - BREAKS_SHOWN} more places"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{places - BREAKS_SHOWN} more places"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         for place in summary.breaks[BREAKS_SHOWN:]:
             _break_place(page, place)
         page.close()

@@ -137,20 +137,20 @@ class CodeText:
         return next((own.times for own in self.functions if own.name == function), 1) if function else 1
 
 
-def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
+def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeText:
     """Parse generated code (Python wrapper, C++ wrapper or AOTInductor).
 
     `known` are names of kernels with a definition in another text.
     """
     definitions = _definitions(lines)
     inside = bytearray(len(lines))
-    for found in definitions:
-        inside[found.first : found.last + 1] = b"\1" * (found.last + 1 - found.first)
+    for definition in definitions:
+        inside[definition.first : definition.last + 1] = b"\1" * (definition.last + 1 - definition.first)
     bodies = _bodies(lines, inside)
     calls = _with_handles(lines, bodies, inside)
     handles = bool(calls)
     taken = {n for call in calls for n in call.lines}
-    names = frozenset((*known, *(found.name for found in definitions)))
+    names = frozenset((*kernel_names, *(definition.name for definition in definitions)))
     calls += _without_handles(lines, bodies, inside, names, taken)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
     whole = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
@@ -177,13 +177,13 @@ def _remarks(lines: Sequence[str], below: int) -> tuple[Remarks, int]:
     nodes: list[str] = []
     for n in range(first, below):
         line = lines[n]
-        if "Source Nodes: " in line and (found := _SOURCES.match(line)):
-            sources, aten, arrows, nodes = _listed(found[1]), _listed(found[2]), [], []
-            sources += ("",) if found[1].rstrip().endswith(",") else ()
-        elif " => " in line and (found := _ARROW.match(line)):
-            arrows.append((found[1], _listed(found[2])))
-        elif "%" in line and (found := _FRAGMENT.match(line)) and _MADE.search(line):
-            nodes.append(found[1])
+        if "Source Nodes: " in line and (match := _SOURCES.match(line)):
+            sources, aten, arrows, nodes = _listed(match[1]), _listed(match[2]), [], []
+            sources += ("",) if match[1].rstrip().endswith(",") else ()
+        elif " => " in line and (match := _ARROW.match(line)):
+            arrows.append((match[1], _listed(match[2])))
+        elif "%" in line and (match := _FRAGMENT.match(line)) and _MADE.search(line):
+            nodes.append(match[1])
     return Remarks(sources, aten, tuple(arrows), tuple(nodes)), first
 
 
@@ -193,7 +193,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def _definitions(lines: Sequence[str]) -> list[Definition]:
     """Return kernels in strings of a Python wrapper, and C++ functions."""
-    found: list[Definition] = []
+    definitions: list[Definition] = []
     margin = max((n for n, line in enumerate(lines) if line.startswith("}")), default=-1)  # no function goes on behind it
     n = 0
     while n < len(lines):
@@ -202,15 +202,15 @@ def _definitions(lines: Sequence[str]) -> list[Definition]:
         if "async_compile." in line and (kernel := _KERNEL.match(line)):
             remarks, above = _remarks(lines, n)
             last = _string_end(lines, n)
-            found.append(Definition(kernel[1], kernel[2], n, last, remarks, above))
+            definitions.append(Definition(kernel[1], kernel[2], n, last, remarks, above))
         elif n < margin and line.startswith(_FUNCTION) and (kernel := _CPP_KERNEL.match(line[:WIDE])):
             last = _brace_end(lines, n)
             if last > n:
                 remarks, above = _remarks(lines, n)
-                found.append(Definition(kernel[1] or kernel[2], "cpp", n, last, remarks, above))
+                definitions.append(Definition(kernel[1] or kernel[2], "cpp", n, last, remarks, above))
             last = max(last, n)
         n = last + 1
-    return found
+    return definitions
 
 
 def _string_end(lines: Sequence[str], first: int) -> int:
@@ -240,7 +240,7 @@ def _brace_end(lines: Sequence[str], first: int) -> int:
 
 def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
     """Return the functions that run the graph and its subgraphs."""
-    found: list[Function] = []
+    functions: list[Function] = []
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -254,25 +254,25 @@ def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
             if text.strip() and len(text) - len(text.lstrip()) <= indent and (python or text.lstrip().startswith("}")):
                 break
             n += 1
-        found.append(Function(body[2] or "", first, n - 1))
-    return _counted(lines, found)
+        functions.append(Function(body[2] or "", first, n - 1))
+    return _counted(lines, functions)
 
 
-def _counted(lines: Sequence[str], found: list[Function]) -> list[Function]:
+def _counted(lines: Sequence[str], functions: list[Function]) -> list[Function]:
     """Add the number of calls to each function; callees precede their callers."""
-    inner = {own.name for own in found if own.inner}
+    inner = {function.name for function in functions if function.inner}
     calls: dict[str, dict[str, int]] = {}
-    for own in found if inner else ():
-        for n in range(own.first + 1, own.last + 1):
+    for function in functions if inner else ():
+        for n in range(function.first + 1, function.last + 1):
             called = _INNER_CALL.match(lines[n])
             if called and called[1] in inner:
-                calls.setdefault(called[1], {}).setdefault(own.name, 0)
-                calls[called[1]][own.name] += 1
-    times = {own.name: 1 for own in found}
-    for own in reversed(found):
-        if own.inner and own.name in calls:
-            times[own.name] = sum(count * times[caller] for caller, count in calls[own.name].items())
-    return [replace(own, times=times[own.name]) for own in found]
+                calls.setdefault(called[1], {}).setdefault(function.name, 0)
+                calls[called[1]][function.name] += 1
+    times = {function.name: 1 for function in functions}
+    for function in reversed(functions):
+        if function.inner and function.name in calls:
+            times[function.name] = sum(count * times[caller] for caller, count in calls[function.name].items())
+    return [replace(function, times=times[function.name]) for function in functions]
 
 
 def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: bytearray) -> list[Call]:
@@ -300,7 +300,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
 
     A custom operator runs under another name; then this is the first statement with an effect.
     """
-    wanted = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
+    pattern = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
     otherwise = -1
     for n in range(first, stop):
         text = lines[n].strip()
@@ -308,7 +308,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
             break
         if not text or text.startswith(("#", "//")):
             continue
-        if name in text and wanted.search(_STRING.sub("''", text)):
+        if name in text and pattern.search(_STRING.sub("''", text)):
             return n
         if otherwise < 0 and "(" in text and not _SETUP.match(text):
             otherwise = n
@@ -356,10 +356,10 @@ def called(line: str, names: frozenset[str]) -> str:
         return ""
     text = _STRING.sub("''", line)
     for pattern in (_EXTERN, _AOTI):
-        for found in pattern.finditer(text):
-            if found[1] not in _HELPERS:
-                return found[1]
-    return next((own for found in _RUN.finditer(text) if (own := found[1].removeprefix("call_")) in names), "")
+        for match in pattern.finditer(text):
+            if match[1] not in _HELPERS:
+                return match[1]
+    return next((own for match in _RUN.finditer(text) if (own := match[1].removeprefix("call_")) in names), "")
 
 
 def _call_remarks(lines: Sequence[str], n: int, first: int) -> tuple[Remarks, int]:
@@ -393,21 +393,21 @@ def name_base(name: str) -> str:
 
 def vocabulary(pre: GraphText | None, post: GraphText | None, codes: Iterable[CodeText]) -> frozenset[str]:
     """Return the operator names that occur in a unit."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in post.nodes if post is not None else ():
         if node.kind == "call":
-            found.update((aten_of(node).partition(".")[2], name_base(node.name)))
+            names.update((aten_of(node).partition(".")[2], name_base(node.name)))
     for node in pre.nodes if pre is not None else ():
         if node.kind in ("call", "expression"):
             plain = node.target.removesuffix(".default").rpartition(".")[2].strip("_")
-            found.update((plain, f"native_{plain}", f"{plain}_backward", f"native_{plain}_backward"))
+            names.update((plain, f"native_{plain}", f"{plain}_backward", f"native_{plain}_backward"))
     for code in codes:
-        for remarks in (*(own.remarks for own in code.definitions), *(call.remarks for call in code.calls)):
-            found.update(aten.rpartition(".")[2] for aten in remarks.aten)
-    return frozenset(word for word in found if word)
+        for remarks in (*(definition.remarks for definition in code.definitions), *(call.remarks for call in code.calls)):
+            names.update(aten.rpartition(".")[2] for aten in remarks.aten)
+    return frozenset(word for word in names if word)
 
 
-def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
+def fused_operators(kernel: str, operators: frozenset[str]) -> frozenset[str]:
     """Return the operators in a kernel's name; none if any part of the name is unknown."""
     match = _FUSED.search(kernel)
     parts = match[1].split("_") if match is not None else []
@@ -417,9 +417,9 @@ def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
     best: list[tuple[int, int] | None] = [None] * len(parts) + [(0, 0)]
     for n in range(len(parts) - 1, -1, -1):
         for stop in range(n + 1, len(parts) + 1):
-            rest = best[stop]
-            if rest is not None and "_".join(parts[n:stop]) in known:
-                choice = (rest[0] + 1, stop)
+            remaining = best[stop]
+            if remaining is not None and "_".join(parts[n:stop]) in operators:
+                choice = (remaining[0] + 1, stop)
                 current = best[n]
                 if current is None or choice[0] <= current[0]:
                     best[n] = choice

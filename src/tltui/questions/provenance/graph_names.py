@@ -35,10 +35,10 @@ class Names:
         if self.graph is not None:
             node = self._node(name, line)
             return None if node is None else node.line
-        found = self.lines.get(name)
-        if not found:
+        definitions = self.lines.get(name)
+        if not definitions:
             return None
-        return max((place for place in found if place < line), default=found[0])
+        return max((place for place in definitions if place < line), default=definitions[0])
 
     def about(self, name: str, line: int) -> str:
         """Describe a name in one line: type, origin, readers; '' if nothing is known."""
@@ -140,7 +140,7 @@ class GraphText:
 
     def inner(self, function: str) -> int | None:
         """Return the subgraph that a function of the code runs, by name."""
-        leaves = [(n, own.path.rpartition(".")[2]) for n, own in enumerate(self.graph.graphs) if own.parent >= 0]
+        leaves = [(n, graph.path.rpartition(".")[2]) for n, graph in enumerate(self.graph.graphs) if graph.parent >= 0]
         named = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
         return named[0] if len(named) == 1 else None
 

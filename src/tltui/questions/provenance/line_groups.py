@@ -92,17 +92,17 @@ def places_of(
         leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
         named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
-        told = tuple(key for key in named if _rank(key) <= inside.rank)
+        specific = tuple(key for key in named if _rank(key) <= inside.rank)
         places.from_stacks.append(bool(keys))
-        places.kernels.append(places.own_first(keys) if keys else told)
+        places.kernels.append(places.own_first(keys) if keys else specific)
         places.derived.append(derived)
-        places.called.append(bool(named) and not told)
+        places.called.append(bool(named) and not specific)
     return places
 
 
 def _stacks(texts: Texts, kernel: KernelLink) -> tuple[tuple[StackFrame, ...], ...]:
-    frames = (own.frames.get(key) for own in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
-    return next((found for found in frames if found), ())
+    frames = (stack.frames.get(key) for stack in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
+    return next((frame for frame in frames if frame), ())
 
 
 Callers = dict[str, dict[Key, dict[Key, None]]]
@@ -113,7 +113,7 @@ def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, 
 
     Keyed by the innermost torch frame; the lines are the user's, else a library's.
     """
-    found: Callers = {}
+    callers: Callers = {}
     for kernel, own in zip(links.kernels, stacks, strict=True):
         for stack in own:
             lead, inner = nearest(stack), stack[-1]
@@ -121,8 +121,8 @@ def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, 
                 continue
             key = places.of_frame(lead)
             for name in kernel.post if key is not None else ():
-                found.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
-    return found
+                callers.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
+    return callers
 
 
 def _own(
@@ -135,7 +135,7 @@ def _own(
         return
     keys = [key]
     if places.known[key].framework:
-        keys += [caller for known in callers for caller in known.get(key, ())]
+        keys += [caller for by_key in callers for caller in by_key.get(key, ())]
         keys += [places.own_callers[key]] if key in places.own_callers else []
     to[n] = places.own_first(keys)
 
@@ -157,9 +157,9 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
 def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[Key, ...], bool]:
     """Return the places of a kernel's nodes if it has no stack, and whether any is derived."""
     keys: list[Key] = []
-    for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
+    for graph, node_keys, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
-            keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
+            keys += [key for name in names for key in node_keys.get(graph.numbers.get(name, -1), ())]
     if kernel.function and kernel.definition is not None and keys:
         keys += _of_caller(places, texts, kernel.function)
     best = min(map(_rank, keys), default=0)
@@ -175,9 +175,9 @@ def _of_caller(places: Places, texts: Texts, function: str) -> tuple[Key, ...]:
     number = post.inner(function) if post is not None else None
     if post is None or number is None:
         return ()
-    own = post.graph.graphs[number]
-    name = own.path.rpartition(".")[2]
-    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == own.parent and name in node.args)
+    graph = post.graph.graphs[number]
+    name = graph.path.rpartition(".")[2]
+    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == graph.parent and name in node.args)
     return places.post.get(next(runs, -1), ())
 
 
@@ -226,13 +226,14 @@ def weave(texts: Texts, links: Links, places: Places) -> Woven:
 
 def code_ranges(kernel: KernelLink) -> dict[int, list[Range]]:
     """Return the line ranges of a kernel: its calls with their comments, and its definition."""
-    found: dict[int, list[Range]] = {}
+    ranges: dict[int, list[Range]] = {}
     for call in kernel.calls:
-        found.setdefault(kernel.call_pane, []).append((call.first, call.last))
-    own = kernel.definition
-    if own is not None:
-        found.setdefault(kernel.definition_pane, []).append((own.above if own.above >= 0 else own.first, own.last))
-    return found
+        ranges.setdefault(kernel.call_pane, []).append((call.first, call.last))
+    definition = kernel.definition
+    if definition is not None:
+        first = definition.above if definition.above >= 0 else definition.first
+        ranges.setdefault(kernel.definition_pane, []).append((first, definition.last))
+    return ranges
 
 
 def groups_of(woven: Woven) -> tuple[Group, ...]:
@@ -241,11 +242,11 @@ def groups_of(woven: Woven) -> tuple[Group, ...]:
     There is one band per source line, and further ones for groups without a source line.
     """
     bands = _Bands(len(woven.numbers))
-    found = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
+    groups = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
     if _joins_by_place(woven):
-        found += _of_places(woven)
-    found += _of_signature(woven, bands)
-    return tuple(found)
+        groups += _of_places(woven)
+    groups += _of_signature(woven, bands)
+    return tuple(groups)
 
 
 class _Bands:
@@ -270,8 +271,8 @@ def _group(
 ) -> Group:
     ranges: list[tuple[Range, ...]] = [of_lines(source), of_lines(pre), of_lines(post), (), (), ()]
     more: dict[int, set[Range]] = {}
-    for found in code:
-        for pane, own in found.items():
+    for by_pane in code:
+        for pane, own in by_pane.items():
             more.setdefault(pane, set()).update(own)
     for pane, all_of_them in more.items():
         ranges[pane] = tuple(joined(all_of_them))
@@ -370,8 +371,8 @@ def maps_of(woven: Woven) -> dict[str, LineMap]:
         for post in woven.post_lines((name,)):
             pairs["pre"].update((line, post) for line in woven.pre_lines(woven.links.post_to_pre[name]))
     if not woven.links.own_nodes:
-        pre, rest = _at_places(woven)
-        joined_here = ((pre.get(place, ()), lines) for place, lines in rest.items())
+        pre, unlinked = _at_places(woven)
+        joined_here = ((pre.get(place, ()), lines) for place, lines in unlinked.items())
         few = ((before, lines) for before, lines in joined_here if len(before) * len(lines) <= MOST_PAIRS)
         pairs["pre"].update((a, b) for before, lines in few for b in lines for a in before)
     for kernel in woven.links.kernels:
@@ -379,8 +380,8 @@ def maps_of(woven: Woven) -> dict[str, LineMap]:
         for pane, line in kernel_lines(kernel):
             if pane in (PY, CPP):
                 pairs["py" if pane == PY else "cpp"].update((line, post) for post in posts)
-    forward, backward = zip(*((_map(found), _map({(b, a) for a, b in found})) for found in pairs.values()), strict=True)
-    return dict(zip(MAP_NAMES, (found for both in zip(forward, backward, strict=True) for found in both), strict=True))
+    forward, backward = zip(*((_map(links), _map({(b, a) for a, b in links})) for links in pairs.values()), strict=True)
+    return dict(zip(MAP_NAMES, (links for both in zip(forward, backward, strict=True) for links in both), strict=True))
 
 
 def kernel_lines(kernel: KernelLink) -> Iterator[tuple[int, int]]:
@@ -412,9 +413,9 @@ def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterat
     pre: list[list[Node]] = [[] for _ in range(homeless + 1)]
     post: list[list[Node]] = [[] for _ in range(homeless + 1)]
     kernels: list[set[int]] = [set() for _ in range(homeless + 1)]
-    for graph, found, to in ((woven.texts.pre, woven.places.pre, pre), (woven.texts.post, woven.places.post, post)):
+    for graph, node_places, to in ((woven.texts.pre, woven.places.pre, pre), (woven.texts.post, woven.places.post, post)):
         for n, node in enumerate(graph.nodes if graph is not None else ()):
-            homes = [woven.numbers[key] for key in found.get(n, ())]
+            homes = [woven.numbers[key] for key in node_places.get(n, ())]
             if not homes and node.kind in COMPUTED:
                 homes = [homeless]
             inside = [home for home in homes if home < homeless and libraries[home]]

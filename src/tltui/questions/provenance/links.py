@@ -49,22 +49,22 @@ class _Slicer:
         """Return the nodes of one fused kernel."""
         values = self.values
         read = {name for version in step.reads if version.node for name in standing_for(values, version)}
-        nodes, wanted = self.starts(step, read)
+        nodes, targets = self.starts(step, read)
         lost = False
-        todo = [(name, "") for name in wanted]
-        seen: set[tuple[str, str]] = set()
+        todo = [(name, "") for name in targets]
+        visited: set[tuple[str, str]] = set()
         while todo:
             name, user = todo.pop()
-            if (name, user) in seen:
+            if (name, user) in visited:
                 continue
-            seen.add((name, user))
+            visited.add((name, user))
             node = values.nodes[name]
             if user and (name in read or name in self.lowered.constant):
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.found.is_extern(name)):
                 lost |= name not in read
                 continue
-            if values.is_view(name) and values.root(name) in read and name not in wanted:
+            if values.is_view(name) and values.root(name) in read and name not in targets:
                 if name not in self.lowered.kept:  # one that has to be in memory carries nothing
                     nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
@@ -75,10 +75,10 @@ class _Slicer:
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since or name in wanted}
+            nodes = {name for name in nodes if self.ready[name] > since or name in targets}
         elif lost:
             return set()
-        return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
+        return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
 
     def is_given(self, name: str) -> bool:
         """Return whether a copy of an item into the expected stride order counts as the item's own node.
@@ -107,7 +107,7 @@ class _Slicer:
         """Return the certain nodes of a step, and the nodes whose values it writes."""
         values, carried = self.values, self.lowered.carried
         nodes: set[str] = set()
-        wanted = []
+        targets = []
         for version in step.writes:
             if version.part_of:
                 nodes |= carried.get(version.part_of, frozenset())
@@ -116,25 +116,25 @@ class _Slicer:
             elif version.node and (values.root(version.node) in read or copied_for(values, version)):
                 nodes |= self.copied(version.node, version.reader)
             elif version.node:
-                wanted.append(buffer_node(values, version))
-                if values.nodes[wanted[-1]].op in SCATTERS:
-                    nodes |= carried.get(wanted[-1], frozenset())
-        return nodes, wanted
+                targets.append(buffer_node(values, version))
+                if values.nodes[targets[-1]].op in SCATTERS:
+                    nodes |= carried.get(targets[-1], frozenset())
+        return nodes, targets
 
 
-def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
+def nodes_of_steps(identified: Identified) -> dict[int, tuple[str, ...]]:
     """Return the nodes of each call with a certain node, by step number.
 
     An external kernel is one node; one with several results is recorded with all origins of its arguments.
     """
-    values = found.values
-    slicer = _Slicer(found, lowered(found), _ready(found))
+    values = identified.values
+    slicer = _Slicer(identified, lowered(identified), _ready(identified))
     result = {}
-    for step in found.walked.steps:
+    for step in identified.walked.steps:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
-    for number, name in found.steps.items():
-        if in_place(found.walked.steps[number].name):
+    for number, name in identified.steps.items():
+        if in_place(identified.walked.steps[number].name):
             continue  # Inductor knows no node of it
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
         all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
@@ -142,11 +142,11 @@ def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
     return result
 
 
-def _ready(found: Identified) -> dict[str, int]:
+def _ready(identified: Identified) -> dict[str, int]:
     """Map each node to the last step that must precede it: its inputs must exist."""
-    values = found.values
+    values = identified.values
     written: dict[str, int] = {}
-    for version in found.walked.versions:
+    for version in identified.walked.versions:
         if version.node and version.by >= 0:
             root = values.root(version.node)
             written[root] = min(version.by, written.get(root, version.by))
@@ -165,15 +165,15 @@ class Derived:
     nodes: tuple[str, ...]
 
 
-def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[int, Derived]:
+def derive(post: GraphText, code: CodeText, extern_nodes: Mapping[int, str]) -> dict[int, Derived]:
     """Derive nodes of calls from data flow, by the first line of the call.
 
     `known` are calls of external kernels with nodes from a better source: line → node.
     """
     graphs = values_of(post)
-    kernels = {own.name: signature(code.text, own) for own in code.definitions}
-    functions = {own.name: own for own in code.functions if own.name}
-    found: dict[int, Derived] = {}
+    kernels = {item.name: signature(code.text, item) for item in code.definitions}
+    functions = {item.name: item for item in code.functions if item.name}
+    derived: dict[int, Derived] = {}
     for function in code.functions:
         if function.name.startswith("partition_"):
             continue
@@ -181,9 +181,9 @@ def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[in
         if number is None or number not in graphs:
             continue
         values = graphs[number]
-        for line, nodes in _of_function(values, code, function, functions, kernels, known).items():
-            found[line] = Derived(number, nodes)
-    return found
+        for line, nodes in _of_function(values, code, function, functions, kernels, extern_nodes).items():
+            derived[line] = Derived(number, nodes)
+    return derived
 
 
 def graph_of(post: GraphText, function: Function) -> int | None:
@@ -195,14 +195,14 @@ def graph_of(post: GraphText, function: Function) -> int | None:
 
 def _of_function(
     values: Values, code: CodeText, function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    known: Mapping[int, str],
+    extern_nodes: Mapping[int, str],
 ) -> dict[int, tuple[str, ...]]:  # fmt: skip
     shapes = {
         node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
     }
     walked = walk(code.text, function, functions, kernels, shapes)
-    found = identify(values, walked, known)
-    nodes = nodes_of_steps(found)
+    identified = identify(values, walked, extern_nodes)
+    nodes = nodes_of_steps(identified)
     return {step.line: nodes[step.number] for step in walked.steps if step.number in nodes}
 
 
@@ -274,8 +274,8 @@ class _Index:
     __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
 
     def __init__(self, texts: Texts) -> None:
-        self.definitions = {found.name: found for found in reversed(texts.code.definitions)}
-        self.elsewhere = {found.name: found for found in reversed(texts.kernels.definitions)}
+        self.definitions = {definition.name: definition for definition in reversed(texts.code.definitions)}
+        self.elsewhere = {definition.name: definition for definition in reversed(texts.kernels.definitions)}
         self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
@@ -299,9 +299,9 @@ def links_of(texts: Texts) -> Links:
     kernels = list(_kernels(texts, index))
     times = Counter(kernel.name for kernel in kernels)
     for kernel in kernels:
-        found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
-        if found:
-            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in found), records.NODE_MAPPINGS
+        nodes = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
+        if nodes:
+            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in nodes), records.NODE_MAPPINGS
         elif not _from_left(texts, kernel):
             _from_comments(texts, kernel, index)
     _from_flow(texts, kernels)
@@ -315,7 +315,7 @@ def links_of(texts: Texts) -> Links:
         sources.add(records.NODE_MAPPINGS)
     for names, source in ((_from_forward(texts), records.FORWARD_MAPPINGS), (_from_arrows(texts), records.COMMENTS),
                           (_from_generated(texts), records.FILE_COMMENTS)):  # fmt: skip
-        new = {name: found for name, found in names.items() if not any(name in part for part in parts)}
+        new = {name: nodes for name, nodes in names.items() if not any(name in part for part in parts)}
         if new:
             parts.append(new)
             sources.add(source)
@@ -325,9 +325,9 @@ def links_of(texts: Texts) -> Links:
 def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
     """Yield the kernels that the code calls; without code those of the mapping."""
     calls = texts.code.calls
-    known = texts.mapping.kernel_to_post
+    kernel_to_post = texts.mapping.kernel_to_post
     if not calls and not texts.code.definitions:
-        for key in dict.fromkeys((*known, *texts.stacks.frames)):
+        for key in dict.fromkeys((*kernel_to_post, *texts.stacks.frames)):
             yield KernelLink(*split_key(key))
         return
     keys = {} if texts.code.handles else _keys_by_name(texts)
@@ -349,7 +349,7 @@ def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
         if handle is not None:
             handles.setdefault(name, []).append(handle)
     counts = Counter(call.name for call in texts.code.calls)
-    return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
+    return {name: sorted(keys) for name, keys in handles.items() if counts[name] == len(keys)}
 
 
 def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call) -> KernelLink:
@@ -367,19 +367,19 @@ def _all_remarks(kernel: KernelLink) -> list[Remarks]:
     Equal kernels share a definition with the comments of its first call. These count only for calls without comments,
     or with the same.
     """
-    found = [call.remarks for call in kernel.calls if call.remarks]
-    own = kernel.definition.remarks if kernel.definition else Remarks()
-    if own and (not found or any(remarks.sources == own.sources for remarks in found)):
-        found.append(own)
-    return found
+    results = [call.remarks for call in kernel.calls if call.remarks]
+    definition_remarks = kernel.definition.remarks if kernel.definition else Remarks()
+    if definition_remarks and (not results or any(remarks.sources == definition_remarks.sources for remarks in results)):
+        results.append(definition_remarks)
+    return results
 
 
 def _from_left(texts: Texts, kernel: KernelLink) -> bool:
     """Take a kernel's nodes from the provenance files of the job; return whether there were any."""
-    told = texts.left.operations.get(kernel.key, Operations())
+    operations = texts.left.operations.get(kernel.key, Operations())
     for nodes, source in (
         (texts.left.post.get(kernel.key, ()), records.KERNEL_INFORMATION),
-        (told.nodes, records.KERNEL_OPERATIONS),
+        (operations.nodes, records.KERNEL_OPERATIONS),
     ):
         if nodes:
             kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in nodes), source
@@ -407,13 +407,13 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
         post.update(dict.fromkeys(name for name in remarks.nodes if _in(texts.post, name)))
         arrows = dict(remarks.arrows)
         for name in remarks.sources[-1:] if operator else remarks.sources:
-            made = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
+            targets = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
             if _is_pre(texts, name, remarks):
                 pre[name] = None
-                made = made or _only_one(texts, index, name, remarks)
-            elif not made and texts.direction == "backward" and _in(texts.post, name):
-                made = [name]
-            post.update(dict.fromkeys(made))
+                targets = targets or _only_one(texts, index, name, remarks)
+            elif not targets and texts.direction == "backward" and _in(texts.post, name):
+                targets = [name]
+            post.update(dict.fromkeys(targets))
     if operator:
         post = {name: None for name in post if _does(texts, name, operator)}
     if post or pre:
@@ -457,13 +457,13 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
             continue
-        found = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
+        nodes = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
         if kernel.key in shared:
-            agrees = set(found) <= set(kernel.post)
+            agrees = set(nodes) <= set(kernel.post)
         else:
-            agrees = kernel.nodes_from not in records.WRITTEN and set(kernel.post) < set(found)
-        if found and agrees:
-            kernel.post, kernel.nodes_from = found, records.DATAFLOW
+            agrees = kernel.nodes_from not in records.WRITTEN and set(kernel.post) < set(nodes)
+        if nodes and agrees:
+            kernel.post, kernel.nodes_from = nodes, records.DATAFLOW
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == records.NODE_MAPPINGS:
             others = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
@@ -502,8 +502,8 @@ def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[
     origin = texts.pre.origin(node) if texts.pre is not None and node is not None else None
     if origin is None:
         return []
-    found = index.by_place.get((origin.path, origin.place), {})
-    return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
+    candidates = index.by_place.get((origin.path, origin.place), {})
+    return [names[0] for aten in remarks.aten if len(names := candidates.get(aten, [])) == 1]
 
 
 def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], once: bool) -> None:
@@ -513,28 +513,28 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
     """
     extern = _operator(kernel)
     operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
-    found: dict[str, None] = {}
+    nodes: dict[str, None] = {}
     for aten, names in _near(texts, kernel, index).items():
-        left = [name for name in names if name not in done] if extern else list(names)
-        if aten.partition(".")[2] in operators and len(left) == 1 and not any(name in names for name in kernel.post):
-            found.update(dict.fromkeys(name for name in left if name not in done))
-    if not extern and not kernel.post and not found and once:
+        remaining = [name for name in names if name not in done] if extern else list(names)
+        if aten.partition(".")[2] in operators and len(remaining) == 1 and not any(name in names for name in kernel.post):
+            nodes.update(dict.fromkeys(name for name in remaining if name not in done))
+    if not extern and not kernel.post and not nodes and once:
         alone = (index.by_base[word] for word in sorted(operators) if len(index.by_base.get(word, ())) == 1)
-        found.update({names[0]: None for names in alone if names[0] not in done})
-    if found:
-        done.update(found if extern else ())
-        kernel.post += tuple(found)
+        nodes.update({names[0]: None for names in alone if names[0] not in done})
+    if nodes:
+        done.update(nodes if extern else ())
+        kernel.post += tuple(nodes)
         if kernel.nodes_from == records.NONE:
             kernel.nodes_from = records.KERNEL_NAMES
 
 
 def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
     """Map each operator to its nodes at the source lines in a kernel's stacks."""
-    found: dict[str, dict[str, None]] = {}
+    by_operator: dict[str, dict[str, None]] = {}
     for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
         for aten, names in index.by_place.get(place, {}).items():
-            found.setdefault(aten, {}).update(dict.fromkeys(names))
-    return found
+            by_operator.setdefault(aten, {}).update(dict.fromkeys(names))
+    return by_operator
 
 
 def _from_forward(texts: Texts) -> Names:
@@ -544,7 +544,7 @@ def _from_forward(texts: Texts) -> Names:
     """
     if texts.post is None or texts.forward_post is None:
         return {}
-    found = {}
+    names = {}
     for name, pre in texts.forward.post_to_pre.items():
         node, other = texts.post.find(name), texts.forward_post.find(name)
         if node is None or other is None or node.kind not in COMPUTED:
@@ -552,17 +552,17 @@ def _from_forward(texts: Texts) -> Names:
         here, there = texts.post.origin(node), texts.forward_post.origin(other)
         same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
         if same_line and (node.type, node.target) == (other.type, other.target):
-            found[name] = pre
-    return found
+            names[name] = pre
+    return names
 
 
 def _from_arrows(texts: Texts) -> Names:
     """Parse `#   x => relu` in kernel comments: source node to graph node."""
     pairs: dict[str, dict[str, None]] = {}
-    remarks = [found.remarks for code in (texts.code, texts.kernels) for found in code.definitions]
+    remarks = [item.remarks for code in (texts.code, texts.kernels) for item in code.definitions]
     remarks += [call.remarks for call in texts.code.calls]
-    for found in remarks:
-        for name, nodes in found.arrows:
+    for item in remarks:
+        for name, nodes in item.arrows:
             if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
                 for node in nodes:
                     if _in(texts.post, node):
@@ -577,12 +577,12 @@ def _from_generated(texts: Texts) -> Names:
     """
     if texts.pre is None or texts.post is None:
         return {}
-    found: Names = {}
+    names: Names = {}
     for node in texts.post.nodes:
         origin = texts.post.origin(node) if texts.post.named(node) else None
         if origin is None or not origin.path.startswith("<eval_with_key>"):
             continue
         match = _ASSIGNED.match(origin.code)
         if match and _in(texts.pre, match[1]):
-            found[node.name] = (match[1],)
-    return found
+            names[node.name] = (match[1],)
+    return names

@@ -43,21 +43,21 @@ def fitting(width: int) -> int:
     return next(count for limit, count in WIDTHS if width < limit)
 
 
-def first_choice(width: int, there: Iterable[int], lines: int = 1) -> tuple[int, ...]:
+def first_choice(width: int, available: Iterable[int], lines: int = 1) -> tuple[int, ...]:
     """Return the initially visible panes, left to right.
 
     If only one fits, `tab` cycles through the result. `lines` is the number of known source lines.
     """
-    wanted = [pane for pane in WANTED if pane in set(there)]
-    if not lines and SOURCE in wanted:  # an empty pane has no claim to a place
-        wanted = [*(pane for pane in wanted if pane != SOURCE), SOURCE]
+    panes = [pane for pane in WANTED if pane in set(available)]
+    if not lines and SOURCE in panes:  # an empty pane has no claim to a place
+        panes = [*(pane for pane in panes if pane != SOURCE), SOURCE]
     count = fitting(width)
-    return tuple(sorted(wanted if count == 1 else wanted[:count]))
+    return tuple(sorted(panes if count == 1 else panes[:count]))
 
 
-def next_choice(chosen: tuple[int, ...], there: Iterable[int]) -> tuple[int, ...]:
+def next_choice(chosen: tuple[int, ...], available: Iterable[int]) -> tuple[int, ...]:
     """Return the next combination of as many panes."""
-    choices = list(combinations(sorted(there), len(chosen)))
+    choices = list(combinations(sorted(available), len(chosen)))
     return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else chosen
 
 
@@ -128,7 +128,7 @@ def costs_of_unit(run: Run, ref: str, unit: str) -> UnitCosts | None:
     costs = costs_of(run)
     if costs is None:
         return None
-    kernels = {key: costs.scaled(ref, own.time.us) for key, own in costs.of_kernels(ref, unit).items()}
+    kernels = {key: costs.scaled(ref, kernel_time.time.us) for key, kernel_time in costs.of_kernels(ref, unit).items()}
     return UnitCosts(kernels, costs.of_nodes(ref, unit), costs.of_lines(ref, unit), costs.heat, costs.of)
 
 
@@ -182,7 +182,7 @@ class Panes:
 
     def _innermost(self, pane: int, line: int) -> list[int]:
         """Return the lines of the innermost layers of a line; all of them on a tie."""
-        within = [n for n, found in self._in_layers.items() if line in found.get(pane, ())]
+        within = [n for n, lines_by_pane in self._in_layers.items() if line in lines_by_pane.get(pane, ())]
         if self._tree is None or not self.is_mapped(pane, line):
             return []
         paths = [self._tree.below[n].path for n in within]
@@ -212,8 +212,8 @@ class Panes:
     def next_match(self, pane: int, line: int, back: bool = False) -> int | None:
         """Return the next (`back`: previous) line of the same group in the pane."""
         starts = [first for first, _ in self.groups.matches(pane, line, pane)] if pane != LAYERS else []
-        found = [start for start in starts if (start < line if back else start > line)]
-        return (found[-1] if back else found[0]) if found else None
+        candidates = [start for start in starts if (start < line if back else start > line)]
+        return (candidates[-1] if back else candidates[0]) if candidates else None
 
     def kernels_at(self, pane: int, line: int) -> list[Kernel]:
         """Return the kernels of a line: called or defined there, else computed from it."""
@@ -225,13 +225,13 @@ class Panes:
         ]  # fmt: skip
         if defined:
             return defined
-        found: dict[str, Kernel] = {}
+        kernels: dict[str, Kernel] = {}
         for code in CODE:
             if pane in CODE and code != pane:
                 continue
             for n in self.matches(pane, line, code):
-                found.update((kernel.key, kernel) for kernel in self._kernels.get((code, n), ()))
-        return list(found.values())
+                kernels.update((kernel.key, kernel) for kernel in self._kernels.get((code, n), ()))
+        return list(kernels.values())
 
     # what is derived
 
@@ -244,21 +244,21 @@ class Panes:
         if not {pane, other} & {*CODE}:
             return False
         kernels = self.kernels_at(pane, line)
-        told = [own.lines_from if SOURCE in (pane, other) else own.nodes_from for own in kernels]
+        told = [kernel.lines_from if SOURCE in (pane, other) else kernel.nodes_from for kernel in kernels]
         return bool(told) and all(source in DERIVED for source in told)
 
     def _derived_lines(self) -> dict[int, set[int]]:
-        found: dict[int, set[int]] = {}
+        lines: dict[int, set[int]] = {}
         recorded: set[str] = set()
         derived: set[str] = set()
         for kernel in self.unit.kernels:
             if kernel.nodes_from in DERIVED:
                 derived.update(kernel.post_nodes)
-                found.setdefault(kernel.call_pane, set()).update(line - 1 for line in kernel.call_lines)
+                lines.setdefault(kernel.call_pane, set()).update(line - 1 for line in kernel.call_lines)
             else:
                 recorded.update(kernel.post_nodes)
-        found[POST] = {self._nodes[name] for name in derived - recorded if name in self._nodes}
-        return found
+        lines[POST] = {self._nodes[name] for name in derived - recorded if name in self._nodes}
+        return lines
 
     # where keys lead
 
@@ -268,7 +268,7 @@ class Panes:
         One step towards the source: from code to the node, from a node to its source line. From the source and from
         layers: to the generated code.
         """
-        order = [own for own in shown if own != LAYERS]
+        order = [item for item in shown if item != LAYERS]
         at = order.index(pane) if pane in order else len(order)
         for other in (*reversed(order[:at]), *reversed(order[at + 1 :])):
             if lines := self.matches(pane, line, other):
@@ -321,32 +321,32 @@ class Panes:
 
     def about(self, pane: int, line: int) -> str:
         """Describe a line: a node's type and readers, or a kernel's operators and run time."""
-        said: list[str] = []
+        texts: list[str] = []
         if line in self.costs.get(pane, ()):
-            said.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
+            texts.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
         if pane in CODE and self.is_mapped(pane, line) and (kernels := self.kernels_at(pane, line)):
-            said += [_about_kernel(kernel) for kernel in kernels[:1]]
-            said += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
+            texts += [_about_kernel(kernel) for kernel in kernels[:1]]
+            texts += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
         elif pane == LAYERS and self._tree is not None and line in self._tree.below:
             below = self._tree.below[line]
-            said += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
+            texts += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
         elif pane == SOURCE and self.is_mapped(pane, line):
             kernels = self.kernels_at(pane, line)
-            said.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
+            texts.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
             if kernels:
-                said.append(f"in {_some([kernel.key for kernel in kernels])}")
+                texts.append(f"in {_some([kernel.key for kernel in kernels])}")
         elif pane in self.names and (about := self.names[pane].about_line(line)):
-            said.append(about)
+            texts.append(about)
         if self.is_derived(pane, line):
-            said.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
-        if not said and not self.is_mapped(pane, line):
+            texts.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
+        if not texts and not self.is_mapped(pane, line):
             return NOT_MAPPED
-        return " · ".join(said)
+        return " · ".join(texts)
 
     def elsewhere(self, pane: int, line: int, width: int) -> list[list[Piece]]:
         """Return three lines about matches in hidden panes: source line, node, kernel."""
-        code = next((own for own in CODE if own in self.documents and own != pane), None)
-        others = [own for own in (SOURCE, PRE, POST) if own != pane] + ([code] if code is not None and pane not in CODE else [])
+        code = next((item for item in CODE if item in self.documents and item != pane), None)
+        others = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
         if pane == LAYERS:
             others.remove(PRE)
         return [self._elsewhere(pane, line, other, width) for other in others[-3:]]
@@ -378,25 +378,25 @@ class Panes:
 
     def take_costs(self, costs: UnitCosts) -> None:
         """Set the run times from a profile, to show beside calls, nodes and lines."""
-        found: dict[int, dict[int, float]] = {SOURCE: {}, POST: {}}
+        results: dict[int, dict[int, float]] = {SOURCE: {}, POST: {}}
         for kernel in self.unit.kernels:
             if kernel.key in costs.kernels:
                 for line in kernel.call_lines[:1]:
-                    found.setdefault(kernel.call_pane, {})[line - 1] = costs.kernels[kernel.key]
-        found[POST] = {self._nodes[name]: us for name, us in costs.nodes.items() if name in self._nodes}
+                    results.setdefault(kernel.call_pane, {})[line - 1] = costs.kernels[kernel.key]
+        results[POST] = {self._nodes[name]: us for name, us in costs.nodes.items() if name in self._nodes}
         for line, n in self._places.items():
             if str(self.unit.places[n]) in costs.lines:
-                found[SOURCE][line] = costs.lines[str(self.unit.places[n])]
+                results[SOURCE][line] = costs.lines[str(self.unit.places[n])]
         for line, below in self._tree.below.items() if self._tree is not None else ():
             if of := [costs.kernels[key] for key in below.kernels if key in costs.kernels]:
-                found.setdefault(LAYERS, {})[line] = sum(of)
-        self.costs = {pane: own for pane, own in found.items() if own}
+                results.setdefault(LAYERS, {})[line] = sum(of)
+        self.costs = {pane: item for pane, item in results.items() if item}
         self.heat, self.cost_of = costs.heat, costs.of
 
     def hot(self, pane: int) -> list[int]:
         """Return the lines of a pane with run time, longest first."""
-        own = self.costs.get(pane, {})
-        return sorted(own, key=lambda line: (-own[line], line))
+        cost = self.costs.get(pane, {})
+        return sorted(cost, key=lambda line: (-cost[line], line))
 
 
 def duration(us: float) -> str:
@@ -410,7 +410,7 @@ def _about_kernel(kernel: Kernel) -> str:
     nodes, lines = len(kernel.post_nodes), len(kernel.user_lines)
     parts = [kernel.key, f"computes {_some(kernel.post_nodes)}" if nodes else "of which nodes is not known"]
     if lines:
-        parts.append(f"from {_some([f'{PurePosixPath(own).name}' for own in kernel.user_lines])}")
+        parts.append(f"from {_some([f'{PurePosixPath(user_line).name}' for user_line in kernel.user_lines])}")
     return " ".join(parts)
 
 

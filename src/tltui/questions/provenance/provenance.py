@@ -83,14 +83,14 @@ class Guard:
 
 def guards_of(text: str) -> tuple[Guard, ...]:
     """Return the guards on modules in order, without duplicate places."""
-    found: dict[Guard, None] = {}
+    results: dict[Guard, None] = {}
     for match in _GUARD.finditer(text):
         source = source_path(match["module"])
         if source is not None:
             call = match["test"].startswith(_CALL)
             module = (source[0], *source[1])
-            found[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
-    return tuple(found)
+            results[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
+    return tuple(results)
 
 
 @dataclass(slots=True)
@@ -172,7 +172,10 @@ def _alone(
     files: _Files,
 ) -> Iterable[tuple[Module, list[int]]]:  # fmt: skip
     """Yield called modules with the nodes that certainly run during the call."""
-    spans = {module: (min(map(min, found.values())), max(map(max, found.values()))) for module, found in uses.items()}
+    spans = {
+        module: (min(map(min, parameters.values())), max(map(max, parameters.values())))
+        for module, parameters in uses.items()
+    }
     for module, (first, last) in spans.items():
         place = calls[module]
         others = (span for other, span in spans.items() if other != module)
@@ -206,17 +209,17 @@ def _line(pre: GraphText, n: int) -> Key | None:
     return (origin.path, origin.place) if origin is not None else None
 
 
-def _of_lines(pre: GraphText, known: Mapping[int, Place | None]) -> dict[Key, Place]:
+def _of_lines(pre: GraphText, callers: Mapping[int, Place | None]) -> dict[Key, Place]:
     """Convert callers of nodes to callers of lines.
 
     A line that also ran outside of the call has none.
     """
-    found: dict[Key, set[Place | None]] = {}
+    results: dict[Key, set[Place | None]] = {}
     for n, node in enumerate(pre.nodes):
         line = _line(pre, n)
         if line is not None and node.kind in COMPUTED and owner_of(line[0]) is not Owner.USER:
-            found.setdefault(line, set()).add(known.get(n))
-    return {line: place for line, (place, *more) in found.items() if place is not None and not more}
+            results.setdefault(line, set()).add(callers.get(n))
+    return {line: place for line, (place, *more) in results.items() if place is not None and not more}
 
 
 KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
@@ -245,7 +248,7 @@ def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Cove
     missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
     with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
     with_lines = [kernel for kernel in kernels if kernel.user_lines]
-    best = (min((kernels[k].nodes_from for k in found), key=_order) for found in run.values())
+    best = (min((kernels[k].nodes_from for k in item), key=_order) for item in run.values())
     all_known = all(kernel.nodes_from in records.WRITTEN for kernel in kernels)
     unknown = (
         *_kernels_without_nodes(woven.texts, kernels, recorded), *_kernels_without_lines(woven, kernels),
@@ -377,16 +380,16 @@ class _Loader:
         texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
         if any(text is not None for text in texts):
             return left_of(*texts)
-        found = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
+        information = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
         keys = {call.key for call in code.calls}
-        return found if found.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
+        return information if information.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
 
     def mapping(self, parts: Parts, graph_id: int | None) -> unit_artifacts.NodeMapping:
         """Return the node mapping of a unit, of any version."""
         if unit_artifacts.NODE_MAPPINGS in parts.members:
-            found = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
-            if found.version:
-                return found
+            mapping = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
+            if mapping.version:
+                return mapping
         kernels, nodes = self.json(parts, unit_artifacts.KERNEL_NODES), self.json(parts, unit_artifacts.POST_NODES)
         return unit_artifacts.older_mapping(kernels, nodes, graph_id)
 
@@ -395,11 +398,11 @@ def provenance_of(compile_: Compile) -> Provenance:
     """Return the provenance of all units of a compile."""
     artifacts = artifacts_of(compile_)
     loader = _Loader(compile_)
-    found = parts_of(artifacts, units_of(artifacts), loader.reader)
+    all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
     inside = inside_of(compile_)
     forwards: dict[int, Texts] = {}
     units = []
-    for parts in found:
+    for parts in all_parts:
         texts, panes = _texts(loader, parts, forwards)
         forwards[parts.unit.number] = texts
         lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
@@ -445,8 +448,8 @@ def covered_by(compile_: Compile) -> tuple[Covered, ...]:
     return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
 
 
-def _covered(found: Provenance) -> tuple[Covered, ...]:
-    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in found.units)
+def _covered(provenance: Provenance) -> tuple[Covered, ...]:
+    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in provenance.units)
 
 
 @part
@@ -460,13 +463,13 @@ def content_of(compile_: Compile, reader: Reader) -> bytes:
     if not content:
         return b""
     log = compile_.process.log.path
-    left = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
-    said: list[bytes] = []
+    files = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
+    guard_texts: list[bytes] = []
     if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
         artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
-        said = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
-        said.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
-    return content + digest_of(*left, *said)
+        guard_texts = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    return content + digest_of(*files, *guard_texts)
 
 
 def graph_at(compile_: Compile, ref: str) -> GraphText | None:
@@ -493,7 +496,7 @@ def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[T
     for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
         if name in parts.members:
             lines = loader.lines(parts.members[name])
-            code, pane = parse_code(lines, (*known, *(own.name for own in kernels.definitions))), number
+            code, pane = parse_code(lines, (*known, *(definition.name for definition in kernels.definitions))), number
             panes[number] = _pane(number, parts.members[name], len(lines))
     forward = forwards.get(parts.forward) if parts.forward is not None else None
     texts = Texts(
@@ -541,10 +544,10 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
 
 def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
-    told = woven.texts.left.operations.get(kernel.key, Operations())
+    operations = woven.texts.left.operations.get(kernel.key, Operations())
     key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
     places = woven.places.kernels[number]
-    own = kernel.definition
+    definition = kernel.definition
     lines_from = records.NONE
     if woven.places.from_stacks[number]:
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
@@ -554,10 +557,10 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else known
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,
         tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
         tuple(f"{file}:{line}" for file, line in places),
-        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, told.targets, told.again,
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, operations.targets, operations.again,
     )  # fmt: skip
 
 

@@ -322,9 +322,9 @@ class ProvenanceJson(TypedDict):
     units: list[UnitJson]
 
 
-def provenance_json(found: Provenance) -> ProvenanceJson:
+def provenance_json(provenance: Provenance) -> ProvenanceJson:
     """Return the documented JSON shape (docs/json.md)."""
-    return {"schema": found.schema, "ref": found.ref, "units": [unit_json(unit) for unit in found.units]}
+    return {"schema": provenance.schema, "ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
 
 
 def unit_json(unit: UnitProvenance) -> UnitJson:
@@ -336,7 +336,7 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
         "recorded": unit.recorded,
         "coverage": unit.coverage,
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
-        **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},  # type: ignore[typeddict-item]
+        **{name: {str(line): list(lines) for line, lines in line_map.items()} for name, line_map in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
         "lines": [_line_json(unit, line) for line in unit.lines],
     }
@@ -355,7 +355,7 @@ def _line_json(unit: UnitProvenance, line: Born) -> Born:
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:
-    found: KernelJson = {
+    kernel_json: KernelJson = {
         "key": kernel.key,
         "name": kernel.name,
         "handle": kernel.handle,
@@ -371,7 +371,7 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "lines_from": kernel.lines_from,
     }
     if kernel.function:
-        found |= {"function": kernel.function, "times": kernel.times}
+        kernel_json |= {"function": kernel.function, "times": kernel.times}
     if kernel.operations:
-        found |= {"operations": list(kernel.operations), "again": list(kernel.again)}
-    return found
+        kernel_json |= {"operations": list(kernel.operations), "again": list(kernel.again)}
+    return kernel_json

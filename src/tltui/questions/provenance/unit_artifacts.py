@@ -40,7 +40,7 @@ class Stacks:
 
     def users(self, kernel: str) -> tuple[tuple[StackFrame, ...], ...]:
         """Return the user's frames of each stack of a kernel, nearest first; empty ones omitted."""
-        return tuple(found for stack in self.frames.get(kernel, ()) if (found := user_frames(stack)))
+        return tuple(stacks for stack in self.frames.get(kernel, ()) if (stacks := user_frames(stack)))
 
 
 def split_key(key: str) -> tuple[str, int | None]:
@@ -56,30 +56,30 @@ def split_key(key: str) -> tuple[str, int | None]:
 
 def inverse(names: Mapping[str, Iterable[str]]) -> Names:
     """Return the inverse mapping."""
-    found: dict[str, dict[str, None]] = {}
+    results: dict[str, dict[str, None]] = {}
     for key, values in names.items():
         for value in values:
-            found.setdefault(value, {})[key] = None
-    return {key: tuple(values) for key, values in found.items()}
+            results.setdefault(value, {})[key] = None
+    return {key: tuple(values) for key, values in results.items()}
 
 
 def merged(*parts: Mapping[str, Iterable[str]]) -> Names:
     """Merge mappings in order, without duplicate names."""
-    found: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
     for part in parts:
         for key, values in part.items():
-            found.setdefault(key, {}).update(dict.fromkeys(values))
-    return {key: tuple(values) for key, values in found.items()}
+            names.setdefault(key, {}).update(dict.fromkeys(values))
+    return {key: tuple(values) for key, values in names.items()}
 
 
 def _names(value: object) -> Names:
     if not isinstance(value, dict):
         return {}
-    found = {}
+    results = {}
     for key, names in value.items():
         if isinstance(key, str) and isinstance(names, list):
-            found[key] = tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
-    return found
+            results[key] = tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return results
 
 
 def node_mapping(value: object) -> NodeMapping:
@@ -101,9 +101,9 @@ def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeM
     post_to_pre: dict[str, tuple[str, ...]] = {}
     for name in nodes if isinstance(nodes, dict) and graph_id is not None else ():
         if isinstance(name, str):
-            found = dict.fromkeys(_ancestors(list_in(nodes, name), graph_id))
-            if found:
-                post_to_pre[name] = tuple(found)
+            result = dict.fromkeys(_ancestors(list_in(nodes, name), graph_id))
+            if result:
+                post_to_pre[name] = tuple(result)
     kernel_to_post = _names(kernels)
     if not post_to_pre and not kernel_to_post:
         return NodeMapping()
@@ -111,9 +111,9 @@ def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeM
 
 
 def _ancestors(tree: list[object], graph_id: int | None) -> Iterator[str]:
-    waiting, seen = list(reversed(tree)), 0
-    while waiting and seen < DEPTH:
-        node, seen = waiting.pop(), seen + 1
+    waiting, visited = list(reversed(tree)), 0
+    while waiting and visited < DEPTH:
+        node, visited = waiting.pop(), visited + 1
         if whole_in(node, "graph_id") == graph_id and (name := text_in(node, "name")):
             yield name
         waiting.extend(reversed(list_in(node, "from_node")))
@@ -121,12 +121,12 @@ def _ancestors(tree: list[object], graph_id: int | None) -> Iterator[str]:
 
 def kernel_stacks(value: object) -> Stacks:
     """Parse kernel stack traces; older torch wrote line ends as a backslash and an n."""
-    found = {}
+    results = {}
     for key, texts in value.items() if isinstance(value, dict) else ():
         if isinstance(key, str) and isinstance(texts, list):
             frames = (traceback_frames(text.replace("\\n", "\n")) for text in texts if isinstance(text, str))
-            found[key] = tuple(frame for frame in frames if frame)
-    return Stacks(found)
+            results[key] = tuple(frame for frame in frames if frame)
+    return Stacks(results)
 
 
 def read_json(reader: Reader, record: int | None) -> object:
@@ -182,8 +182,8 @@ def left_of(information: object, operations: object) -> Left:
     """Combine the two parsed files; None for a missing one."""
     known = dict(_entries(information))
     return Left(
-        {key: found for key, entry in known.items() if (found := _texts(entry, "post_grad_nodes"))},
-        {key: found for key, entry in known.items() if (found := _texts(entry, "pre_grad_nodes"))},
+        {key: result for key, entry in known.items() if (result := _texts(entry, "post_grad_nodes"))},
+        {key: result for key, entry in known.items() if (result := _texts(entry, "pre_grad_nodes"))},
         kernel_stacks({key: list_in(entry, "stack_traces") for key, entry in known.items()}),
         {key: _operations(entry) for key, entry in _entries(operations)},
     )  # fmt: skip
@@ -269,8 +269,8 @@ class Parts:
 
     def record(self, name: str) -> int | None:
         """Return the record of an artifact."""
-        found = self.members.get(name)
-        return None if found is None else found.record
+        artifact = self.members.get(name)
+        return None if artifact is None else artifact.record
 
 
 def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reader) -> list[Parts]:
@@ -289,14 +289,14 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
     }  # fmt: skip
     found: list[Parts] = []
     for unit in units:
-        own = members.get(unit.number)
-        if own is None or not any(name in own for name in _OF_UNIT):
+        member = members.get(unit.number)
+        if member is None or not any(name in member for name in _OF_UNIT):
             continue
         number = numbers[unit.number]
         forward = forwards.get(number) if unit.direction == "backward" and number else None
         before = firsts[unit.number] if forward is None else firsts[forward]
-        pre, why = _pre_graph(artifacts, unit, own, before)
-        found.append(Parts(unit, own, pre, why, number, forward))
+        pre, why = _pre_graph(artifacts, unit, member, before)
+        found.append(Parts(unit, member, pre, why, number, forward))
     return found
 
 
@@ -307,17 +307,17 @@ def _aot_number(code: Artifact | None, reader: Reader) -> str:
 
 
 def _pre_graph(
-    artifacts: Sequence[Artifact], unit: Unit, own: dict[str, Artifact], before: int
+    artifacts: Sequence[Artifact], unit: Unit, members: dict[str, Artifact], before: int
 ) -> tuple[Artifact | None, str]:
     """Return Inductor's input graph: the last one before the unit, of its subgraph if it has one."""
-    if name := next((name for name in PRE_GRAPHS if name in own), ""):
-        return own[name], ""
+    if name := next((name for name in PRE_GRAPHS if name in members), ""):
+        return members[name], ""
     same = [a for a in artifacts if a.attempt == unit.attempt]
     for subgraph in dict.fromkeys((unit.subgraph, None)):
         for name in PRE_GRAPHS:
-            found = [a for a in same if a.name == name and a.record < before and a.subgraph == subgraph]
-            if found:
-                return found[-1], ""
+            candidates = [a for a in same if a.name == name and a.record < before and a.subgraph == subgraph]
+            if candidates:
+                return candidates[-1], ""
     graph = next((a for a in reversed(same) if a.name == DYNAMO_GRAPH), None)
     if graph is None and artifacts and not artifacts[0].owner.process.is_traced:
         return None, "only a trace has the pre-grad graph"

@@ -62,11 +62,11 @@ def coverage_text(coverage: Coverage) -> str:
         (coverage.kernels_with_lines, coverage.kernels, "with lines", coverage.kernel_lines_from),
         (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
     )
-    return " · ".join(f"{known}/{all_} {what}{_derived(found)}" for known, all_, what, found in counts)
+    return " · ".join(f"{item}/{all_} {text}{_derived(found)}" for item, all_, text, found in counts)
 
 
-def _derived(found: tuple[Known, ...]) -> str:
-    count = sum(known.count for known in found if known.source in DERIVED)
+def _derived(sources: tuple[Known, ...]) -> str:
+    count = sum(item.count for item in sources if item.source in DERIVED)
     return f" ({count} {DERIVED_MARK})" if count else ""
 
 
@@ -80,14 +80,14 @@ def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
         ("kernels with lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
         ("nodes with kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
     )
-    for label, known, all_, found in counts:
-        yield label, f"{known} of {all_}" + (f": {_sources(found, known)}" if found else "")
+    for label, item, all_, found in counts:
+        yield label, f"{item} of {all_}" + (f": {_sources(found, item)}" if found else "")
 
 
-def _sources(found: tuple[Known, ...], known: int) -> str:
-    if len(found) == 1 and found[0].count == known:
-        return f"{marked(found[0].source)}from {SAID[found[0].source]}"
-    return ", ".join(f"{marked(one.source)}{one.count} from {SAID.get(one.source, one.source)}" for one in found)
+def _sources(sources: tuple[Known, ...], known: int) -> str:
+    if len(sources) == 1 and sources[0].count == known:
+        return f"{marked(sources[0].source)}from {SAID[sources[0].source]}"
+    return ", ".join(f"{marked(item.source)}{item.count} from {SAID.get(item.source, item.source)}" for item in sources)
 
 
 def unknown_text(unknown: Unknown) -> str:
@@ -128,8 +128,8 @@ def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     known = (sourced, counts, counts.rpartition(" · ")[0] or counts)
     if unit.recorded:
         return known, True
-    said = f"{sourced} · provenance was not recorded"
-    return (f"{said}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", said, *known), False
+    message = f"{sourced} · provenance was not recorded"
+    return (f"{message}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", message, *known), False
 
 
 def selection_document(
@@ -257,9 +257,9 @@ def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, 
     pre = {node.name: node.line - 1 for born in unit.lines for node in born.pre}
     post = {node.name: node.line - 1 for born in unit.lines for node in born.post}
     source = {str(unit.places[n]): line for line, n in places.items()}
-    found: dict[int, dict[int, frozenset[int]]] = {}
+    results: dict[int, dict[int, frozenset[int]]] = {}
     for line, below in tree.below.items():
-        own = found[line] = {
+        own = results[line] = {
             SOURCE: frozenset(source[place] for place in below.lines if place in source),
             PRE: frozenset(pre[name] for name in below.pre if name in pre),
             POST: frozenset(post[name] for name in below.post if name in post),
@@ -267,7 +267,7 @@ def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, 
         for pane in (PY, CPP, KERNEL):
             calls = (kernel.call_lines for kernel in unit.kernels if kernel.key in below.kernels and kernel.call_pane == pane)
             own[pane] = frozenset(n - 1 for lines in calls for n in lines)
-    return found
+    return results
 
 
 AROUND = 5
@@ -336,8 +336,8 @@ def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[st
         code = text[number - 1] if text is not None and number in kept else place.code
         lines[n] = len(page.growing().lines)
         target = fmt.place_target(file, number)
-        said = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)
-        page.add((f"{number:>{pad}}", tokens.LINK if target else tokens.NUMBER, target), "  ", said, anchor=f"{file}:{number}")
+        message = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)
+        page.add((f"{number:>{pad}}", tokens.LINK if target else tokens.NUMBER, target), "  ", message, anchor=f"{file}:{number}")
 
 
 def _same(text: list[str], place: Place) -> bool:
@@ -350,21 +350,21 @@ def _same(text: list[str], place: Place) -> bool:
 
 
 def _around(numbers: Iterable[int], count: int) -> set[int]:
-    found: set[int] = set()
+    results: set[int] = set()
     for number in numbers:
-        found.update(range(max(number - AROUND, 1), min(number + AROUND, count) + 1))
-    return found
+        results.update(range(max(number - AROUND, 1), min(number + AROUND, count) + 1))
+    return results
 
 
-def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, kept: set[int]) -> str:
+def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, matching: set[int]) -> str:
     """Return a warning about differences between file and trace; '' if there are none."""
     if file.startswith("<"):
         return "generated code: these are the lines that torch recorded"
     if text is None:
         return "not readable on this machine: these are the lines that torch recorded"
-    changed = sum(place.line not in kept and bool(place.code) for _, place in members)
+    changed = sum(place.line not in matching and bool(place.code) for _, place in members)
     if not changed:
         return ""
-    if not kept:
+    if not matching:
         return "the file on this machine has other code now: these are the lines that torch recorded"
     return f"the file on this machine has other code now at {changed} of {fmt.plural(len(members), 'line')}, shown as recorded"

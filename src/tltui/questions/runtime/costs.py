@@ -24,8 +24,8 @@ class Costs:
         self._compiles: dict[str, tuple[CompileTime, Runtime]] = {}
         for runtime in self.runtimes:
             for compile_ in runtime.compiles:  # of two profiles of one process the one that saw more of it
-                known = self._compiles.get(compile_.ref)
-                if known is None or known[0].regions.calls < compile_.regions.calls:
+                entry = self._compiles.get(compile_.ref)
+                if entry is None or entry[0].regions.calls < compile_.regions.calls:
                     self._compiles[compile_.ref] = compile_, runtime
         self._hottest = max(
             (kernel.time.us / self._steps(runtime) for compile_, runtime in self._compiles.values()
@@ -56,21 +56,21 @@ class Costs:
         Its guards, its regions without nested ones, and its backward graphs, which run outside of the region. These
         costs may be added up.
         """
-        found = self._compiles.get(ref)
-        return None if found is None else own_us(found[0]) / self._steps(found[1])
+        entry = self._compiles.get(ref)
+        return None if entry is None else own_us(entry[0]) / self._steps(entry[1])
 
     def share_of(self, ref: str, us: float) -> float:
         """Return the share (0…1) of `us`, a figure of a compile, in a step or in the window."""
-        found = self._compiles.get(ref)
-        if found is None:
+        entry = self._compiles.get(ref)
+        if entry is None:
             return 0.0
-        whole = whole_us(found[1]) / self._steps(found[1])
-        return us / whole if whole > 0 else 0.0
+        total_us = whole_us(entry[1]) / self._steps(entry[1])
+        return us / total_us if total_us > 0 else 0.0
 
     def scaled(self, ref: str, us: float) -> float:
         """Convert a time in a profile's window to the basis of these figures: a step's share."""
-        found = self._compiles.get(ref)
-        return us if found is None else us / self._steps(found[1])
+        entry = self._compiles.get(ref)
+        return us if entry is None else us / self._steps(entry[1])
 
     def of_kernels(self, ref: str, unit: str) -> Mapping[str, KernelTime]:
         """Return total times by `tltui.questions.provenance.records.Kernel.key`."""
@@ -89,8 +89,8 @@ class Costs:
         return min(max(us / self._hottest, 0.0), 1.0) if self._hottest > 0 else 0.0
 
     def _graphs(self, ref: str, unit: str) -> list[GraphTime]:
-        found = self._compiles.get(ref)
-        return [graph for graph in found[0].graphs if graph.unit == unit] if found else []
+        entry = self._compiles.get(ref)
+        return [graph for graph in entry[0].graphs if graph.unit == unit] if entry else []
 
     def _spread(self, ref: str, unit: str, names: _Names) -> Mapping[str, float]:
         sums: defaultdict[str, float] = defaultdict(float)
@@ -121,11 +121,11 @@ def known_costs(run: Run) -> Costs | None:
     return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
 
 
-def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
+def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:
     kept = _KEPT.get(run)
-    if kept is None or kept[0] is not found:
-        joined = [runtime for runtime in found if isinstance(runtime, Runtime)]
-        kept = _KEPT[run] = found, Costs(joined) if joined else None
+    if kept is None or kept[0] is not results:
+        joined = [runtime for runtime in results if isinstance(runtime, Runtime)]
+        kept = _KEPT[run] = results, Costs(joined) if joined else None
     return kept[1]
 
 

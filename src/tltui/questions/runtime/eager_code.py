@@ -56,7 +56,7 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
         if item.inside is not None:
             eager[item.inside].append(item)
     ran = {compile_.ref: compile_ for compile_ in runtime.compiles}
-    found = []
+    results = []
     for ref in ran:
         node = compile_at(run, ref)
         breaks = breaks_at(node) if node is not None else ()
@@ -64,8 +64,8 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
             resumed = tuple(_resumed(node, breaks, ran)) if node is not None else ()
             ops = tuple(sorted(eager[ref], key=lambda item: -item.us))
             guards = sum(ran[name].lookups.us for name in resumed)
-            found.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
-    return tuple(sorted(found, key=lambda item: -item.us))
+            results.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
+    return tuple(sorted(results, key=lambda item: -item.us))
 
 
 @part
@@ -75,18 +75,18 @@ def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
     Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
     """
     known = known_breaks(compile_)
-    last = max((found.attempt for found in known), default=0)
+    last = max((graph_break.attempt for graph_break in known), default=0)
     places: dict[tuple[str, int | None], GraphBreak] = {}
-    for found in known:
-        if found.attempt == last:
-            lead = found.lead
-            places.setdefault((lead.file, lead.line) if lead else (found.headline, None), found)
+    for graph_break in known:
+        if graph_break.attempt == last:
+            lead = graph_break.lead
+            places.setdefault((lead.file, lead.line) if lead else (graph_break.headline, None), graph_break)
     return tuple(places.values())
 
 
 def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, CompileTime]) -> list[str]:
     """Return the compiles of resume functions: torch names them by function and line."""
-    lines = {frame.line for found in breaks for frame in (found.at, *found.stack) if frame is not None}
+    lines = {frame.line for graph_break in breaks for frame in (graph_break.at, *graph_break.stack) if frame is not None}
     name, file, _ = compile_.frame.code
     names = {f"{PREFIX}{name}_at_{line}" for line in lines if line is not None}
     return [
@@ -100,5 +100,5 @@ def fallback_times(fallbacks: Sequence[Fallback]) -> tuple[FallbackTime, ...]:
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Fallback]] = defaultdict(list)
     for item in fallbacks:
         groups[item.ref, item.ops].append(item)
-    made = [FallbackTime(ref, len(own), sum(item.lookup_us for item in own), ops) for (ref, ops), own in groups.items()]
-    return tuple(sorted(made, key=lambda item: -item.calls))
+    results = [FallbackTime(ref, len(group), sum(item.lookup_us for item in group), ops) for (ref, ops), group in groups.items()]
+    return tuple(sorted(results, key=lambda item: -item.calls))

@@ -79,7 +79,7 @@ def graphs_of(compile_: Compile, reader: Reader) -> tuple[CodeGraph, ...]:
 def _calls(kernels: tuple[Kernel, ...]) -> tuple[CodeCall, ...]:
     """Return each kernel call by line; several if they share a line."""
     calls = [(line, CodeCall(code_name(kernel.name), kernel)) for kernel in kernels for line in _first_lines(kernel)]
-    return tuple(call for _, call in sorted(calls, key=lambda own: own[0]))
+    return tuple(call for _, call in sorted(calls, key=lambda pair: pair[0]))
 
 
 def _first_lines(kernel: Kernel) -> tuple[int, ...]:
@@ -185,9 +185,9 @@ class Joiner:
         return self._process.epochs_of(CompileId(autograd, int(match[2]), int(match[3])))
 
     @staticmethod
-    def _at(own: list[Compile], us: float) -> Compile:
+    def _at(compiles: list[Compile], us: float) -> Compile:
         """Return the last begun of several compiles with one id."""
-        return next((compile_ for compile_ in reversed(own) if (compile_.start_us or 0) <= us), own[0])
+        return next((compile_ for compile_ in reversed(compiles) if (compile_.start_us or 0) <= us), compiles[0])
 
     def _remember(self, span: int) -> None:
         """Index a forward by its links to a backward."""
@@ -223,7 +223,7 @@ class Joiner:
 
         Each goes to the only graph that ran and has a kernel of its name.
         """
-        found: dict[Group, list[int]] = defaultdict(list)
+        results: dict[Group, list[int]] = defaultdict(list)
         by_name: dict[str, list[Group]] = defaultdict(list)
         for group, graph in self.found.graph_of.items():
             for name in {call.name for call in graph.calls} if graph is not None else ():
@@ -231,10 +231,10 @@ class Joiner:
         for event in self._nested.loose:
             groups = by_name.get(self.kernel_named(event), [])
             if len(groups) == 1:
-                found[groups[0]].append(event)
+                results[groups[0]].append(event)
             else:
                 self.found.strange["events on a device whose launch was not recorded"] += 1
-        return found
+        return results
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Count evidence from a call for or against this process."""
@@ -271,19 +271,19 @@ class Joiner:
         if (start := self._tied.get((thread, profile.begin[event]))) is not None:
             return self._begun[start]
         number = profile.extra.get(event, {}).get(SEQUENCE)
-        own = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
-        own = [span for span in own if profile.begin[self._nested.event[span]] <= profile.begin[event]]
-        return own[0] if len(own) == 1 else -1
+        forwards = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
+        forwards = [span for span in forwards if profile.begin[self._nested.event[span]] <= profile.begin[event]]
+        return forwards[0] if len(forwards) == 1 else -1
 
     def _by_graph(self, key: str | None, names: Counter[str], is_backward: bool) -> Compile | None:
         """Return the only compile with a graph; None otherwise. Its forward ran before the window."""
-        found = []
+        compiles = []
         for compile_ in self._process.ordered():
             for graph in self._graphs_of(compile_):
                 same = key in graph.keys if key is not None else graph.has_code and _wanted(graph) == names
                 if same and (graph.direction == "backward") == is_backward:
-                    found.append(compile_)
-        return found[0] if len(set(map(id, found))) == 1 else None
+                    compiles.append(compile_)
+        return compiles[0] if len(set(map(id, compiles))) == 1 else None
 
     def _graphs_of(self, compile_: Compile) -> tuple[CodeGraph, ...]:
         if compile_ not in self._graphs:
@@ -319,7 +319,7 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
 
 def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
     """Return the lookups of each compile, and those that no region followed."""
-    own: dict[Compile, list[int]] = defaultdict(list)
+    lookups: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
         if kind != LOOKUP or not is_whole(span):
@@ -328,8 +328,8 @@ def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) 
         if region == -1:
             lost.append(span)
         elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
-            own[compile_].append(span)
-    return own, lost
+            lookups[compile_].append(span)
+    return lookups, lost
 
 
 def called(joined: Joined) -> Iterable[Compile]:
@@ -382,12 +382,12 @@ class Kernels:
         """
         profile, nested = self._profile, self._nested
         gaps: list[int] = []
-        whole, inside, on_device = 0, 0, 0
+        total, inside, on_device = 0, 0, 0
         for span in calls:
             event = nested.event[span]
-            whole += profile.duration[event]
+            total += profile.duration[event]
             before = -1
-            on_device += sum(profile.duration[own] for own in self._devices.replayed.get(span, ()))
+            on_device += sum(profile.duration[item] for item in self._devices.replayed.get(span, ()))
             for row in range(nested.first[span], nested.last[span]):
                 kernel = nested.kernels[row]
                 inside += profile.duration[kernel]
@@ -399,15 +399,15 @@ class Kernels:
         kernels = self._kernels(calls, graph, loose)
         return GraphTime(
             unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
-            inside / 1000, max(whole - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
+            inside / 1000, max(total - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
         )  # fmt: skip
 
     def _kernels(self, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> tuple[KernelTime, ...]:
         """Return the calls of the code, then ambiguous kernels and those not in the code."""
         nested = self._nested
-        wanted: dict[str, list[CodeCall]] = defaultdict(list)
+        calls_by_name: dict[str, list[CodeCall]] = defaultdict(list)
         for call in graph.calls if graph is not None else ():
-            wanted[call.name].append(call)
+            calls_by_name[call.name].append(call)
         rows: dict[tuple[str, int], list[int]] = defaultdict(list)
         uneven: set[str] = set()
         for span in calls:
@@ -416,24 +416,24 @@ class Kernels:
                 name = self._joiner.kernel_named(nested.kernels[row])
                 rows[name, count[name]].append(row)
                 count[name] += 1
-            uneven.update(name for name in wanted.keys() | count.keys() if count[name] != len(wanted[name]))
-        found: list[KernelTime] = []
+            uneven.update(name for name in calls_by_name.keys() | count.keys() if count[name] != len(calls_by_name[name]))
+        kernel_times: list[KernelTime] = []
         for call in graph.calls if graph is not None else ():
-            nth = wanted[call.name].index(call)
+            nth = calls_by_name[call.name].index(call)
             if call.name not in uneven and (own := rows.get((call.name, nth))):
-                found.append(self._time(call, call.kernel.name, nth, own))
+                kernel_times.append(self._time(call, call.kernel.name, nth, own))
         lacking = sum(call.kernel.name[:3] == "cpp" and not rows.get((call.name, 0)) for call in graph.calls) if graph else 0
         if lacking:
             self.doubts[f"calls of C++ kernels were not recorded: {CPP_KERNELS}"] += lacking
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
-            together = [row for (own, _), those in rows.items() if own == name for row in those]
-            found.append(self._together(name, wanted.get(name, []), together))
+            members = [row for (own, _), those in rows.items() if own == name for row in those]
+            kernel_times.append(self._together(name, calls_by_name.get(name, []), members))
         replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
         if replayed:
             self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
         if loose:
             self.doubts["kernels on a device, of which no launch was recorded, are told by name or handle"] += len(loose)
-        return (*found, *self._by_name([*replayed, *loose], wanted))
+        return (*kernel_times, *self._by_name([*replayed, *loose], calls_by_name))
 
     def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
         """Return the time of one call of the code."""
@@ -455,30 +455,31 @@ class Kernels:
         own = self._time(calls[0], name, -1, rows)
         return own if len(calls) == 1 else _of_all(own, calls)
 
-    def _by_name(self, events: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
+    def _by_name(self, events: list[int], calls_by_name: dict[str, list[CodeCall]]) -> list[KernelTime]:
         """Return device events by name, or by the handle of the call if present (`debug_handle`)."""
         times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for event in events:
             name = self._joiner.kernel_named(event)
             handle = self._profile.extra.get(event, {}).get("debug_handle")
-            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in wanted.get(name, ()))
+            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
             times[name, handle if known else None].append(self._profile.duration[event])
-        found = []
-        for (name, handle), own in times.items():
-            calls = wanted.get(name, [])
+        results = []
+        for (name, handle), duration in times.items():
+            calls = calls_by_name.get(name, [])
             same = [call for call in calls if handle is not None and call.kernel.handle == handle]
             nth = calls.index(same[0]) if len(same) == 1 else -1
-            time = KernelTime("", name, nth, None, spread(own), (), (), self._devices.name)
-            found.append(_of_all(time, same or calls) if calls else time)
-        return found
+            time = KernelTime("", name, nth, None, spread(duration), (), (), self._devices.name)
+            results.append(_of_all(time, same or calls) if calls else time)
+        return results
 
 
-def _of_all(own: KernelTime, calls: list[CodeCall]) -> KernelTime:
+def _of_all(kernel_time: KernelTime, calls: list[CodeCall]) -> KernelTime:
     """Return the time with nodes and lines of all calls of a name; a key only for a single call."""
     kernels = [call.kernel for call in calls]
     keys = {kernel.key for kernel in kernels}
     return KernelTime(
-        keys.pop() if len(keys) == 1 else "", kernels[0].name, own.nth, kernels[0].handle if len(kernels) == 1 else None, own.time,
+        keys.pop() if len(keys) == 1 else "", kernels[0].name, kernel_time.nth,
+        kernels[0].handle if len(kernels) == 1 else None, kernel_time.time,
         tuple(dict.fromkeys(node for kernel in kernels for node in kernel.post_nodes)),
-        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), own.device,
+        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), kernel_time.device,
     )  # fmt: skip

@@ -133,16 +133,16 @@ Events = int | list[int]
 
 
 def _put(events: dict[int, Events], key: int, event: int) -> None:
-    known = events.setdefault(key, event)
-    if isinstance(known, list):
-        known.append(event)
-    elif known != event:
-        events[key] = [known, event]
+    previous = events.setdefault(key, event)
+    if isinstance(previous, list):
+        previous.append(event)
+    elif previous != event:
+        events[key] = [previous, event]
 
 
 def _got(events: dict[int, Events], key: int) -> Sequence[int]:
-    found = events.get(key, ())
-    return (found,) if isinstance(found, int) else found
+    entry = events.get(key, ())
+    return (entry,) if isinstance(entry, int) else entry
 
 
 def _i() -> array[int]:
@@ -247,9 +247,9 @@ class Walk:
         """Run in steps."""
         self._find_device()
         yield None
-        for own in self._by_thread():
-            if own:
-                yield from self._thread(self._ordered(own))
+        for item in self._by_thread():
+            if item:
+                yield from self._thread(self._ordered(item))
         self.found.loose = [event for event in self._profile.on_device if not self._taken[event]]
         self._sum()
 
@@ -269,12 +269,12 @@ class Walk:
 
     def _by_thread(self) -> list[array[int]]:
         """Return the nested events of each thread."""
-        found = [array("I") for _ in self._profile.threads]
+        results = [array("I") for _ in self._profile.threads]
         nests = self._kinds.nests
         for event, (thread, category) in enumerate(zip(self._profile.thread, self._profile.category, strict=True)):
             if nests[category]:
-                found[thread].append(event)
-        return found
+                results[thread].append(event)
+        return results
 
     def _ordered(self, events: array[int]) -> Iterable[int]:
         """Return a thread's events in order; torch mostly writes them sorted."""
@@ -295,7 +295,7 @@ class Walk:
         of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
         times, whats = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
-        what, event = IDLE, -1
+        state, event = IDLE, -1
         for count, event in enumerate(events):
             begin = begins[event]
             end = begin + durations[event]
@@ -309,10 +309,10 @@ class Walk:
                     break
                 self.found.overlapping += is_cut
                 top = stack[-1]
-                if top.what != what:
-                    what = top.what
+                if top.what != state:
+                    state = top.what
                     times.append(at)
-                    whats.append(what)
+                    whats.append(state)
             category = categories[event]
             kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
             if kind in BY_OPERATOR and of_category[category]:
@@ -323,36 +323,36 @@ class Walk:
                 continue
             new = self._opened(event, kind, end, top)
             stack.append(new)
-            if new.what != what:
-                what = new.what
+            if new.what != state:
+                state = new.what
                 times.append(begin)
-                whats.append(what)
+                whats.append(state)
             if not count % RUN:
                 yield None
         if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
             self.found.led[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
-            if stack[-1].what != what:
-                what = stack[-1].what
+            if stack[-1].what != state:
+                state = stack[-1].what
                 times.append(end)
-                whats.append(what)
+                whats.append(state)
         if times:
             self._changes.append((times, whats))
 
     def _opened(self, event: int, kind: int, end: int, top: _Open) -> _Open:
         """Open an event inside of another one."""
-        found = self.found
+        columns = self.found
         fell = top.waiting if top.waiting >= 0 else top.fell
         if kind in SPANS:
             return self._span(event, kind, end, top)
         new = _Open(end, top.what, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
         if kind == ANNOTATION:
-            found.annotations.append(event)
+            columns.annotations.append(event)
             top.waiting = top.fell = new.fell = -1
         elif kind == COMPILING:
             new.what, new.is_operator = IDLE, True
-            found.compiling.append(event)
+            columns.compiling.append(event)
         elif kind == LAUNCH:
             self._launched(event, top, new)
         elif top.call >= 0:
@@ -362,9 +362,9 @@ class Walk:
                 self._attach(event, False, top.call, new.kernel)
         elif kind in (OPERATOR, ALLOCATION):
             new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
-            found.eager.append(event)
-            found.eager_in.append(top.region)
-            found.eager_after.append(fell)
+            columns.eager.append(event)
+            columns.eager_in.append(top.region)
+            columns.eager_after.append(fell)
             if self._by_external:
                 self._attach(event, False, -1, -1)
         elif kind == ENGINE:
@@ -373,23 +373,23 @@ class Walk:
         return new
 
     def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
-        found, number = self.found, len(self.found.event)
-        found.event.append(event)
-        found.kind.append(kind)
-        found.parent.append(top.span)
-        found.inner.append(0)
-        found.first.append(len(found.kernels))
-        found.last.append(len(found.kernels))
-        found.led.append(-1)
+        columns, number = self.found, len(self.found.event)
+        columns.event.append(event)
+        columns.kind.append(kind)
+        columns.parent.append(top.span)
+        columns.inner.append(0)
+        columns.first.append(len(columns.kernels))
+        columns.last.append(len(columns.kernels))
+        columns.led.append(-1)
         new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
         if kind in (REGION, LOOKUP):
             if top.within >= 0:
-                found.inner[top.within] += end - self._profile.begin[event]
+                columns.inner[top.within] += end - self._profile.begin[event]
             new.within = number
         if kind == REGION:
             new.region = number
             if top.waiting >= 0:
-                found.led[top.waiting] = number
+                columns.led[top.waiting] = number
             top.waiting = -1
             new.is_operator = False
         elif kind == LOOKUP:
@@ -425,12 +425,12 @@ class Walk:
 
         By correlation id, which is exact, else by the operator's number.
         """
-        known = self._by_correlation if is_launch else self._by_external
-        for own in _got(known, self._profile.link[event]):
-            if not self._taken[own]:
-                self._taken[own] = 1
+        kernels_by_id = self._by_correlation if is_launch else self._by_external
+        for item in _got(kernels_by_id, self._profile.link[event]):
+            if not self._taken[item]:
+                self._taken[item] = 1
                 if call >= 0:
-                    self.found.device.append(own)
+                    self.found.device.append(item)
                     self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)
 
     def _sum(self) -> None:
@@ -440,10 +440,10 @@ class Walk:
         streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
         begin, end = self._profile.window
         before, state = begin, IDLE
-        for time, number, what in heapq.merge(*streams):
+        for time, number, kind in heapq.merge(*streams):
             time = min(max(time, begin), end)
             total[state] += time - before
-            states[number] = what
+            states[number] = kind
             before, state = time, max(states)
         self.found.us_of = [ns / 1000 for ns in total]
         self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)

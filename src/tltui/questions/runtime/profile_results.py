@@ -217,34 +217,34 @@ def line_times(graphs: Sequence[GraphTime]) -> list[LineTime]:
 
 def layer_times(graph: GraphTime, of_kernel: dict[str, tuple[str, ...]]) -> list[LineTime]:
     """Return the layers of a graph with enclosing ones: `layers`, `layers.3`, `layers.3.attn`."""
-    found = []
+    results = []
     for kernel in graph.kernels:
         inner = of_kernel.get(kernel.key, ())
         names = _with_outer(inner)
-        found.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
-    return _together(found)
+        results.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
+    return _together(results)
 
 
 def _with_outer(paths: Sequence[str]) -> tuple[str, ...]:
     """Return paths and all enclosing ones except for the outermost, which contains everything."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for path in paths:
         names = path.split(".")
-        found.update(dict.fromkeys(".".join(names[: n + 1]) for n in range(len(names)) if path))
-    return tuple(found)
+        results.update(dict.fromkeys(".".join(names[: n + 1]) for n in range(len(names)) if path))
+    return tuple(results)
 
 
 def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -> list[LineTime]:
     """Group names by kernels, and merge those with all kernels in common."""
-    found: dict[str, LineTime] = {}
+    results: dict[str, LineTime] = {}
     for kernel, names, alone in members:
         for name in dict.fromkeys(names):
-            own = found.setdefault(name, LineTime(name))
+            own = results.setdefault(name, LineTime(name))
             own.us += kernel.time.us
             own.alone_us += kernel.time.us if name in alone else 0.0
             own.calls += kernel.time.calls
             own.kernels.append(kernel)
-    return sorted(found.values(), key=lambda own: (-own.us, own.name))
+    return sorted(results.values(), key=lambda own: (-own.us, own.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +284,9 @@ def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
             for graph in compile_.graphs:
                 for kernel in graph.kernels:
                     groups[own, graph.unit, kernel.name, kernel.nth].append((runtime.rank or 0, compile_.ref, kernel))
-    found = []
+    results = []
     for (_, unit, _, _), members in groups.items():
         if len({rank for rank, _, _ in members}) > 1:
             _, ref, kernel = max(members, key=lambda item: item[2].time.mean_us)
-            found.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
-    return sorted(found, key=lambda item: -item.lost_us)
+            results.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
+    return sorted(results, key=lambda item: -item.lost_us)

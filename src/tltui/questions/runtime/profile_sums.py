@@ -49,17 +49,18 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
     Among repeated annotations, the outermost ones with the largest total time.
     """
     named = [(event, profile.name_of(event)) for event in nested.annotations]
-    own = [event for event, name in named if _PROFILER.match(name)]
-    if not own:
+    annotations = [event for event, name in named if _PROFILER.match(name)]
+    if not annotations:
         families: dict[str, list[int]] = defaultdict(list)
         for event, name in named:
             if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
         several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
-        own = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
-    own.sort(key=lambda event: profile.begin[event])
+        annotations = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
+    annotations.sort(key=lambda event: profile.begin[event])
     return tuple(
-        Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000) for event in own
+        Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000)
+        for event in annotations
     )  # fmt: skip
 
 
@@ -94,10 +95,11 @@ class Sums:
         ran = set(called(joined))
         regions, preludes = self._regions(), self._preludes()
         compiles = [
-            self._compile(own, regions.get(own, []), preludes.get(own, 0), graphs[own], eager_in.get(own, 0.0))
-            for own in self._process.ordered() if own in ran
+            self._compile(compile_, regions.get(compile_, []), preludes.get(compile_, 0), graphs[compile_],
+                          eager_in.get(compile_, 0.0))
+            for compile_ in self._process.ordered() if compile_ in ran
         ]  # fmt: skip
-        compiles = [own for own in compiles if own.regions.calls or own.lookups.calls or own.graphs]
+        compiles = [compile_ for compile_ in compiles if compile_.regions.calls or compile_.lookups.calls or compile_.graphs]
         begin, end = profile.window
         us = self._nested.us_of
         strange = dict(joined.strange)
@@ -114,20 +116,20 @@ class Sums:
 
     def _regions(self) -> dict[Compile, list[int]]:
         """Return the complete regions of each compile."""
-        found: dict[Compile, list[int]] = defaultdict(list)
-        for span, own in self.joined.compile_of.items():
+        regions: dict[Compile, list[int]] = defaultdict(list)
+        for span, item in self.joined.compile_of.items():
             if self.joiner.is_whole(span):
-                found[own].append(span)
-        return found
+                regions[item].append(span)
+        return regions
 
     def _preludes(self) -> dict[Compile, int]:
         """Return the prologue time in the regions of each compile, in ns."""
         profile, nested = self._profile, self._nested
-        found: dict[Compile, int] = defaultdict(int)
+        times: dict[Compile, int] = defaultdict(int)
         for span, kind in enumerate(nested.kind):
             if kind == PRELUDE and (own := self.joined.compile_of.get(self._region_of(span))) is not None:
-                found[own] += profile.duration[nested.event[span]]
-        return found
+                times[own] += profile.duration[nested.event[span]]
+        return times
 
     def _compile(
         self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
@@ -162,11 +164,11 @@ class Sums:
         for (compile_, _), time in ns.items():
             if compile_ is not None:
                 inside[compile_] += time / 1000
-        found = [
+        eager_times = [
             EagerTime(None if own[0] is None else str(own[0].ref), profile.names[own[1]], count[own], time / 1000)
             for own, time in ns.most_common()
         ]
-        return tuple(found), inside
+        return tuple(eager_times), inside
 
     def _fallbacks(self) -> tuple[Fallback, ...]:
         nested, profile = self._nested, self._profile
@@ -185,7 +187,11 @@ class Sums:
 
     def _limited(self) -> str:
         """Return the compile with the recompile limit hit, if only one frame reached it."""
-        limited = {id(own.frame): own for own in self._process.ordered() if own.is_compile and own.facts.recompile_limit}
+        limited = {
+            id(compile_.frame): compile_
+            for compile_ in self._process.ordered()
+            if compile_.is_compile and compile_.facts.recompile_limit
+        }
         return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
 
     def _never_called(self) -> tuple[str, ...]:
@@ -193,26 +199,27 @@ class Sums:
         ran = set(called(self.joined))
         end = self._profile.epoch_us(self._profile.window[1])
         return tuple(
-            str(own.ref)
-            for own in self._process.ordered()
-            if own.is_compile and own not in ran and own.facts.left_code and own.is_closed and (own.start_us or 0) < end
+            str(compile_.ref)
+            for compile_ in self._process.ordered()
+            if compile_.is_compile and compile_ not in ran and compile_.facts.left_code and compile_.is_closed
+            and (compile_.start_us or 0) < end
         )
 
     def _doubts(self) -> list[str]:
-        found = list(self._profile.faults)
+        doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
         if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
-            found.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
+            doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
         if nested.compiling:
             seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
-            found.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
+            doubts.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
         if nested.overlapping:
-            found.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
+            doubts.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
         if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
-            found.append("other threads are in it with profile_all_threads only: what never ran may have run there")
+            doubts.append("other threads are in it with profile_all_threads only: what never ran may have run there")
         for text, count in self._kernels.doubts.items():
-            found.append(f"{count:,} {text}")
-        return found
+            doubts.append(f"{count:,} {text}")
+        return doubts
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
@@ -272,7 +279,7 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
     cases = [
         _Case(Sums(profile, nested, process), process, process.pid == profile.pid, _in_time(profile, process)) for process in own
     ]
-    case = max(cases, key=lambda one: one.rank, default=None)
+    case = max(cases, key=lambda item: item.rank, default=None)
     if case is None:
         return Refused(profile.path, "the trace has no compile")
     if case.is_disproven or not (case.is_proven or (case.same_pid and case.in_time)):
@@ -287,12 +294,12 @@ def _in_time(profile: Profile, process: Process) -> bool:
 
 def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
     """Return the evidence against a match."""
-    found = []
+    doubts = []
     if not case.same_pid:
-        found.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
+        doubts.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
     elif not case.in_time:
-        found.append("it was recorded before the trace began: their graphs are the same")
-    return tuple(found)
+        doubts.append("it was recorded before the trace began: their graphs are the same")
+    return tuple(doubts)
 
 
 def _why(profile: Profile, nested: Nested, case: _Case) -> str:
@@ -326,24 +333,24 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
         state = profiles.version, _stamps(run)
         profiles.kept_for = run.version, profiles.version
         if profiles.kept[0] != state:
-            found: list[Runtime | Refused] = []
+            results: list[Runtime | Refused] = []
             for file in profiles.files:
                 if file.profile is not None:
-                    found.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
+                    results.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
                 elif file.fault:
-                    found.append(Refused(file.found.name, file.fault))
-            profiles.kept = state, tuple(found)
+                    results.append(Refused(file.found.name, file.fault))
+            profiles.kept = state, tuple(results)
         return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
 
 
 def _stamps(run: Run) -> list[object]:
     """Return the cache key of a run's relevant state; compiles begun after the windows do not count."""
-    last = max((own.epoch_us(own.window[1]) for own in run.profiles.profiles), default=0.0)
-    found: list[object] = [process.naming.stamp for process in run.processes()]
-    found += [
-        (own.key, own.stamp) for process in run.processes() for own in process.ordered() if (own.start_us or 0.0) <= last
+    last = max((item.epoch_us(item.window[1]) for item in run.profiles.profiles), default=0.0)
+    stamps: list[object] = [process.naming.stamp for process in run.processes()]
+    stamps += [
+        (item.key, item.stamp) for process in run.processes() for item in process.ordered() if (item.start_us or 0.0) <= last
     ]
-    return found
+    return stamps
 
 
 def preparing(run: Run) -> Iterator[None]:
@@ -400,8 +407,8 @@ class StepFlame:
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
     """Return the profile of a result; None if it is no longer open."""
-    found = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
-    return next((profile for profile in found if profile is not None), None)
+    profiles = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
+    return next((profile for profile in profiles if profile is not None), None)
 
 
 def compiling_us(run: Run, runtime: Runtime) -> float:
@@ -430,8 +437,8 @@ def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator
                 yield None
             if begin <= begins[event] and begins[event] + durations[event] <= end:
                 name = profile.name_of(event)
-                said = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
-                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *said)
+                label = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
+                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *label)
 
 
 def _said(kind: int, name: str) -> tuple[str, str]:
@@ -465,9 +472,9 @@ def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepF
             yield
         elif span.kind != DEVICE:
             threads.setdefault(span.thread, []).append(span)
-    refs = {f"[{own.ref.rpartition(':')[2].partition('~')[0]}]": own.ref for own in runtime.compiles}
-    made = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]
-    return tuple(sorted(made, key=lambda found: -sum(bar.self_s for bar in found.flame.bars)))
+    refs = {f"[{compile_.ref.rpartition(':')[2].partition('~')[0]}]": compile_.ref for compile_ in runtime.compiles}
+    flames = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]
+    return tuple(sorted(flames, key=lambda flame: -sum(bar.self_s for bar in flame.flame.bars)))
 
 
 def _typical(runtime: Runtime) -> Step | None:

@@ -112,14 +112,14 @@ class Finding:
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     """Return the findings of a profile: improvements by cost, then the largest times."""
     steps = max(len(runtime.steps), 1)
-    whole = max(whole_us(runtime), 1e-9)
-    found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
-             *_launches(run, runtime, steps, whole), *_eager(runtime, steps, whole),
-             *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
-    found.sort(key=lambda item: -item.us)
-    dear = [item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
+    total_us = max(whole_us(runtime), 1e-9)
+    findings = [*_guards(runtime, steps), *_breaks(run, runtime, steps, total_us), *_fallbacks(run, runtime, steps, total_us),
+             *_launches(run, runtime, steps, total_us), *_eager(runtime, steps, total_us),
+             *(compiling := tuple(_compiling(run, runtime, steps, total_us)))]  # fmt: skip
+    findings.sort(key=lambda item: -item.us)
+    dear = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
     idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
-    return (*dear, *_kernels(runtime, steps, whole), *idle, *_never(run, runtime))
+    return (*dear, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
@@ -129,25 +129,25 @@ def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
             yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / own, lookups.calls, lookups.mean_us)
 
 
-def _breaks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     for item in break_times(run, runtime):
         calls = next(c.regions.calls for c in runtime.compiles if c.ref == item.ref)
         broke = item.breaks[0] if len(item.breaks) == 1 else None
         if item.breaks:
-            yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / whole, calls, broke=broke)
+            yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / total_us, calls, broke=broke)
 
 
-def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _fallbacks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     if runtime.fallbacks:
         us = sum(item.lookup_us for item in runtime.fallbacks)
         refs = {item.ref for item in runtime.fallbacks}
         ref = min(refs) if len(refs) == 1 else ""
         compile_ = compile_at(run, ref) if ref else None
         name = (shown_name(compile_.frame) if compile_ is not None else None) or "the function of"
-        yield Finding(Fact.FALLBACK, ref, us / steps, us / whole, len(runtime.fallbacks), name=name)
+        yield Finding(Fact.FALLBACK, ref, us / steps, us / total_us, len(runtime.fallbacks), name=name)
 
 
-def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _launches(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield graphs with most of their time between kernels.
 
     Only if all kernels of the code are in the profile; otherwise unknown.
@@ -156,7 +156,7 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
         for graph in compile_.graphs:
             # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
             us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
-            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
+            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * total_us)
             if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
                 yield Finding(
                     Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
@@ -164,52 +164,54 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
                 )  # fmt: skip
 
 
-def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _compiling(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the compile time while the profiler ran, which does not affect later steps.
 
     The compiles are from the metrics; the duration is from the profile if it has one.
     """
     process = process_of(run, runtime)
-    found: list[tuple[float, str]] = []
+    times: list[tuple[float, str]] = []
     for compile_ in process.ordered() if process is not None else ():
         start, seconds = compile_.start_us, compile_.duration_s
         if start is not None and seconds:
             overlap = min(start + seconds * 1e6, runtime.end_us) - max(start, runtime.begin_us)
             if overlap > 0 and compile_.is_compile:
-                found.append((overlap, str(compile_.ref)))
-    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in found), whole)
+                times.append((overlap, str(compile_.ref)))
+    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in times), total_us)
     if us:
-        yield Finding(Fact.COMPILING, max(found, default=(0.0, ""))[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
+        yield Finding(Fact.COMPILING, max(times, default=(0.0, ""))[1], us / steps, us / total_us,
+                      count=len(times), seconds=us / 1e6)
 
 
-def _eager(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the time outside of compiled code."""
     outside = [item for item in runtime.eager if item.inside is None]
     us = sum(item.us for item in outside)
-    if outside and us >= EAGER_SHARE * whole:
+    if outside and us >= EAGER_SHARE * total_us:
         most = max(outside, key=lambda item: item.us)
-        yield Finding(Fact.EAGER, "", us / steps, us / whole, sum(item.calls for item in outside), name=most.op)
+        yield Finding(Fact.EAGER, "", us / steps, us / total_us, sum(item.calls for item in outside), name=most.op)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
     share = runtime.share
     if share.whole_us > 0 and share.idle_us >= IDLE_SHARE * share.whole_us:
-        has_device = any(graph.device_us for own in runtime.compiles for graph in own.graphs)
+        has_device = any(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs)
         name = "device" if has_device else ""
         yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us, name=name)
 
 
-def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the most expensive kernel call."""
     dearest: tuple[float, CompileTime, Finding] | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
                 us = kernel.time.us
-                if us >= KERNEL_SHARE * whole and (dearest is None or us > dearest[0]):
+                if us >= KERNEL_SHARE * total_us and (dearest is None or us > dearest[0]):
                     name = kernel.key or kernel.name
                     dearest = us, compile_, Finding(
-                        Fact.KERNEL, compile_.ref, us / steps, us / whole, kernel.time.calls, kernel.time.mean_us, graph.unit, name,
+                        Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls,
+                        kernel.time.mean_us, graph.unit, name,
                         kernel.lines,
                     )  # fmt: skip
     if dearest is not None:

@@ -147,12 +147,12 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     became = tuple(became_of(event) for event in automatic(compile_, reader))
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
-    kept = tuple(
+    guards = tuple(
         replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
         for guard in guarded.kept
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
-    symbols = _symbols(records, kept, tensors, became)
+    symbols = _symbols(records, guards, tensors, became)
     function, file, line = compile_.frame.code
     interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))
     stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
@@ -160,39 +160,39 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     return CompileShapes(
         str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
         (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
-        stuck, interesting, len(tensors) - len(interesting), kept, guarded.found,
+        stuck, interesting, len(tensors) - len(interesting), guards, guarded.found,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
 
 
 def automatic(compile_: Compile, reader: Reader) -> list[Event]:
     """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
-    found = automatic_in_text(compile_, reader)
+    events = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
             continue
         value = reader.json(record, EVENT_LIMIT)
         args = value.get("args") if isinstance(value, dict) else None
         if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
-            found.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
-    return found
+            events.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
+    return events
 
 
 def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
     """Map lines to files to the user frames in records."""
-    found: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
+    frames: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
     for group in (records.symbols, records.guards, records.fixed):
         for item in group:
             if item.user is not None:
-                found[item.user.line].setdefault(item.user.file, item.user)
-    return found
+                frames[item.user.line].setdefault(item.user.file, item.user)
+    return frames
 
 
 def _by_length(sources: Iterable[str]) -> dict[int, set[str]]:
-    found: dict[int, set[str]] = defaultdict(set)
+    results: dict[int, set[str]] = defaultdict(set)
     for source in sources:
-        found[len(source)].add(source)
-    return found
+        results[len(source)].add(source)
+    return results
 
 
 def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
@@ -217,9 +217,9 @@ def signature(shapes: CompileShapes) -> tuple[object, ...]:
         (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
         for s in shapes.symbols
     )
-    kept = tuple(guard.expr for guard in shapes.kept)
+    guards = tuple(guard.expr for guard in shapes.kept)
     real = tuple(item.expr for item in shapes.real)
-    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, kept, real)
+    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, guards, real)
 
 
 def dim_of(source: str | None) -> tuple[str | None, int | None]:
@@ -237,7 +237,7 @@ def _tensors(
     by_input: dict[str | None, list[NewSymbol]] = defaultdict(list)
     for symbol in records.symbols:
         by_input[symbol.input].append(symbol)
-    found = []
+    tensors = []
     for tensor in inputs:
         in_graph = graph.get(plain_name(tensor.source), ())
         checked = guarded.sizes.get(tensor.source, ())
@@ -259,8 +259,8 @@ def _tensors(
                 symbolic = shown if shown and not _NUMBER.match(shown) else None
                 dim = replace(dim, state="unbacked" if (symbolic or "").startswith("u") else "dynamic", symbol=symbolic)
             dims.append(dim)
-        found.append(TensorShape(tensor.source, tensor.dtype, tuple(dims)))
-    return found
+        tensors.append(TensorShape(tensor.source, tensor.dtype, tuple(dims)))
+    return tensors
 
 
 def _symbols(
@@ -285,50 +285,50 @@ def _symbols(
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)
-    found = []
-    for made in _known(records):
-        tensor, number = dim_of(made.source)
-        own = next((d for d in dims[made.name] if (d.tensor, d.dim) == (tensor, number) or made.source is None), None)
+    symbols = []
+    for created in _known(records):
+        tensor, number = dim_of(created.source)
+        own = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
         if own is not None:
             tensor, number = own.tensor, own.dim
-        source = made.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
-        at = fixed.get(made.name)
-        found.append(
+        source = created.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
+        at = fixed.get(created.name)
+        symbols.append(
             SymbolShape(
-                made.name, source, tensor, number, made.hint, made.range, made.hint is None and made.source is None,
-                own.mark if own else "", made.user, made.by, made.ref, at, tuple(guards[made.name]),
+                created.name, source, tensor, number, created.hint, created.range, created.hint is None and created.source is None,
+                own.mark if own else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
                 tuple(by_source.get(source, ())) if source is not None else (),
-                _equal(made.name, guards[made.name]),
-                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[made.name] if d is not own and made.source),
+                _equal(created.name, guards[created.name]),
+                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not own and created.source),
                 tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
                 tuple(
-                    b for name in dict.fromkeys((tensor, made.source)) for b in changes.get(name, ())
-                    if (b.source, b.dim) == (tensor, number) or b.source == made.source
+                    b for name in dict.fromkeys((tensor, created.source)) for b in changes.get(name, ())
+                    if (b.source, b.dim) == (tensor, number) or b.source == created.source
                 ),
             )
         )  # fmt: skip
-    return tuple(sorted(found, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
+    return tuple(sorted(symbols, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
 
 
 def _known(records: ShapeRecords) -> list[NewSymbol]:
     """Return created symbols, and those only referred to because the log is incomplete."""
-    found = {symbol.name: symbol for symbol in records.symbols}
+    symbols = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:
         source = item.sources[0] if item.sources else None
-        found.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
-    return list(found.values())
+        symbols.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
+    return list(symbols.values())
 
 
 def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
     """Return the symbols that guards `Eq(a, b)` equate with one."""
-    found = []
+    names = []
     for guard in guards:
         match = re.fullmatch(r"Eq\((\w+), (\w+)\)", guard.expr)
         if match is not None and name in match.groups():
             other = match[2] if match[1] == name else match[1]
             if other in guard.symbols and other != name:
-                found.append(other)
-    return tuple(dict.fromkeys(found))
+                names.append(other)
+    return tuple(dict.fromkeys(names))
 
 
 def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str:
@@ -374,45 +374,45 @@ def python_name(source: str) -> str:
 
 def advice_of(shapes: CompileShapes) -> tuple[str, ...]:
     """Return distinct advice for a compile, most important first."""
-    found: list[str] = []
+    advice: list[str] = []
     for symbol in shapes.symbols:
         if symbol.fixed is not None:
-            found += _for_fixed(symbol)
+            advice += _for_fixed(symbol)
     for dim in shapes.stuck:
-        found += _for_stuck(dim)
+        advice += _for_stuck(dim)
     for symbol in shapes.symbols:
         if symbol.fixed is None:
-            found += _for_bounds(symbol)
-    return tuple(dict.fromkeys(found))
+            advice += _for_bounds(symbol)
+    return tuple(dict.fromkeys(advice))
 
 
-def _call(what: str, dim: Dim | SymbolShape) -> str:
-    return f"{what}({python_name(dim.tensor or '')}, {dim.dim})"
+def _call(text: str, dim: Dim | SymbolShape) -> str:
+    return f"{text}({python_name(dim.tensor or '')}, {dim.dim})"
 
 
 def _for_fixed(symbol: SymbolShape) -> list[str]:
     fixed = symbol.fixed
     assert fixed is not None
-    what = readable_dim(symbol.tensor, symbol.dim, symbol.source)
+    text = readable_dim(symbol.tensor, symbol.dim, symbol.source)
     code = ((fixed.user.code if fixed.user else None) or "").strip()
     partners = [partner for partner in symbol.partners if not partner.parameter]
     if code.startswith("assert"):
         return [
-            f"If {what} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
+            f"If {text} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
         ]
-    found = []
+    advice = []
     if symbol.tensor is not None and partners:
         mark = "maybe_mark_dynamic" if symbol.mark == "maybe dynamic" else "mark_dynamic"
         names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
-        found.append(f"If the two sizes belong together, mark the other one too: {names}.")
+        advice.append(f"If the two sizes belong together, mark the other one too: {names}.")
     elif any(partner.parameter for partner in symbol.partners):
-        found.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
+        advice.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
     if symbol.mark == "dynamic" and symbol.tensor is not None:
-        found.append(
+        advice.append(
             f"{_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic makes it no error: torch may fix "
             "the size, and every other size is a compile of its own."
         )
-    return found
+    return advice
 
 
 def _for_stuck(dim: Dim) -> list[str]:

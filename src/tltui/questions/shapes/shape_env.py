@@ -36,9 +36,9 @@ def meaning_of(file: str, name: str, expression: str, code: str, framework: bool
         return LIBRARY if framework else ASSERT if code.strip().startswith("assert") else PROGRAM
     if "/_inductor/" in path:
         return INDUCTOR
-    for (ending, function), what in _BY_FILE.items():
+    for (ending, function), text in _BY_FILE.items():
         if name == function and path.endswith("/" + ending):
-            return DIVISIBLE if what == RESHAPE and ("Mod(" in expression or "%" in expression) else what
+            return DIVISIBLE if text == RESHAPE and ("Mod(" in expression or "%" in expression) else text
     return _BY_NAME.get(name, "")
 
 
@@ -138,11 +138,11 @@ def plain_name(source: str) -> str:
     return re.sub(r"[\W_]+", "", source).lower()
 
 
-def whole_path(frame: StackFrame | None, known: Iterable[StackFrame | None]) -> StackFrame | None:
+def whole_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
     """Resolve a guard's path suffix to the equal place in another record, if any."""
     if frame is None:
         return None
-    for other in known:
+    for other in frames:
         if other is not None and other.line == frame.line and is_end_of(frame.file, other.file):
             return other
     return frame
@@ -305,7 +305,7 @@ class _Records:
             sources = tuple(str(source) for source in list_in(fields, "sources"))
             value = str(fields.get("value"))[:80]
             if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
-                equal = next((own for own in reversed(self._guards) if own.expr == f"Eq({name}, {value})"), None)
+                equal = next((guard for guard in reversed(self._guards) if guard.expr == f"Eq({name}, {value})"), None)
                 user, by, why = (equal.user, equal.by, equal.why) if equal is not None else (user, by, why)
             self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
         elif event in (GUARD, DTRACE_GUARD) and expr:
@@ -320,7 +320,7 @@ class _Records:
         own = user_frames(frames)
         return own[0] if own else frames[-1] if frames else None
 
-    def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], made: NewSymbol) -> None:
+    def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], new_symbol: NewSymbol) -> None:
         name = text_in(fields, "symbol")
         if name is None:
             return
@@ -330,7 +330,7 @@ class _Records:
         self._symbols.setdefault(
             name,
             replace(
-                made,
+                new_symbol,
                 name=name,
                 source=text_in(fields, "source"),
                 hint=None if hint is None else str(hint)[:80],

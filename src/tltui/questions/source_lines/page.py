@@ -140,16 +140,16 @@ class _Search:
 def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Generator[CompileTrails | None, None, SourceLine]:
     """Search the compiles one by one; yield the results of each, None for none."""
     search = _Search(file, line)
-    found: list[CompileTrails] = []
+    compile_trails: list[CompileTrails] = []
     for compile_ in compiles:
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
         own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
         if own is not None:
-            found.append(own)
+            compile_trails.append(own)
         yield own
-    return SourceLine(1, file, line, search.distinct(), search.code, tuple(found), len(compiles))
+    return SourceLine(1, file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
@@ -209,27 +209,27 @@ def _in_short(reason: str) -> str:
     """Shorten a reason by torch's hints."""
     if "Explanation:" not in reason:
         return reason
-    said = from_restart(reason)
-    return f"{said.headline}: {said.explanation}" if said.explanation else said.headline
+    message = from_restart(reason)
+    return f"{message.headline}: {message.explanation}" if message.explanation else message.headline
 
 
 def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    for found in known_breaks(compile_):
-        ref = found.ref or str(compile_.ref)
-        if search.here(found.file, found.line, found.code):
-            yield Trail("graph break", found.headline, ref, found.gb or "")
-        elif any(map(search.frame, found.stack)):
-            yield Trail("graph break", found.headline, ref, "in a function that is called here")
+    for graph_break in known_breaks(compile_):
+        ref = graph_break.ref or str(compile_.ref)
+        if search.here(graph_break.file, graph_break.line, graph_break.code):
+            yield Trail("graph break", graph_break.headline, ref, graph_break.gb or "")
+        elif any(map(search.frame, graph_break.stack)):
+            yield Trail("graph break", graph_break.headline, ref, "in a function that is called here")
 
 
 def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     if not compile_.is_recompile:
         return
-    found = known_recompile(compile_)
-    if found is None:
+    result = known_recompile(compile_)
+    if result is None:
         return
-    ref = found.ref or str(compile_.ref)
-    for number, reason in enumerate(found.reasons):
+    ref = result.ref or str(compile_.ref)
+    for number, reason in enumerate(result.reasons):
         if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
             yield Trail("recompile", reason.text, ref)
         elif number < EARLIER_READ and reason.file is None and _comes_from(search, compile_, reason):
@@ -241,14 +241,14 @@ def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> 
 
     The earlier compile of the recompiled function has the place.
     """
-    said = _OF_TENSOR.match(reason.text)
+    match = _OF_TENSOR.match(reason.text)
     ref = ref_named(reason.earlier or "")
-    if said is None or ref is None or ref.id is None:
+    if match is None or ref is None or ref.id is None:
         return False
     earlier = compile_.process.compiles.get(ref.id.of(compile_.id.epoch))
     if earlier is None:
         return False
-    checks = (f"check_tensor(L['{said['name']}'],", f"check_tensor({said['name']},")
+    checks = (f"check_tensor(L['{match['name']}'],", f"check_tensor({match['name']},")
     trails = guards_from(earlier, search.file, search.line)[0]
     return any(check in trail.text for trail in trails for check in checks)
 
@@ -258,20 +258,20 @@ def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail
     number = b'"line": %d' % search.line
     if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
         return
-    found = shape_records(compile_, reader)
-    conditions = [guard for guard in found.guards if search.frame(guard.user)]
-    for item in found.fixed:
+    result = shape_records(compile_, reader)
+    conditions = [guard for guard in result.guards if search.frame(guard.user)]
+    for item in result.fixed:
         if search.frame(item.user):
-            what = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
+            text = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
             by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
-            yield Trail("fixed", f"{what} was fixed to {item.value}", item.ref, by and f"by {by}")
+            yield Trail("fixed", f"{text} was fixed to {item.value}", item.ref, by and f"by {by}")
     first: dict[str, ShapeGuard] = {}
     for guard in conditions:
         first.setdefault(guard.expr, guard)
     for guard in first.values():
         late = "checked by an assertion at run time: a call that breaks it raises an error" if guard.deferred else guard.why
         yield Trail("condition", guard.expr, guard.ref, late)
-    for real in found.real:
+    for real in result.real:
         if search.frame(real.user):
             yield Trail("condition", f"{real.expr} was taken to be {real.result}", real.ref)
 
@@ -281,8 +281,8 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
         return
     for symbol in inputs_of(compile_, reader).symbols:
         if search.frame(symbol.where):
-            what = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
-            yield Trail("symbol", what, str(compile_.ref), symbol.range or "")
+            text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
+            yield Trail("symbol", text, str(compile_.ref), symbol.range or "")
 
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -312,8 +312,8 @@ def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
         for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
             path = whole if whole is not None and is_end_of(node.path, whole) else node.path
             if node.place == search.line and search.here(path, node.place, node.code):
-                said = f"{node.kind}: {node.expression or node.source}"
-                yield Trail("guard", said, at_line(refs[record], node.line + 1), node.hint)
+                message = f"{node.kind}: {node.expression or node.source}"
+                yield Trail("guard", message, at_line(refs[record], node.line + 1), node.hint)
 
 
 def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
@@ -335,23 +335,23 @@ def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]
 def _born_in(asked: _Search, compile_: Compile) -> Found:
     """Return nodes and kernels for all compiles with equal texts, with addresses relative to the compile."""
     search, base = _Search(asked.file, asked.line), str(compile_.ref)
-    seen: set[str] = set()
+    visited: set[str] = set()
     trails = [
         replace(trail, ref=trail.ref.removeprefix(base))
         for unit in provenance_of(compile_).units
         for born in unit.lines
         if born.file and search.here(born.file, born.line, born.code)
-        for trail in _of_unit(unit, born, seen)
+        for trail in _of_unit(unit, born, visited)
     ]
     return tuple(trails), tuple(search.files), search.code
 
 
-def _of_unit(unit: UnitProvenance, born: Born, seen: set[str]) -> Iterator[Trail]:
+def _of_unit(unit: UnitProvenance, born: Born, visited: set[str]) -> Iterator[Trail]:
     for which, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
         for node in nodes:
             ref = at_line(unit.panes[which].ref, node.line)
-            if f"{ref} {node.name}" not in seen:
-                seen.add(f"{ref} {node.name}")
+            if f"{ref} {node.name}" not in visited:
+                visited.add(f"{ref} {node.name}")
                 yield Trail("node", node.name, ref, f"{PANES[which]}-grad graph", unit.unit)
     kernels = {kernel.key: kernel for kernel in unit.kernels}
     for key in born.kernels:
@@ -386,15 +386,15 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
         kinds: dict[tuple[object, ...], list[str]] = {}
         while True:
             try:
-                found = next(steps)
+                result = next(steps)
             except StopIteration as stop:
                 answer: SourceLine = stop.value
                 break
-            if found is not None:
-                same = kinds.setdefault(_kind(found) if len(scope.compiles) > LISTED else (found.ref,), [])
-                same.append(found.ref)
+            if result is not None:
+                same = kinds.setdefault(_kind(result) if len(scope.compiles) > LISTED else (result.ref,), [])
+                same.append(result.ref)
                 if len(same) == 1:
-                    _compile(page, found)
+                    _compile(page, result)
             yield
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same", several, lambda ref: f"@source:{ref}:{file}:{line}")
@@ -405,16 +405,17 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
     return GrowingDocument(address, f"{fmt.file_name(file)}:{line}", options, fill, Page)
 
 
-def _kind(found: CompileTrails) -> tuple[object, ...]:
+def _kind(compile_trails: CompileTrails) -> tuple[object, ...]:
     """Return a key that is equal for compiles with the same output."""
-    return found.function, *(replace(trail, ref=trail.ref.removeprefix(found.ref)) for trail in found.trails)
+    ref = compile_trails.ref
+    return compile_trails.function, *(replace(trail, ref=trail.ref.removeprefix(ref)) for trail in compile_trails.trails)
 
 
-def _compile(page: Page, found: CompileTrails) -> None:
-    page.heading(f"[{found.ref}] {found.function}".rstrip())
-    page.row([("compile ", tokens.LABEL), (f"[{found.ref}]", tokens.LINK, found.ref), "  ",
-              ("provenance", tokens.LINK, f"@provenance:{found.ref}")])  # fmt: skip
-    for (kind, unit), members in groupby(found.trails, key=lambda trail: (trail.kind, trail.unit)):
+def _compile(page: Page, compile_trails: CompileTrails) -> None:
+    page.heading(f"[{compile_trails.ref}] {compile_trails.function}".rstrip())
+    page.row([("compile ", tokens.LABEL), (f"[{compile_trails.ref}]", tokens.LINK, compile_trails.ref), "  ",
+              ("provenance", tokens.LINK, f"@provenance:{compile_trails.ref}")])  # fmt: skip
+    for (kind, unit), members in groupby(compile_trails.trails, key=lambda trail: (trail.kind, trail.unit)):
         _trails(page, kind, unit, list(members))
 
 
@@ -427,9 +428,9 @@ def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
     for trail in trails[:SHOWN]:
         _one(page, trail)
     if len(trails) > SHOWN:
-        what = f"{fmt.count(len(trails) - SHOWN)} more"
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
+        text = f"{fmt.count(len(trails) - SHOWN)} more"
+        page.open(text, folded=True)
+        page.add("    ", (text, tokens.DIM))
         for trail in trails[SHOWN:]:
             _one(page, trail)
         page.close()

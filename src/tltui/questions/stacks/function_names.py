@@ -68,7 +68,7 @@ def _told(frame: Frame, reader: Reader) -> str | None:
         return None
     text, first = found
     reasons = [m.recompile_reason for compile_ in frame.compiles for m in compile_.metrics if m.recompile_reason]
-    others = any(first in said.groups() for reason in reasons if first and (said := _OTHER_TYPE.search(reason)))
+    others = any(first in match.groups() for reason in reasons if first and (match := _OTHER_TYPE.search(reason)))
     if not others and name not in METHODS:
         others = any(map(_OTHER_CODE.search, reasons))
     return f"{text} and others" if others else text
@@ -81,19 +81,19 @@ def shown_name(frame: Frame) -> str | None:
 
 def _known(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
     """Return the qualified name from one compile, and the argument of that class."""
-    found = _locals(compile_, reader)
+    result = _locals(compile_, reader)
     if name in METHODS:
-        return (f"{found.receiver}.{name}", found.first) if found.receiver else None
-    if file.replace("\\", "/").endswith(_EXTERNAL) and found.called:
-        return f"{found.called}.__call__", "fn"
+        return (f"{result.receiver}.{name}", result.first) if result.receiver else None
+    if file.replace("\\", "/").endswith(_EXTERNAL) and result.called:
+        return f"{result.called}.__call__", "fn"
     below = _called(compile_, reader, name, file)
-    if found.first == "self" and found.closes and below is not None and below.name in METHODS:
-        return f"{found.receiver}.{below.name} ({name})", found.first
-    if found.first == "self" and _is_forward(start_stack(compile_, reader)):
-        return f"{found.receiver}.forward ({name})", found.first
+    if result.first == "self" and result.closes and below is not None and below.name in METHODS:
+        return f"{result.receiver}.{below.name} ({name})", result.first
+    if result.first == "self" and _is_forward(start_stack(compile_, reader)):
+        return f"{result.receiver}.forward ({name})", result.first
     if below is not None:
         return f"{below.name} ({name})", None
-    runs = _runs(compile_, reader, name) if found.closes else None
+    runs = _runs(compile_, reader, name) if result.closes else None
     return (f"{name} (runs {runs})", None) if runs else None
 
 
@@ -144,6 +144,6 @@ def _is_forward(stack: tuple[StackFrame, ...]) -> bool:
 def _runs(compile_: Compile, reader: Reader, name: str) -> str | None:
     """Return the only function with operations in the graph."""
     for record, _ in named(compile_, (GRAPH,)):
-        found = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
-        return found.pop() if len(found) == 1 else None
+        result = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
+        return result.pop() if len(result) == 1 else None
     return None

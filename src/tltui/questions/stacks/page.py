@@ -34,35 +34,35 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         if started and scope.n is None:  # there at once, before a stack is read
             _begun(page, started)
             yield
-        found = yield from stacks(scope.processes, scope.compiles)
+        result = yield from stacks(scope.processes, scope.compiles)
         if scope.n is not None:
-            found = replace(found, nodes=part_of(found.nodes, scope.n), unknown=(), without=())
-        if not started or scope.n is not None or not found.nodes:
-            _head(page, found, run.finished)
-        yield from add_trie(page, found.nodes)
-        _add_without(page, found.without)
-        if found.unknown:
-            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in found.unknown))})")
-            what = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
-            page.say(what, "  ", tokens.DIM)
-            yield from add_trie(page, found.unknown)
-        return found
+            result = replace(result, nodes=part_of(result.nodes, scope.n), unknown=(), without=())
+        if not started or scope.n is not None or not result.nodes:
+            _head(page, result, run.finished)
+        yield from add_trie(page, result.nodes)
+        _add_without(page, result.without)
+        if result.unknown:
+            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in result.unknown))})")
+            text = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
+            page.say(text, "  ", tokens.DIM)
+            yield from add_trie(page, result.unknown)
+        return result
 
     ref = replace(scope.ref, view="stacks", n=scope.n)
     return GrowingDocument(str(ref), f"stacks{scope.title}", options, fill, Page)
 
 
-def _head(page: Page, found: Stacks, finished: bool) -> None:
-    if not found.nodes:
+def _head(page: Page, stacks: Stacks, finished: bool) -> None:
+    if not stacks.nodes:
         why = "" if finished else " so far"
-        if found.compiles:
-            page.say(f"No stack was logged{why} for {fmt.plural(found.compiles, 'compile')}.")
-        elif not found.unknown:
+        if stacks.compiles:
+            page.say(f"No stack was logged{why} for {fmt.plural(stacks.compiles, 'compile')}.")
+        elif not stacks.unknown:
             page.say(f"There is no compile and no other record with a stack{why}.")
         else:
             page.say(f"There is no compile{why}.")
         return
-    _begun(page, len({(c.rank, c.ref) for node in found.nodes for c in node.compiles}))
+    _begun(page, len({(c.rank, c.ref) for node in stacks.nodes for c in node.compiles}))
 
 
 def _begun(page: Page, count: int) -> None:
@@ -74,16 +74,16 @@ def _begun(page: Page, count: int) -> None:
     page.blank()
 
 
-def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
-    if not found:
+def _add_without(page: Page, trie_compiles: Sequence[TrieCompile]) -> None:
+    if not trie_compiles:
         return
-    page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(trie_compiles))})"))
     if not page.goes_on:
-        what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        text = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
         if page.untold:
-            what = "No line tells who called them."
-        page.say(what, "  ", tokens.DIM)
-    _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
+            text = "No line tells who called them."
+        page.say(text, "  ", tokens.DIM)
+    _add_groups(page, _marks(page, trie_compiles, apart=True), "  ", "  ")
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
@@ -156,12 +156,12 @@ def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, 
     owners = {node.frame.owner for node in nodes}
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
     whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
-    what = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
+    text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
     records = sum(node.count for node in nodes)
     if whole and records:
-        what += f", {fmt.plural(records, 'record')}"
-    page.open(what, folded=True, aside=torch and not records)
-    page.add((_indent(page, first), tokens.DIM), (what, tokens.DIM))
+        text += f", {fmt.plural(records, 'record')}"
+    page.open(text, folded=True, aside=torch and not records)
+    page.add((_indent(page, first), tokens.DIM), (text, tokens.DIM))
     base = nodes[0].level
     for node in nodes:
         guides = deeper + "  " * (1 + node.level - base)
@@ -186,9 +186,9 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
     target = _target(node)
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
-    left = page.width - used
+    remaining = page.width - used
     known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
-    name = fmt.clip_middle(sanitize(known), min(max(left - (24 if frame.code else 0), page.width // 4, 8), max(left, 8)))
+    name = fmt.clip_middle(sanitize(known), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
     pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
     used += len(name)
     if records:
@@ -220,10 +220,10 @@ def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: 
     page.add((indent, tokens.DIM), *line)
 
 
-def _marks(page: Page, found: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
+def _marks(page: Page, trie_compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
     """Format `✓ [0/0] ranks 0–3`: each id once, with its ranks of this status."""
     same: dict[tuple[object, ...], list[TrieCompile]] = {}
-    for item in found:
+    for item in trie_compiles:
         same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
     groups: list[list[Piece]] = []
     for members in same.values():
@@ -265,11 +265,11 @@ class StackRow:
 
 def stack_rows(data: Stacks) -> Iterator[StackRow]:
     """Yield a row per frame."""
-    for own in data.nodes:
-        frame = own.frame
-        refs = joined(compile_.ref for compile_ in own.compiles)
-        yield StackRow(own.number, own.parent, own.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
-                       own.count, refs)  # fmt: skip
+    for node in data.nodes:
+        frame = node.frame
+        refs = joined(compile_.ref for compile_ in node.compiles)
+        yield StackRow(node.number, node.parent, node.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
+                       node.count, refs)  # fmt: skip
 
 
 QUESTION = Question(

@@ -141,10 +141,10 @@ class Link:
         """Return this stack with another frame."""
         if self.below is None:
             self.below = {}
-        found = self.below.get(key)
-        if found is None:
-            found = self.below[key] = Link(key, frames_of(process, [raw])[0], self)
-        return found
+        link = self.below.get(key)
+        if link is None:
+            link = self.below[key] = Link(key, frames_of(process, [raw])[0], self)
+        return link
 
 
 @part
@@ -153,11 +153,11 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
     process, log = compile_.process, compile_.process.log
     numbers = {n for n, kind in enumerate(log.kinds) if kind.event == "dynamo_start"}
     column = log.columns.kind
-    found = []
+    results = []
     for record in compile_.records if numbers else ():
         if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
-            found.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
-    return tuple(found)
+            results.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
+    return tuple(results)
 
 
 def linked(process: Process, stack: Sequence[Any]) -> Link:
@@ -206,9 +206,9 @@ def without_suffix(process: Process, stack: list[Any]) -> list[Any]:
 
 def simplified(path: str) -> str:
     """Shorten the paths of packaged programs as tlparse does."""
-    _, found, rest = path.partition("#link-tree/")
-    if found:
-        return rest
+    _, result, remaining = path.partition("#link-tree/")
+    if result:
+        return remaining
     match = _PACKAGED.search(path)
     return path[match.end() :] if match else path
 

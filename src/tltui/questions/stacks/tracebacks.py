@@ -41,7 +41,7 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
 
     Each is `{line, name, filename: id of a string, loc}`.
     """
-    found = []
+    results = []
     for item in raw if isinstance(raw, list) else ():
         if not isinstance(item, dict):
             continue
@@ -49,8 +49,8 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
         known = process.string(number) if isinstance(number, int) else number
         file = known if isinstance(known, str) else UNKNOWN_FILE
         name = text_in(item, "name") or "?"
-        found.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
-    return tuple(found)
+        results.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
+    return tuple(results)
 
 
 def is_end_of(path: str, whole: str) -> bool:
@@ -252,7 +252,7 @@ class _Reader:
     def take(self, line: str) -> None:
         """Process the next line."""
         stripped = line.strip()
-        link = next((link for said, link in _LINKS if stripped == said), "")
+        link = next((link for message, link in _LINKS if stripped == message), "")
         if link:
             self.close()
             self._link = link
@@ -307,10 +307,10 @@ class _Reader:
             if part.frames[-1].code is None:
                 part.frames[-1] = replace(part.frames[-1], code=line.strip())
         elif part.kind == RAISED:
-            said = _RAISED.match(line[part.indent :])
-            part.type = said["type"].rpartition(".")[2] if said else ""
-            part.message = [(said["message"] or "") if said else line.strip()]
-        elif part.kind == BARE and (said := _SURELY_RAISED.match(line)):  # its beginning is cut off
-            part.kind, part.type, part.message = RAISED, said["type"].rpartition(".")[2], [said["message"]]
+            match = _RAISED.match(line[part.indent :])
+            part.type = match["type"].rpartition(".")[2] if match else ""
+            part.message = [(match["message"] or "") if match else line.strip()]
+        elif part.kind == BARE and (match := _SURELY_RAISED.match(line)):  # its beginning is cut off
+            part.kind, part.type, part.message = RAISED, match["type"].rpartition(".")[2], [match["message"]]
         elif not _IN_STACK.match(line):
             self.close()

@@ -141,7 +141,7 @@ def _add_owner(owner: OwnerSum, group: Group, wall: float) -> None:
 def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | None = None) -> float:
     """Add a group's spans to the sums by name and by phase; return their total microseconds."""
     spans = group.spans
-    found: list[NameSum] = []
+    name_sum: list[NameSum] = []
     reach: dict[str, float] = {}
     nesting = Nesting()
     for start, record, end, name in spans:
@@ -150,7 +150,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
             mine = names[name] = NameSum(_RANK[group_of(name)])
         length = end - start
         nesting.add(start, end, mine.rank)
-        found.append(mine)
+        name_sum.append(mine)
         mine.count += 1
         mine.work += length
         if length > mine.longest:
@@ -162,7 +162,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
         elif end > before:
             mine.total += end - before
             reach[name] = end
-    for mine, own in zip(found, nesting.owns, strict=True):
+    for mine, own in zip(name_sum, nesting.owns, strict=True):
         mine.own += own
     if phases is not None:
         _add_phases(spans, phases, nesting)
@@ -297,7 +297,7 @@ def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
 
     `{kernel: {autotune_cache_state, num_configs, compile_time_us}}`.
     """
-    found: list[KernelTime] = []
+    kernel_times: list[KernelTime] = []
     refs: dict[int, str] = {}
     for record, name in named(compile_, (INFO,)):
         refs = refs or addresses(compile_, (INFO,))
@@ -307,8 +307,8 @@ def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
             micros = number_in(fields, "compile_time_us")
             if micros is not None:
                 cache, configs = text_in(fields, "autotune_cache_state"), whole_in(fields, "num_configs")
-                found.append(KernelTime(str(kernel), max(micros, 0.0) / 1e6, ref, cache, configs))
-    return found
+                kernel_times.append(KernelTime(str(kernel), max(micros, 0.0) / 1e6, ref, cache, configs))
+    return kernel_times
 
 
 @part
@@ -319,10 +319,10 @@ def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[Tuning, ...]
     for metrics in compile_.metrics:
         fields = reader.event(metrics.record)
         ref = f"@metrics:{compile_.ref}"
-        for key, what in TUNING:
+        for key, text in TUNING:
             micros = number_in(fields, key)
             if micros:
-                tuning.append(Tuning(what, micros / 1e6, ref))
+                tuning.append(Tuning(text, micros / 1e6, ref))
         kernels += _listed(fields, ref)
     return tuple(tuning), tuple(kernels)
 
@@ -334,11 +334,11 @@ def _listed(fields: dict[str, Any], ref: str) -> list[KernelTime]:
         value = parse_json(text.encode("utf-8", "surrogatepass")) if text else None
     except ValueError:
         return []
-    found = []
+    results = []
     for item in value if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and (micros := number(item[1])) is not None:
-            found.append(KernelTime(item[0], max(micros, 0.0) / 1e6, ref))
-    return found
+            results.append(KernelTime(item[0], max(micros, 0.0) / 1e6, ref))
+    return results
 
 
 MEMBERS = 16
@@ -416,9 +416,9 @@ def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
     by_process: dict[Process, list[Compile]] = {}
     for compile_ in compiles:
         by_process.setdefault(compile_.process, []).append(compile_)
-    for process, own in by_process.items():
-        kept = "process" if len(own) == len(process.compiles) else "frame"
-        for members in _cut(process.compiles.values() if kept == "process" else own):
+    for process, item in by_process.items():
+        kept = "process" if len(item) == len(process.compiles) else "frame"
+        for members in _cut(process.compiles.values() if kept == "process" else item):
             yield Stretch(process, members, kept)
 
 
@@ -439,8 +439,8 @@ def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
 
 def block_of(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
     """Read the events of some compiles of one process."""
-    for found in read_groups(members, seen):
-        for group in found:
+    for groups in read_groups(members, seen):
+        for group in groups:
             sums.add(group)
     return block_from(members, sums, seen)
 
@@ -466,8 +466,8 @@ def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
     )  # fmt: skip
 
 
-def _of_events(own: OwnerSum) -> tuple[Phase, ...]:
-    return ordered(own.micros(), own.aot)
+def _of_events(owner_sum: OwnerSum) -> tuple[Phase, ...]:
+    return ordered(owner_sum.micros(), owner_sum.aot)
 
 
 def _of_metrics(compile_: Compile, reader: Reader) -> tuple[Phase, ...]:
@@ -484,15 +484,15 @@ def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
     return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
 
 
-def _row(own: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
+def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
     """Return (microseconds of the groups, start, seconds of each phase of `ORDER`).
 
     The first two are NaN without events. There is one row per compile of the run: it must be small.
     """
-    if own is None and not phases:
+    if owner_sum is None and not phases:
         return None
     seconds = {phase.name: phase.seconds for phase in phases}
-    wall, start = (own.wall, own.start) if own is not None else (math.nan, math.nan)
+    wall, start = (owner_sum.wall, owner_sum.start) if owner_sum is not None else (math.nan, math.nan)
     return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
 
 
@@ -536,5 +536,6 @@ def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
     )  # fmt: skip
 
 
-def _waiting(own: OwnerSum) -> Waiting:
-    return Waiting(str(own.owner.ref), tuple(own.open), own.last if own.last > -math.inf else 0.0, bool(own.owner.metrics))
+def _waiting(owner_sum: OwnerSum) -> Waiting:
+    last = owner_sum.last if owner_sum.last > -math.inf else 0.0
+    return Waiting(str(owner_sum.owner.ref), tuple(owner_sum.open), last, bool(owner_sum.owner.metrics))

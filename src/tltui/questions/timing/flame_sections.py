@@ -29,8 +29,8 @@ def add_flames(page: Page, timing: Timing) -> None:
     phases = {phase.name for phase in timing.phases}
     before: Flame | None = None
     for flame in timing.flames:
-        what = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{what}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else what)
+        text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
+        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else text)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
@@ -73,9 +73,9 @@ class _Drawing:
 
     def draw(self) -> None:
         self._siblings(self.children[-1])
-        left = len(self.flame.bars) - len(self.bars)
-        if left:
-            self.page.add("  ", (f"and {fmt.count(left)} more: --json has all of them", tokens.DIM))
+        remaining = len(self.flame.bars) - len(self.bars)
+        if remaining:
+            self.page.add("  ", (f"and {fmt.count(remaining)} more: --json has all of them", tokens.DIM))
 
     def _siblings(self, members: Sequence[int]) -> None:
         """Draw siblings; short neighbors become one folded line."""
@@ -100,10 +100,10 @@ class _Drawing:
             return
         total = sum(self.bars[number].seconds for number in run)
         whole = self.said(replace(self.bars[run[0]], seconds=total, open=False))
-        what = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
+        text = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
-        self.page.open(what, folded=True)
-        self.page.add(indent, (fmt.clip(what, self.page.width - len(indent)), tokens.DIM))
+        self.page.open(text, folded=True)
+        self.page.add(indent, (fmt.clip(text, self.page.width - len(indent)), tokens.DIM))
         for number in run:
             self._bar(number)
         self.page.close()
@@ -144,11 +144,11 @@ def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:
 
     Bars below the depth limit count as one level.
     """
-    found: dict[int, list[int]] = {-1: []}
+    results: dict[int, list[int]] = {-1: []}
     above: list[int] = []
     for number, bar in enumerate(bars):
         depth = min(bar.depth, DEEPEST, len(above))
         del above[depth:]
-        found.setdefault(above[-1] if above else -1, []).append(number)
+        results.setdefault(above[-1] if above else -1, []).append(number)
         above.append(number)
-    return found
+    return results

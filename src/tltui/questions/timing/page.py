@@ -78,20 +78,20 @@ def add_open(page: Page, timing: Timing) -> None:
         page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
         for own in cut[:SHOWN]:
             _open(page, own)
-        what = "These compiles have metrics, so they did end: only the end events are missing in the log."
-        page.say(page.so_far(what), "  ", tokens.DIM)
+        text = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        page.say(page.so_far(text), "  ", tokens.DIM)
 
 
 def _on_ranks(page: Page, items: Sequence[StillOpen]) -> list[list[StillOpen]]:
     return alike_on_ranks(items, lambda item: item.ref, page.newest, lambda item: item.names)
 
 
-def _open(page: Page, own: Sequence[StillOpen]) -> None:
-    item = own[0]
+def _open(page: Page, items: Sequence[StillOpen]) -> None:
+    item = items[0]
     name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
-    if len(own) > 1:
-        page.say(f"and {fmt.plural(len(own) - 1, 'more rank')}: {said_ranks([one.ref for one in own], page.newest)}", "    ")
+    if len(items) > 1:
+        page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([one.ref for one in items], page.newest)}", "    ")
     text = f"open since {fmt.clock(item.since)}"
     if least := at_least(item.seconds):
         text += f", {least}"
@@ -187,16 +187,16 @@ class OnAll:
 def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
     """Group equal compiles of several ranks, slowest first."""
     groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
-    found = [OnAll(max(own, key=lambda c: c.seconds), min(c.seconds for c in own), len(own)) for own in groups]
-    return sorted(found, key=lambda one: -one.slowest.seconds)
+    results = [OnAll(max(group, key=lambda c: c.seconds), min(c.seconds for c in group), len(group)) for group in groups]
+    return sorted(results, key=lambda item: -item.slowest.seconds)
 
 
 def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
     """Add the slowest compiles, each with its slowest rank; `count` is given if `compiles` is truncated."""
-    if sum(one.count for one in compiles) < 2:
+    if sum(compile_.count for compile_ in compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
-    table = compiles_table(total, is_on_ranks=any(one.count > 1 for one in compiles))
+    table = compiles_table(total, is_on_ranks=any(compile_.count > 1 for compile_ in compiles))
     page.table(table, table.ordered(compiles, sort), count)
 
 
@@ -233,8 +233,8 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
     if len(processes) > RANKS_SHOWN:
         ordered = sorted(processes, key=lambda process: -process.seconds)
         middle = len(ordered) // 2
-        what = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
-        page.say(what, "  ", tokens.DIM)
+        text = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
+        page.say(text, "  ", tokens.DIM)
         shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
     page.table(processes_table(several), shown)
     if outliers is not None:
@@ -276,28 +276,29 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
             groups[-1].append(outlier)
         else:
             groups.append([outlier])
-    for own in groups[:GAPS_SHOWN]:
-        _outliers(page, own, len(seconds))
+    for item in groups[:GAPS_SHOWN]:
+        _outliers(page, item, len(seconds))
     slow = {outlier.rank for outlier in outliers}
-    rest = [own for rank, own in seconds.items() if rank not in slow]
-    who = f"the other {fmt.plural(len(rest), 'rank')}" if slow else "both ranks" if len(rest) == 2 else f"all {len(rest):,} ranks"
-    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(rest)}.", "  ", tokens.DIM)
+    remaining = [item for rank, item in seconds.items() if rank not in slow]
+    count = len(remaining)
+    who = f"the other {fmt.plural(count, 'rank')}" if slow else "both ranks" if count == 2 else f"all {count:,} ranks"
+    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(remaining)}.", "  ", tokens.DIM)
     page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
 
 
-def _outliers(page: Page, own: Sequence[Outlier], ranks: int) -> None:
+def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
     """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`."""
-    first = own[0]
+    first = outliers[0]
     typical = "what the other took" if ranks == 2 else "the median"
     times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
-    text = f"took {fmt.from_to([outlier.seconds for outlier in own])}{times}"
+    text = f"took {fmt.from_to([outlier.seconds for outlier in outliers])}{times}"
     more = first.seconds - first.typical_s
     if first.event:
         share = "all of it" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
         text += f", {share} in {sanitize(first.event)}"
     elif first.phase is not None:
         text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
-    who = f"rank {first.rank}" if len(own) == 1 else f"ranks {ranges(outlier.rank for outlier in own)}"
+    who = f"rank {first.rank}" if len(outliers) == 1 else f"ranks {ranges(outlier.rank for outlier in outliers)}"
     lines = fmt.wrap(text, page.width - len(who) - 4)
     for n, line in enumerate(lines):
         head: Piece = (who, tokens.WARN, first.ref) if n == 0 else " " * len(who)
@@ -357,11 +358,11 @@ def add_beside(page: Page, timing: Timing) -> None:
     if not timing.beside:
         return
     page.heading("Beside the compiles", folded=True)
-    what = (
+    text = (
         "Compiling and tuning kernels, without a compile id. What worker threads do while a compile waits is in the times "
         "above already, as async_compile.wait; what is tuned at the first call is not."
     )
-    page.say(what, "  ", tokens.DIM)
+    page.say(text, "  ", tokens.DIM)
     page.table(BESIDE, timing.beside)
 
 
@@ -395,12 +396,12 @@ def add_meaning(page: Page, timing: Timing) -> None:
         page.say("Times of compiles without events are those of their metrics.", "  ")
     for phase in timing.phases:
         page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
-    for count, what in (
+    for count, text in (
         (timing.lone_ends, "end event has no begin in the log and is not counted"),
         (timing.unreadable, "event could not be read"),
     ):
         if count:
-            page.say(f"{fmt.count(count)} {what}" if count == 1 else f"{fmt.count(count)} × {what}", "  ", tokens.WARN)
+            page.say(f"{fmt.count(count)} {text}" if count == 1 else f"{fmt.count(count)} × {text}", "  ", tokens.WARN)
 
 
 AT_ONCE = 40_000
@@ -486,12 +487,12 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
             code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
             groups[code if code[0] else id(frame)].append(compile_)
     yield
-    dear = heapq.nlargest(most, groups.values(), key=lambda own: sum(c.tally.seconds for c in own))
-    members = [compile_ for own in dear for compile_ in own]
+    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.tally.seconds for c in item))
+    members = [compile_ for item in dear for compile_ in item]
     functions = yield from function_times(members, compile_times(members))
     add_functions(page, functions, total, sort, len(groups))
     alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
-    slow = heapq.nlargest(most, alike, key=lambda own: max(c.tally.seconds for c in own))
+    slow = heapq.nlargest(most, alike, key=lambda item: max(c.tally.seconds for c in item))
     add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
@@ -502,10 +503,10 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 
 def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
     """Yield the times of compiles on several ranks."""
-    for own in groups:
-        slowest = max(own, key=lambda c: c.tally.seconds)
+    for group in groups:
+        slowest = max(group, key=lambda c: c.tally.seconds)
         if (time := compile_times([slowest]).get(id(slowest))) is not None:
-            yield OnAll(time, min(c.tally.seconds for c in own), len(own))
+            yield OnAll(time, min(c.tally.seconds for c in group), len(group))
 
 
 def _rest(page: Page, timing: Timing) -> None:
@@ -541,8 +542,8 @@ def _nothing(page: Page, events: int) -> None:
     if events:
         page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
     else:
-        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
-        page.say(page.so_far(what))
+        text = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,11 +572,11 @@ class TimingRow:
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:
     """Yield a row per phase."""
-    for own in data.compiles:
-        head = (own.ref, own.function, own.file, own.line, own.status, own.seconds, own.source)
-        if not own.phases:
-            yield TimingRow(*head, "", own.seconds)
-        for phase in own.phases:
+    for compile_ in data.compiles:
+        head = (compile_.ref, compile_.function, compile_.file, compile_.line, compile_.status, compile_.seconds, compile_.source)
+        if not compile_.phases:
+            yield TimingRow(*head, "", compile_.seconds)
+        for phase in compile_.phases:
             yield TimingRow(*head, phase.name, phase.seconds)
 
 

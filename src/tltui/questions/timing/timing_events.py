@@ -44,15 +44,15 @@ class Interval:
 def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
     """Return the events of a compile in the order of the log."""
     reader = reader or reader_of(compile_)
-    found = []
+    results = []
     for record, _ in named(compile_, ("chromium_event",)):
         value = reader.json(record, EVENT_LIMIT)
         name, phase, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
         if name is None or phase is None or at is None:
             continue
         args = value.get("args") if phase == "i" else None
-        found.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
-    return found
+        results.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
+    return results
 
 
 def after_events(compile_: Compile, reader: Reader) -> float:
@@ -87,7 +87,7 @@ def intervals_of(events: list[Event]) -> list[Interval]:
     starts after it.
     """
     open_: list[tuple[str, float]] = []
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for event in events:
         if event.phase == "B":
             open_.append((event.name, event.at))
@@ -95,10 +95,10 @@ def intervals_of(events: list[Event]) -> list[Interval]:
             for place in range(len(open_) - 1, -1, -1):
                 if open_[place][0] == event.name:
                     _, start = open_.pop(place)
-                    found.append(Interval(event.name, start, max(event.at, start)))
+                    intervals.append(Interval(event.name, start, max(event.at, start)))
                     break
-    found.extend(Interval(name, start, None) for name, start in open_)
-    return sorted(found, key=lambda interval: interval.start)
+    intervals.extend(Interval(name, start, None) for name, start in open_)
+    return sorted(intervals, key=lambda interval: interval.start)
 
 
 EVENT = "chromium_event"
@@ -166,8 +166,8 @@ class _Lane:
 
     def group(self) -> Group | None:
         """Return the collected group; open begins last until the last event."""
-        left = [(start, record, max(self.last, start), name) for name, start, record in self.open]
-        spans = sorted(self.spans + left)
+        remaining = [(start, record, max(self.last, start), name) for name, start, record in self.open]
+        spans = sorted(self.spans + remaining)
         waiting = frozenset(record for _, _, record in self.open)
         self.spans, self.open = [], []
         return Group(self.owner, spans, waiting) if spans else None
@@ -178,7 +178,7 @@ def count_events(compiles: Iterable[Compile]) -> int:
     by_log: dict[Log, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         by_log[compile_.process.log].append(compile_)
-    return sum(_count(log, own) for log, own in by_log.items())
+    return sum(_count(log, item) for log, item in by_log.items())
 
 
 def _count(log: Log, compiles: list[Compile]) -> int:
@@ -201,8 +201,8 @@ def read_groups(
             records = [record for record in records if any(lo <= record <= hi for lo, hi in within)]
         for numbers, payloads in _blocks(log, records):
             yield _pair(log, lanes, numbers, payloads, seen)
-        rest = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
-        yield sorted(rest, key=lambda group: group.start)
+        remaining = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
+        yield sorted(remaining, key=lambda group: group.start)
 
 
 def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:

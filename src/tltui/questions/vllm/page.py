@@ -82,8 +82,8 @@ def _renamed(statement: str, names: dict[str, str]) -> str:
 
 def same_graph(before: str, after: str) -> bool:
     """Return whether two texts are the same graph, regardless of how inputs and types are printed."""
-    one, two = graph_shape(before), graph_shape(after)
-    return [_untyped(s) for s in one.statements] == [_untyped(s) for s in two.statements]
+    item, two = graph_shape(before), graph_shape(after)
+    return [_untyped(s) for s in item.statements] == [_untyped(s) for s in two.statements]
 
 
 def _untyped(statement: str) -> str:
@@ -280,15 +280,15 @@ def _events(process: Process) -> dict[int, str]:
     if not any(kind.name == EVENT for kind in process.log.kinds):
         return {}
     reader = reader_of(process)
-    found: dict[int, str] = {}
+    results: dict[int, str] = {}
     waiting = None
     records = ((r, name) for c in process.compiles.values() for r, name in named(c, (EVENT, CONFIG)))
     for record, name in sorted(records):
         if name == EVENT:
             waiting = text_in(reader.json(record), "type")
         elif waiting is not None:
-            found[record], waiting = waiting, None
-    return found
+            results[record], waiting = waiting, None
+    return results
 
 
 def _call(
@@ -308,10 +308,10 @@ def _call(
         piece = _piece(compile_, unit, start, parts, reader)
         submodules.setdefault(piece.submodule, []).append(piece)
         totals.append(whole_in(start, "total_piecewise_compiles"))
-        for own in parts:
-            if match := _GRAPH.match(own.name):
-                graphs.setdefault(match["name"], own)
-    told = yield from _submodules(submodules, graphs, reader)
+        for part in parts:
+            if match := _GRAPH.match(part.name):
+                graphs.setdefault(match["name"], part)
+    message = yield from _submodules(submodules, graphs, reader)
     common = [artifact for artifact in call.common if artifact is not call.config]
     split = next((str(artifact.ref) for artifact in common if artifact.name == SPLIT), None)
     patterns = [a for a in common if a.name.startswith("vllm_patterns.")]
@@ -327,8 +327,8 @@ def _call(
         looked_for,
         tuple(Named(a.name, str(a.ref)) for a in common if a.name != SPLIT and a not in patterns),
         tuple(sorted({piece.range for pieces in submodules.values() for piece in pieces})),
-        told,
-        _totals(told, looked_for),
+        message,
+        _totals(message, looked_for),
         next((total for total in totals if total is not None), None),
     )
 
@@ -356,8 +356,8 @@ def _piece(compile_: Compile, unit: int, start: dict[str, object], parts: list[A
     index = whole_in(start, "piecewise_index")
     name = text_in(start, "submod_name") or ("?" if index is None else f"subgraph_{index}")
     low, high = whole_in(start, "compile_range_start"), whole_in(start, "compile_range_end")
-    rest = [part for part in parts if part.name != START]
-    states = [_CACHES[part.name] for part in rest if part.name in _CACHES]
+    remaining_parts = [part for part in parts if part.name != START]
+    states = [_CACHES[part.name] for part in remaining_parts if part.name in _CACHES]
     return Piece(
         name,
         low,
@@ -365,9 +365,9 @@ def _piece(compile_: Compile, unit: int, start: dict[str, object], parts: list[A
         start.get("is_single_size") is True or (low is not None and low == high),
         start.get("is_cudagraph_capture_size") is True,
         str(replace(compile_.ref, view="unit", n=unit + 1)),
-        tuple(Named(part.name, str(part.ref)) for part in rest if not _PASS.match(part.name)),
-        tuple(_passes(rest, reader)),
-        next((str(part.ref) for part in rest if part.name == "inductor_output_code"), None),
+        tuple(Named(part.name, str(part.ref)) for part in remaining_parts if not _PASS.match(part.name)),
+        tuple(_passes(remaining_parts, reader)),
+        next((str(part.ref) for part in remaining_parts if part.name == "inductor_output_code"), None),
         next((state for state in ("miss", "bypass", "hit") if state in states), None),
     )
 
@@ -376,15 +376,15 @@ def _passes(parts: list[Artifact], reader: Reader) -> Iterator[PassStep]:
     """Yield passes in execution order, each compared with the graph before it."""
     before: Artifact | None = None
     first = True
-    for own in parts:
-        match = _PASS.match(own.name)
+    for part in parts:
+        match = _PASS.match(part.name)
         if match is None:
-            if own.name == BEFORE:
-                before, first = own, True
+            if part.name == BEFORE:
+                before, first = part, True
             continue
         number = int(match["number"]) if match["number"] else None
-        yield PassStep(number, match["name"], str(own.ref), _changed(before, own, first, reader))
-        before, first = own, False
+        yield PassStep(number, match["name"], str(part.ref), _changed(before, part, first, reader))
+        before, first = part, False
 
 
 def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Reader) -> bool | None:
@@ -419,7 +419,7 @@ def _submodules(
 ) -> Generator[None, None, tuple[Submodule, ...]]:
     """Return the submodules in order of their first piece, with equal graphs marked."""
     firsts: dict[str, str] = {}
-    found = []
+    results = []
     for name, own in pieces.items():
         graph = graphs.get(name)
         same = statements = None
@@ -428,10 +428,10 @@ def _submodules(
             statements, digest = _shape(graph.owner, reader.payload(graph.record, GRAPH_LIMIT))
             same = firsts.setdefault(digest, name) if statements else None
         ordered = tuple(sorted(own, key=lambda piece: piece.range))
-        found.append(
+        results.append(
             Submodule(name, str(graph.ref) if graph else None, same if same != name else None, statements, ordered)
         )
-    return tuple(found)
+    return tuple(results)
 
 
 EVENTS = {"fresh_compile": "compiled afresh", "aot_cache_hit": "taken from vLLM's ahead-of-time cache"}
@@ -505,8 +505,8 @@ def _extent(page: Page, call: Call) -> None:
             f"{fmt.plural(len(call.ranges), 'range')} of sizes: {fmt.plural(pieces, 'piece')} compiled"
         )
     else:
-        what = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
-        words.append(page.so_far(what))
+        text = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
+        words.append(page.so_far(text))
     page.say(" · ".join(words), "  ")
     if call.total is not None and call.total > len(call.submodules) > 0:
         lost = call.total - len(call.submodules)
@@ -569,8 +569,8 @@ def _table(page: Page, call: Call) -> None:
     if capture:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
-        what = page.so_far("no output code")
-        page.add("  ", (f"! {what}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
+        text = page.so_far("no output code")
+        page.add("  ", (f"! {text}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
@@ -600,11 +600,11 @@ def _add_passes(page: Page, call: Call) -> None:
     page.say("vLLM's passes in order, and how many pieces each changed", "  ", tokens.LABEL)
     rows: list[list[Text]] = []
     for total in call.passes:
-        what = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
+        text = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
         patterns: Text = ("its patterns", tokens.LINK, total.patterns) if total.patterns else ""
         number = "" if total.number is None else str(total.number)
         style = tokens.VALUE if total.changed else tokens.DIM
-        rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (what, style), patterns])
+        rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (text, style), patterns])
     page.grid(rows, right=(0, 2))
 
 
@@ -616,9 +616,9 @@ def _add_submodules(page: Page, call: Call) -> None:
         _submodule(page, submodule, "  ")
         if same:
             names = ", ".join(other.name for other in same)
-            what = f"the same graph but for names: {names}"
-            page.open(what, folded=True)
-            page.add("    ", (fmt.clip(sanitize(what), page.width - 4), tokens.DIM))
+            text = f"the same graph but for names: {names}"
+            page.open(text, folded=True)
+            page.add("    ", (fmt.clip(sanitize(text), page.width - 4), tokens.DIM))
             for other in same:
                 _submodule(page, other, "      ")
             page.close()
@@ -698,10 +698,11 @@ def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
     """Yield a row per piece."""
     for call in data.calls:
         for submodule in call.submodules:
-            for own in submodule.pieces:
-                changed = sum(step.changed is True for step in own.passes)
-                yield VllmRow(call.number, own.ref, call.ref, own.submodule, own.start, own.end, own.single, own.capture,
-                              len(own.passes), changed, own.code, own.cache)  # fmt: skip
+            for piece in submodule.pieces:
+                changed = sum(step.changed is True for step in piece.passes)
+                yield VllmRow(call.number, piece.ref, call.ref, piece.submodule, piece.start, piece.end, piece.single,
+                              piece.capture,
+                              len(piece.passes), changed, piece.code, piece.cache)  # fmt: skip
 
 
 QUESTION = Question(

@@ -46,23 +46,23 @@ class Shape:
 
 def shape_of(text: str) -> Shape | None:
     """Parse a shape as torch annotates nodes: `f32[8, 16][16, 1]cpu`."""
-    found = _TYPE.match(text)
-    if found is None:
+    match = _TYPE.match(text)
+    if match is None:
         return None
-    return Shape(found[1], tuple(part for item in found[2].split(",") if (part := item.strip())))
+    return Shape(match[1], tuple(part for item in match[2].split(",") if (part := item.strip())))
 
 
-def fits(one: Shape | None, other: Shape | None) -> bool:
+def fits(shape: Shape | None, other: Shape | None) -> bool:
     """Return whether two shapes can share memory: equal element count and dtype.
 
     Unknown parts fit everything.
     """
-    if one is None or other is None:
+    if shape is None or other is None:
         return True
-    if one.dtype != other.dtype:
+    if shape.dtype != other.dtype:
         return False
-    count, own = one.count, other.count
-    return count is None or own is None or count == own
+    count, other_count = shape.count, other.count
+    return count is None or other_count is None or count == other_count
 
 
 @dataclass(slots=True)
@@ -123,57 +123,57 @@ class Values:
             return source is not None and source.op in SPLITS
         return node.op in VIEWS
 
-    def _up(self, name: str, known: dict[str, str], copies: bool) -> str:
+    def _up(self, name: str, cache: dict[str, str], copies: bool) -> str:
         way: list[str] = []
-        while name not in known and len(way) < MAX_VIEWS:
+        while name not in cache and len(way) < MAX_VIEWS:
             node = self.nodes.get(name)
             if node is None or not (self.is_view(name) or (copies and node.op in COPIES and node.operands)):
                 break
             way.append(name)
             name = node.operands[0]
-        found = known.get(name, name)
+        root = cache.get(name, name)
         for other in way:
-            known[other] = found
-        return found
+            cache[other] = root
+        return root
 
 
 def values_of(graph: GraphText) -> dict[int, Values]:
     """Return the graphs of a text by their index in it."""
-    found: dict[int, Values] = {}
+    results: dict[int, Values] = {}
     outputs: dict[int, tuple[str, ...]] = {}
     for node in graph.nodes:
-        own = found.setdefault(node.graph, Values(node.graph))
+        own = results.setdefault(node.graph, Values(node.graph))
         text = _statement(graph.text, node)
         if node.kind == "output":
             own.outputs = _returned(text)
             outputs[node.graph] = own.outputs
         elif node.name not in own.nodes:
             _add(own, node, text)
-    for own in found.values():
+    for own in results.values():
         own.outputs = tuple(name if name in own.nodes else "" for name in own.outputs)
-    return found
+    return results
 
 
-def _add(own: Values, node: FxNode, text: str) -> None:
+def _add(values: Values, node: FxNode, text: str) -> None:
     target = _TARGET.match(node.target.removeprefix("torch."))
     op = "getitem" if node.kind == "getitem" else target[2] if target else node.target.rpartition(".")[2] or node.kind
-    operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in own.nodes)
+    operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in values.nodes)
     if len(set(operands)) < len(node.args):  # a statement of several lines
-        operands = tuple(name for name in node.args if name in own.nodes)
-    operands = tuple(name for name in operands if not own.nodes[name].type.startswith("Sym("))  # sizes are no tensors
+        operands = tuple(name for name in node.args if name in values.nodes)
+    operands = tuple(name for name in operands if not values.nodes[name].type.startswith("Sym("))  # sizes are no tensors
     item = _ITEM.search(text) if node.kind == "getitem" else None
     value = Value(
         node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,
         node.target.rpartition(".")[2] if node.kind == "get_attr" else "", bool(target and target[1] == "higher_order"),
     )  # fmt: skip
-    own.order[node.name] = len(own.nodes)
-    own.nodes[node.name] = value
+    values.order[node.name] = len(values.nodes)
+    values.nodes[node.name] = value
     if node.kind == "placeholder":
-        own.inputs.append(node.name)
+        values.inputs.append(node.name)
     elif node.kind in COMPUTED:
-        own.by_op.setdefault(op, []).append(node.name)
+        values.by_op.setdefault(op, []).append(node.name)
     for name in dict.fromkeys(operands):
-        own.users.setdefault(name, []).append(node.name)
+        values.users.setdefault(name, []).append(node.name)
 
 
 def _statement(lines: Sequence[str], node: FxNode) -> str:
@@ -198,7 +198,7 @@ def arguments(text: str) -> list[str]:
     """Split an argument list at commas outside of brackets and strings."""
     if not any(mark in text for mark in "([{'\""):
         return [part.strip() for part in text.split(",")]
-    found, depth, start, quote = [], 0, 0, ""
+    results, depth, start, quote = [], 0, 0, ""
     for n, mark in enumerate(text):
         if quote:
             quote = "" if mark == quote and text[n - 1] != "\\" else quote
@@ -209,9 +209,9 @@ def arguments(text: str) -> list[str]:
         elif mark in ")]}":
             depth -= 1
         elif mark == "," and depth == 0:
-            found.append(text[start:n].strip())
+            results.append(text[start:n].strip())
             start = n + 1
-    return [*found, text[start:].strip()]
+    return [*results, text[start:].strip()]
 
 
 MATRICES = frozenset(("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "convolution", "convolution_backward"))
@@ -353,9 +353,9 @@ class Lowering:
 
 def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:
     """Lower a graph."""
-    made = Lowering(values, externs, kept)
-    made.run()
-    return made
+    result = Lowering(values, externs, kept)
+    result.run()
+    return result
 
 
 def traceless(values: Values, name: str) -> bool:

@@ -29,12 +29,12 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
     triton = definition.kind != "cpp_pybinding" and definition.kind != "cpp"
     for n in range(definition.first, min(last + 1, len(lines))):
         line = lines[n]
-        if triton and "def " in line and (found := _DEF.match(line)):
-            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, found.end())]
+        if triton and "def " in line and (match := _DEF.match(line)):
+            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, match.end())]
             uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
-        if not triton and "kernel" in line and (found := _CPP.search(line)) and not line.lstrip().startswith("#"):
-            given = _parameters(lines, n, last, found.end())
+        if not triton and "kernel" in line and (match := _CPP.search(line)) and not line.lstrip().startswith("#"):
+            given = _parameters(lines, n, last, match.end())
             names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
             return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
     return ()
@@ -69,17 +69,17 @@ def _parameters(lines: Sequence[str], n: int, last: int, start: int) -> list[str
 
 
 def _use_in_triton(name: str) -> str:
-    found = _NAMED.match(name)
-    return _USES[found[found.lastindex or 0]] if found else NEITHER
+    match = _NAMED.match(name)
+    return _USES[match[match.lastindex or 0]] if match else NEITHER
 
 
 def _use_in_cpp(parameter: str) -> str:
     if "*" not in parameter:
         return NEITHER
     name = _LAST.search(parameter)
-    found = _NAMED.match(name[1]) if name else None
-    if found:
-        return _USES[found[found.lastindex or 0]]
+    match = _NAMED.match(name[1]) if name else None
+    if match:
+        return _USES[match[match.lastindex or 0]]
     return READ if parameter.lstrip().startswith("const ") else WRITE
 
 
@@ -202,21 +202,21 @@ class _Walk:
             n = last + 1
         return []
 
-    def statement(self, n: int, text: str, whole: str, depth: int) -> None:
+    def statement(self, n: int, text: str, full_text: str, depth: int) -> None:
         """Process one statement; `whole` includes the continuation of its line."""
-        if found := _UNPACK.match(text):
-            for name in (part.strip() for part in found[1].split(",")) if depth == 0 else ():
+        if match := _UNPACK.match(text):
+            for name in (part.strip() for part in match[1].split(",")) if depth == 0 else ():
                 self.give(name)
-        elif found := _ALLOCATED.match(text):
-            self.buffers[found[1]] = _Buffer(_Storage(), _allocated(found[2]))
-        elif found := _SHOWN.match(text):
-            self.show(found[1], found[2], found[3], "# alias" in whole)
-        elif found := _RENAMED.match(text):
-            self.buffers[found[1]] = self.buffer(found[2])
-        elif found := _ITEM.match(text):
-            self.take(found[1], found[2], int(found[3]))
-        elif (found := _LISTED.match(text)) and "(" not in found[2].partition("reinterpret")[0]:
-            self.lists[found[1]] = [part for part in arguments(found[2]) if part]
+        elif match := _ALLOCATED.match(text):
+            self.buffers[match[1]] = _Buffer(_Storage(), _allocated(match[2]))
+        elif match := _SHOWN.match(text):
+            self.show(match[1], match[2], match[3], "# alias" in full_text)
+        elif match := _RENAMED.match(text):
+            self.buffers[match[1]] = self.buffer(match[2])
+        elif match := _ITEM.match(text):
+            self.take(match[1], match[2], int(match[3]))
+        elif (match := _LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
+            self.lists[match[1]] = [part for part in arguments(match[2]) if part]
         elif "(" in text:
             self.call(n, text, depth)
 
@@ -228,9 +228,9 @@ class _Walk:
         self.takes.add(name)
 
     def version(self, by: int, shape: Shape | None) -> Version:
-        made = Version(by, shape)
-        self.out.versions.append(made)
-        return made
+        version = Version(by, shape)
+        self.out.versions.append(version)
+        return version
 
     def buffer(self, name: str) -> _Buffer:
         """Return the buffer of a name; an unassigned name is a constant of the module."""
@@ -238,10 +238,10 @@ class _Walk:
             self.give(name)
         return self.buffers[name]
 
-    def show(self, name: str, of: str, rest: str, part: bool) -> None:
+    def show(self, name: str, of: str, layout: str, part: bool) -> None:
         """Process `name = reinterpret_tensor(of, sizes, strides, offset)`."""
         source = self.buffer(of)
-        more = arguments(rest.lstrip(", "))
+        more = arguments(layout.lstrip(", "))
         shape = Shape(source.shape.dtype if source.shape else "", _sizes(more[0])) if more else None
         offset = f"{source.offset}+{more[2]}" if part and len(more) > 2 else source.offset
         self.buffers[name] = _Buffer(source.storage, shape if shape and shape.dtype else None, offset)
@@ -249,19 +249,19 @@ class _Walk:
     def take(self, name: str, of: str, item: int) -> None:
         """Process `name = of[item]`."""
         source = self.read(of)
-        made = self.version(source.by if source else -1, None)
+        version = self.version(source.by if source else -1, None)
         if source is not None:
-            made = source.items.setdefault(item, made)
-        self.buffers[name] = _Buffer(_Storage(made))
+            version = source.items.setdefault(item, version)
+        self.buffers[name] = _Buffer(_Storage(version))
 
     def read(self, argument: str) -> Version | None:
         """Return the current version of an argument; None for numbers and unwritten memory."""
-        found = _BASE.match(argument)
-        if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
+        match = _BASE.match(argument)
+        if match is None or match[1] in ("None", "True", "False", "inf", "nan") or match[1].isdigit():
             return None
-        if found[1] not in self.buffers and found[1] not in self.shapes:
+        if match[1] not in self.buffers and match[1] not in self.shapes:
             return None
-        own = self.buffer(found[1])
+        own = self.buffer(match[1])
         storage = own.storage
         if own.offset and own.offset in storage.parts:
             return storage.parts[own.offset]
@@ -275,30 +275,30 @@ class _Walk:
         return storage.whole
 
     def write(self, argument: str, step: int) -> Version | None:
-        found = _BASE.match(argument)
-        if found is None:
+        match = _BASE.match(argument)
+        if match is None:
             return None
-        own = self.buffers.setdefault(found[1], _Buffer(_Storage()))
-        made = self.version(step, own.shape)
-        if found[1] in self.takes:
-            self.out.updated[found[1]] = made
-        if own.offset:
-            own.storage.parts[own.offset] = made
+        buffer = self.buffers.setdefault(match[1], _Buffer(_Storage()))
+        version = self.version(step, buffer.shape)
+        if match[1] in self.takes:
+            self.out.updated[match[1]] = version
+        if buffer.offset:
+            buffer.storage.parts[buffer.offset] = version
         else:
-            own.storage.whole, own.storage.parts = made, {}
-        return made
+            buffer.storage.whole, buffer.storage.parts = version, {}
+        return version
 
     def call(self, n: int, text: str, depth: int) -> None:
         """Process a statement with brackets: a kernel call, a call of a generated function, or another call."""
-        if (found := _PARTITION.match(text)) and (own := self.functions.get(f"partition_{found[2]}")):
-            self.inline(own, found[1], depth)
+        if (match := _PARTITION.match(text)) and (function := self.functions.get(f"partition_{match[2]}")):
+            self.inline(function, match[1], depth)
             return
-        found = _FUNCTION.match(text)
-        if found and found[2] in self.functions and found[3] in self.lists:
-            if found[2].startswith("partition_"):
-                self.inline(self.functions[found[2]], found[1], depth)
+        match = _FUNCTION.match(text)
+        if match and match[2] in self.functions and match[3] in self.lists:
+            if match[2].startswith("partition_"):
+                self.inline(self.functions[match[2]], match[1], depth)
             else:
-                self.function(n, found[1].strip(), found[2], self.lists[found[3]])
+                self.function(n, match[1].strip(), match[2], self.lists[match[3]])
             return
         name = called(text, self.names)
         assigned = _ASSIGNED.match(text)
@@ -324,22 +324,22 @@ class _Walk:
                     self.buffers[name] = self.buffers[base[1]]
 
     def step(self, kind: str, name: str, n: int) -> Step:
-        made = Step(len(self.out.steps), kind, name, n)
-        self.out.steps.append(made)
-        return made
+        step = Step(len(self.out.steps), kind, name, n)
+        self.out.steps.append(step)
+        return step
 
-    def function(self, n: int, result: str, name: str, given: Sequence[str]) -> None:
+    def function(self, n: int, result: str, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUNCTION, name, n)
-        step.reads = [version for part in given if (version := self.read(part)) is not None]
+        step.reads = [version for part in operands if (version := self.read(part)) is not None]
         made = self.version(step.number, None)
         step.writes.append(made)
         if result:
             self.buffers[result] = _Buffer(_Storage(made))
 
-    def fused(self, n: int, name: str, given: Sequence[str]) -> None:
+    def fused(self, n: int, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUSED, name, n)
         uses = self.kernels[name]
-        positional = [part for part in given if not _KEYWORD.match(part)]
+        positional = [part for part in operands if not _KEYWORD.match(part)]
         step.complete = bool(uses)
         written: list[tuple[str, Version | None]] = []
         for place, part in enumerate(positional):
@@ -355,15 +355,15 @@ class _Walk:
             if use in (WRITE, BOTH):
                 written.append((part, before))
         for part, before in written:
-            made = self.write(part, step.number)
-            if made is not None:
-                step.writes.append(made)
-                step.updates += [(before, made)] if before is not None else []
+            version = self.write(part, step.number)
+            if version is not None:
+                step.writes.append(version)
+                step.updates += [(before, version)] if before is not None else []
 
-    def extern(self, n: int, name: str, given: Sequence[str], result: str) -> None:
+    def extern(self, n: int, name: str, operands: Sequence[str], result: str) -> None:
         step = self.step(EXTERN, name, n)
         written: list[str] = []
-        for part in given:
+        for part in operands:
             keyword = _KEYWORD.match(part)
             value = keyword[2] if keyword else part
             if keyword and keyword[1] == "out":
@@ -371,8 +371,8 @@ class _Walk:
                 continue
             pieces = arguments(value[1:-1]) if value[:1] in ("[", "(") and value[-1:] in ("]", ")") else [value]
             step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
-        if in_place(name) and given:
-            written = [given[0]]
+        if in_place(name) and operands:
+            written = [operands[0]]
         step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
         if result:
             made = self.version(step.number, None)

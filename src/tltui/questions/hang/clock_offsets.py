@@ -32,8 +32,10 @@ TREND = 6
 
 
 def written_us(log: Log) -> float:
-    """Return when a log was written last, in microseconds since the epoch by the clock of its file system; NaN where that is not
-    known: for copies that tltui made, and for logs that are not here."""
+    """Return a log's last write, in microseconds since the epoch by its file system's clock.
+
+    NaN if unknown: for copies that tltui made, and for logs on other machines.
+    """
     source = log.source
     if not isinstance(source, FileBytes) or source.gone or source.path != log.path:
         return math.nan
@@ -44,17 +46,17 @@ def written_us(log: Log) -> float:
 
 
 def without_late(offsets: Mapping[int, Offset], times: Iterable[tuple[int, float | None, float]]) -> dict[int, Offset]:
-    """Leave out ranks that began later than the others, and whose clocks are right.
+    """Remove offsets of ranks that started late and whose clocks are right.
 
-    `times`: (rank, when its last record was written by its own clock, when its log was written last by that of the file system), in
-    microseconds. Where both are the same, and they are for a rank without an offset too, the two clocks agree.
+    `times`: (rank, last record by its own clock, last write of its log by the file system's clock), in microseconds. If
+    both agree, as for a rank without an offset, the two clocks agree.
     """
     right = {rank for rank, last, written in times if last is not None and abs(written - last) < LEAST_S * 1e6}
-    return dict(offsets) if right <= offsets.keys() else {rank: own for rank, own in offsets.items() if rank not in right}
+    return dict(offsets) if right <= offsets.keys() else {rank: offset for rank, offset in offsets.items() if rank not in right}
 
 
 class Offset(NamedTuple):
-    """How far a clock is ahead."""
+    """The offset of a clock."""
 
     seconds: float
     """The median of its compiles."""
@@ -70,13 +72,13 @@ class Offset(NamedTuple):
     """What it gained from the first of its compiles to the last."""
 
     def at(self, time: float) -> float:
-        """Microseconds that it is ahead when it shows this time."""
+        """Return the offset in microseconds at a reading of this clock."""
         return (self.seconds + self.rate * (time - self.middle) / 1e6) * 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Ranks whose clock is another one."""
+    """Ranks with the same clock offset."""
 
     ranks: str
     count: int
@@ -93,62 +95,64 @@ class Clock:
 
 
 def offsets(starts: Mapping[int, Mapping[Hashable, float]]) -> dict[int, Offset]:
-    """Rank → how far its clock is ahead; only of clocks that are off.
+    """Map ranks to clock offsets, without clocks that are right.
 
-    `starts`: rank → compile, whichever its id → when it began, in microseconds; in the order in which they began.
+    `starts`: rank → compile (any id) → its begin in microseconds; in the order of begins.
     """
     begun: dict[Hashable, list[float]] = defaultdict(list)
-    for own in starts.values():
-        for compile_, at in own.items():
+    for begins in starts.values():
+        for compile_, at in begins.items():
             begun[compile_].append(at)
     usual = {compile_: median_low(times) for compile_, times in begun.items() if len(times) > 1}
-    shared = ((rank, [(key, at) for key, at in own.items() if key in usual]) for rank, own in starts.items())
-    return off((rank, [(at - usual[key]) / 1e6 for key, at in own], [at for _, at in own]) for rank, own in shared)
+    shared = ((rank, [(key, at) for key, at in begins.items() if key in usual]) for rank, begins in starts.items())
+    return off((rank, [(at - usual[key]) / 1e6 for key, at in begins], [at for _, at in begins]) for rank, begins in shared)
 
 
 def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[int, Offset]:
-    """The same of ranks with what they began, in that order: seconds after the lower median of all ranks, and when that was by
-    their clocks, in microseconds."""
-    found = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
-    groups = _together((offset.seconds, rank) for rank, offset in found.items())
+    """Map ranks to clock offsets, from the begins on each rank in order.
+
+    Seconds after the lower median of all ranks, and the time by their clocks in microseconds.
+    """
+    offsets_by_rank = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
+    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
     if not groups:
         return {}
     # of several clocks the right one is that of most ranks, of as many that of the first rank
-    right = median(seconds for seconds, _ in max(groups, key=lambda own: (len(own), -min(rank for _, rank in own))))
+    right = median(seconds for seconds, _ in max(groups, key=lambda group: (len(group), -min(rank for _, rank in group))))
     return {
         rank: offset._replace(seconds=offset.seconds - right)
-        for rank, offset in found.items()
+        for rank, offset in offsets_by_rank.items()
         if abs(offset.seconds - right) >= LEAST_S or abs(offset.gained_s) >= LEAST_S
     }
 
 
 def chosen(many: Sequence[T]) -> Sequence[T]:
-    """Of the compiles of a rank those that are compared."""
+    """Return the sample of a rank's compiles for the comparison."""
     return many if len(many) <= FIRST + LAST else [*many[:FIRST], *many[-LAST:]]
 
 
 def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
-    """How far a rank is from the others in all that it began; None where its compiles do not agree."""
+    """Return the offset of a rank; None if its compiles disagree."""
     if len(apart) < ENOUGH:
         return None
     apart, times = chosen(apart), chosen(times)
     middle = median(apart)
-    together = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
-    if not together and (found := _agreed([one - middle for one in apart])) is not None:
-        return Offset(middle, *found)
+    is_concurrent = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
+    if not is_concurrent and (agreement := _agreed([value - middle for value in apart])) is not None:
+        return Offset(middle, *agreement)
     return _growing(apart, [at / 1e6 for at in times])
 
 
-def _agreed(rest: Sequence[float]) -> tuple[int, float] | None:
-    """How many of what is left beside an offset are near nothing, and how near."""
-    near = [abs(one) for one in rest if abs(one) <= SPREAD_S]
-    if rest[0] < -SPREAD_S or len(near) < max(ENOUGH, SHARE * len(rest)):
+def _agreed(residuals: Sequence[float]) -> tuple[int, float] | None:
+    """Count the residuals near zero, and return their spread."""
+    near = [abs(residual) for residual in residuals if abs(residual) <= SPREAD_S]
+    if residuals[0] < -SPREAD_S or len(near) < max(ENOUGH, SHARE * len(residuals)):
         return None
     return len(near), max(near)
 
 
 def _growing(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
-    """An offset that grows all the time, as that of a clock does that goes wrong."""
+    """Return an offset that grows constantly: a clock with drift."""
     third = len(apart) // 3
     if len(apart) < TREND:
         return None
@@ -158,14 +162,14 @@ def _growing(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     if not 0 < abs(rate) <= FASTEST or abs(gained) < LEAST_S:
         return None
     middle = median(times)
-    level = [one - rate * (at - middle) for one, at in zip(apart, times, strict=True)]
+    level = [value - rate * (at - middle) for value, at in zip(apart, times, strict=True)]
     seconds = median(level)
-    found = _agreed([one - seconds for one in level])
-    return Offset(seconds, *found, rate, middle * 1e6, gained) if found is not None else None
+    agreement = _agreed([value - seconds for value in level])
+    return Offset(seconds, *agreement, rate, middle * 1e6, gained) if agreement is not None else None
 
 
 def _together(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, int]]]:
-    """Ranks (seconds, rank) with the same offset."""
+    """Group ranks (seconds, rank) with the same offset."""
     groups: list[list[tuple[float, int]]] = []
     for seconds, rank in sorted(offsets):
         if groups and seconds - groups[-1][0][0] <= SPREAD_S:
@@ -175,18 +179,22 @@ def _together(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, in
     return groups
 
 
-def clocks(found: Mapping[int, Offset], hosts: Mapping[int, str] | None = None) -> tuple[Clock, ...]:
-    """The clocks that are off, those of one node together; the most ranks first. `hosts`: rank → its node, as far as known."""
-    groups = _together((offset.seconds, rank) for rank, offset in found.items())
-    ordered = sorted(groups, key=lambda own: (-len(own), own[0][1]))
-    return tuple(_clock([(rank, found[rank]) for _, rank in own], hosts or {}) for own in ordered)
+def clocks(offsets_by_rank: Mapping[int, Offset], hosts: Mapping[int, str] | None = None) -> tuple[Clock, ...]:
+    """Return wrong clocks grouped by node, the most ranks first.
+
+    `hosts`: rank → its node, if known.
+    """
+    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
+    ordered = sorted(groups, key=lambda group: (-len(group), group[0][1]))
+    return tuple(_clock([(rank, offsets_by_rank[rank]) for _, rank in group], hosts or {}) for group in ordered)
 
 
-def _clock(own: Sequence[tuple[int, Offset]], hosts: Mapping[int, str]) -> Clock:
-    seconds = median(offset.seconds for _, offset in own)
-    nodes = sorted({hosts.get(rank, "") for rank, _ in own})
+def _clock(members: Sequence[tuple[int, Offset]], hosts: Mapping[int, str]) -> Clock:
+    seconds = median(offset.seconds for _, offset in members)
+    nodes = sorted({hosts.get(rank, "") for rank, _ in members})
     return Clock(
-        ranges(rank for rank, _ in own), len(own), seconds, min(offset.compiles for _, offset in own),
-        max(abs(offset.seconds - seconds) + offset.sure_s for _, offset in own), median(offset.gained_s for _, offset in own),
+        ranges(rank for rank, _ in members), len(members), seconds, min(offset.compiles for _, offset in members),
+        max(abs(offset.seconds - seconds) + offset.sure_s for _, offset in members),
+        median(offset.gained_s for _, offset in members),
         tuple(nodes) if "" not in nodes else (),
     )  # fmt: skip

@@ -35,7 +35,7 @@ class GroupName:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The same call on some ranks."""
+    """Identical calls on some ranks."""
 
     ranks: str
     operation: str
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A collective in which ranks wait."""
+    """A collective with waiting ranks."""
 
     group: GroupName
     operation: str
@@ -72,7 +72,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A number of a process group at which ranks made different calls."""
+    """A sequence number of a process group with different calls on its ranks."""
 
     group: GroupName
     sequence: int
@@ -84,7 +84,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Collectives:
-    """What the dumps of a run say."""
+    """The results from the dumps of a run."""
 
     ranks: str
     """Of which there are dumps, as ranges."""
@@ -97,7 +97,7 @@ class Collectives:
 
 @dataclass(slots=True)
 class _Use:
-    """How the ranks use one process group."""
+    """The calls of a process group by rank."""
 
     members: tuple[int, ...]
     calls: dict[int, dict[int, DumpEntry]]
@@ -109,7 +109,10 @@ class _Use:
 
 
 def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float = 0.0) -> Collectives:
-    """Compare the dumps of a run. `ranks`: those that the run has; `began`: when it began, in microseconds since the epoch."""
+    """Compare the dumps of a run.
+
+    `ranks`: those of the run; `began`: its begin, in microseconds since the epoch.
+    """
     newest = max((entry.created for dump in dumps for entry in dump.entries if entry.created), default=began)
     if newest < began:
         return Collectives(ranges(dump.rank for dump in dumps), (), (), True)
@@ -144,7 +147,10 @@ def _uses(dumps: Sequence[Dump]) -> dict[Key, _Use]:
 def _pending(
     key: Key, use: _Use, world: set[int], written: Mapping[int, float]
 ) -> tuple[Pending, set[int], set[int]] | None:
-    """The first collective of a group in which ranks wait, who is missing in it, and who waits; None where none does."""
+    """Return a group's first collective with waiting ranks, its missing ranks, and the waiting ones.
+
+    None if no rank waits.
+    """
     open_ = {rank: min((n for n, call in calls.items() if not call.is_over), default=None) for rank, calls in use.calls.items()}
     sequence = min((number for number in open_.values() if number is not None), default=None)
     if sequence is None:
@@ -165,7 +171,7 @@ def _pending(
 
 
 def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
-    """The ranks of a group: as a dump has them, of the default group all, else those that have used it."""
+    """Return a group's ranks: from the dump, all for the default group, else those with calls."""
     if use.members:
         return set(use.members)
     return set(world) if key[1] == DEFAULT else set(use.calls)
@@ -176,7 +182,7 @@ def _named(key: Key, members: Iterable[int]) -> GroupName:
 
 
 def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
-    """Where ranks made different calls, the first of each kind: what comes after it is a consequence."""
+    """Return the first mismatch of each kind; later ones are consequences."""
     numbers = sorted({number for calls in use.calls.values() for number in calls} - use.several)
     result: dict[str, Mismatch] = {}
     for number in numbers:
@@ -198,20 +204,20 @@ def _differs(calls: Sequence[DumpEntry]) -> str:
 
 
 def _calls(calls: Mapping[int, DumpEntry]) -> tuple[Call, ...]:
-    """Calls by what is the same in them, the rarest first."""
-    together: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    """Group identical calls, rarest first."""
+    ranks_by_call: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for rank, call in calls.items():
         state = "ended" if call.is_over and call.state != "completed" else call.state
         key = (call.operation, call.sequence, state, call.input_sizes, call.output_sizes, call.dtypes, user_frame(call.frames))
-        together[key].append(rank)
+        ranks_by_call[key].append(rank)
     return tuple(
         Call(ranges(ranks), *key)  # type: ignore[arg-type]
-        for key, ranks in sorted(together.items(), key=lambda item: (len(item[1]), item[1]))
+        for key, ranks in sorted(ranks_by_call.items(), key=lambda item: (len(item[1]), item[1]))
     )
 
 
 def user_frame(frames: Sequence[DumpFrame]) -> DumpFrame | None:
-    """The innermost frame of the user's code, else of a library, else the innermost."""
+    """Return the innermost frame of user code, else of a library, else the innermost."""
     for owner in (Owner.USER, Owner.LIBRARY):
         if (item := next((frame for frame in frames if owner_of(frame.file) is owner), None)) is not None:
             return item

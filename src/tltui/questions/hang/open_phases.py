@@ -39,7 +39,7 @@ SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Something that was begun and not ended."""
+    """An open phase: begun and not ended."""
 
     name: str
     """As torch calls it."""
@@ -49,7 +49,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a process is in the middle of, as far as its log tells."""
+    """The open phases of a process, from its log."""
 
     ref: str
     """The address of the compile; of records without an id theirs."""
@@ -72,17 +72,17 @@ class Inside:
 
     @property
     def since(self) -> float | None:
-        """When the innermost phase began."""
+        """The begin of the innermost phase."""
         return self.phases[-1].since if self.phases else None
 
     @property
     def trail(self) -> str:
-        """The phases that tell most: `inductor_compile ▸ fx_codegen_and_compile`."""
+        """The most specific phases: `inductor_compile ▸ fx_codegen_and_compile`."""
         return trail([phase.name for phase in self.phases])
 
 
 def trail(names: Sequence[str]) -> str:
-    """Phases in one another without those that only hold others."""
+    """Return nested phases without mere containers."""
     telling = [name for name in names if name not in WRAPPERS and not name.startswith("compile_attempt_")] or list(names[-1:])
     if LOWERING in telling:
         telling = telling[len(telling) - 1 - telling[::-1].index(LOWERING) :]
@@ -99,7 +99,7 @@ def trail(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """How far the events of a compile have been read."""
+    """The state of incremental reading of a compile's events."""
 
     start: int
     count: int
@@ -112,23 +112,23 @@ class _Fold:
 
 @part
 def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
-    """The phases of a compile that were begun since its last metrics and not ended, and how many events there were since.
+    """Return a compile's open phases since its last metrics, and the event count since then.
 
-    Only what was written since it was asked last is read.
+    Reads only records added since the previous call.
     """
     parts, records, log = compile_.process.parts, compile_.records, reader.log
     start = _start(compile_)
-    known = parts.get(_Fold, compile_)
-    if known is MISSING or known.start != start or not _holds(known, records):
-        known = _Fold(start, start, records[start - 1] if start else -1, (), 0)
+    fold = parts.get(_Fold, compile_)
+    if fold is MISSING or fold.start != start or not _holds(fold, records):
+        fold = _Fold(start, start, records[start - 1] if start else -1, (), 0)
     kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
     column = log.columns.kind
-    stack, seen, readable = list(known.open), known.seen, True
-    for place in range(known.count, len(records)):
+    stack, event_count, readable = list(fold.open), fold.seen, True
+    for place in range(fold.count, len(records)):
         record = records[place]
         if column[record] not in kinds:
             continue
-        seen += 1
+        event_count += 1
         value = reader.json(record, EVENT_LIMIT)
         name, sign, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
         if name is None or sign is None or at is None:
@@ -138,17 +138,17 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
         elif sign == "E":
             _end(stack, name)
     if readable and len(records) and (stack or not compile_.is_closed):  # what is not to be read now may be later
-        parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), seen))
-    return tuple(stack), seen
+        parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
+    return tuple(stack), event_count
 
 
-def _holds(known: _Fold, records: Sequence[int]) -> bool:
-    """Whether the records that were read are still the first ones."""
-    return known.count <= len(records) and (not known.count or records[known.count - 1] == known.last)
+def _holds(fold: _Fold, records: Sequence[int]) -> bool:
+    """Return whether previously read records are unchanged."""
+    return fold.count <= len(records) and (not fold.count or records[fold.count - 1] == fold.last)
 
 
 def _start(compile_: Compile) -> int:
-    """From which of its records on something can be open: after its last metrics."""
+    """Return the first record that can open a phase: the one after the last metrics."""
     ends = [metrics.record for metrics in compile_.metrics if not metrics.is_runtime]
     return bisect_left(compile_.records, max(ends) + 1) if ends else 0
 
@@ -162,7 +162,7 @@ def _end(stack: list[Phase], name: str) -> None:
 
 @part
 def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
-    """What is open in a compile; None for nothing."""
+    """Return the open phases of a compile; None for none."""
     phases, events = begun(compile_)
     closed = compile_.is_closed
     if not phases and (closed or events or not compile_.is_compile):
@@ -171,18 +171,21 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
         phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end follows at once
         if not phases:
             return None
-    what = _what(compile_, phases, closed)
+    text = _what(compile_, phases, closed)
     ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
-    if what in (AGAIN, CAPTURE, OUTSIDE):
+    if text in (AGAIN, CAPTURE, OUTSIDE):
         label, code = compile_.id.of(0).bracketed, (None, None, None)
-    elif what == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
-        names = dict.fromkeys(own.frame.code[0] or own.label for own in others)
+    elif text == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
+        names = dict.fromkeys(item.frame.code[0] or item.label for item in others)
         label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
-    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else written(compile_)))
+    return Inside(ref, label, text, *code, phases, *(("", "") if text == AGAIN else written(compile_)))
 
 
 def _without_backward(compile_: Compile) -> list[Compile]:
-    """The compiles with its id whose backward has not been compiled: before its code is written, that of any of them may begin."""
+    """Return compiles with the same id and without a compiled backward.
+
+    Until its code is written, the backward may belong to any of them.
+    """
     same = compile_.process.epochs_of(compile_.id.of(0))
     reads(compile_, *same)
     return [own for own in same if own.is_closed and _waits_for_backward(own)]
@@ -206,7 +209,7 @@ def _what(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:
 
 
 def written(compile_: Compile) -> tuple[str, str]:
-    """The last record that is neither a timing event nor a description, by name, and the address of the last graph."""
+    """Return the name of the last record that is no event or description, and the last graph's address."""
     log = compile_.process.log
     last = ""
     for record in islice(reversed(compile_.records), BACK):
@@ -220,8 +223,8 @@ def written(compile_: Compile) -> tuple[str, str]:
 
 
 def _open_among(compiles: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
-    """What is open in some compiles, each with its place among them."""
-    return tuple((n, found) for n, compile_ in enumerate(compiles) if (found := inside_of(compile_)) is not None)
+    """Return the open phases of some compiles, each with the compile's index."""
+    return tuple((n, position) for n, compile_ in enumerate(compiles) if (position := inside_of(compile_)) is not None)
 
 
 def _blocks(compiles: Sequence[Compile]) -> Iterator[Sequence[Compile]]:
@@ -233,7 +236,7 @@ def _open_in(block: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
 
 
 def read_inside(process: Process) -> Iterator[None]:
-    """Read what `all_inside` is made from, with a pause after each piece."""
+    """Read the records for `all_inside`, with a pause after each piece."""
     for block in _blocks(list(process.ordered())):
         _open_in(block)
         yield
@@ -241,33 +244,40 @@ def read_inside(process: Process) -> Iterator[None]:
 
 @part
 def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
-    """Everything that a process has open, what it is in the middle of first. Only compiles that a batch touched are asked again."""
+    """Return everything open in a process, current phases first.
+
+    Only compiles changed by a batch are evaluated again.
+    """
     compiles = list(process.ordered())
-    found = [(block[n], one) for block in _blocks(compiles) for n, one in _open_in(block)]
-    if not found:
+    pairs = [(block[n], position) for block in _blocks(compiles) for n, position in _open_in(block)]
+    if not pairs:
         return ()
-    newest = next((own.records[0] for own in reversed(compiles) if own.is_compile and own.records), -1)
-    kept = [one for own, one in found if not _given_up(one, own, newest)]
-    return tuple(sorted(kept, key=lambda one: (one.what == OUTSIDE, -(one.since or 0.0))))
+    newest = next((compile_.records[0] for compile_ in reversed(compiles) if compile_.is_compile and compile_.records), -1)
+    kept = [position for compile_, position in pairs if not _given_up(position, compile_, newest)]
+    return tuple(sorted(kept, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
 
 
-def _given_up(one: Inside, compile_: Compile, newest: int) -> bool:
-    """Whether the process has begun another compile since, though this has no end: an exception leaves the capture of a backward
-    without an end, and a compile without timing events may lack its metrics."""
-    return (one.what == CAPTURE or not one.phases) and newest > compile_.records[-1]
+def _given_up(position: Inside, compile_: Compile, newest: int) -> bool:
+    """Return whether the process has begun another compile although this one has no end.
+
+    An exception leaves a captured backward without an end, and a compile without timing events may lack its metrics.
+    """
+    return (position.what == CAPTURE or not position.phases) and newest > compile_.records[-1]
 
 
 def inside(process: Process) -> Inside | None:
-    """What a process is in the middle of, as far as its log tells; None: nothing is open."""
-    found = all_inside(process)
-    return found[0] if found else None
+    """Return the open phases of a process, from its log; None for none."""
+    positions = all_inside(process)
+    return positions[0] if positions else None
 
 
 @part
 def last_record(process: Process, reader: Reader) -> float | None:
-    """When its last record was written, in microseconds since the epoch: the time of the last event before it, and what the times
-    of day of both differ in. None where there is no event near it."""
-    last = max((own.records[-1] for own in process.ordered() if own.records), default=-1)
+    """Return the time of a process's last record, in microseconds since the epoch.
+
+    The time of the last event before it, plus the difference of their times of day. None without an event near it.
+    """
+    last = max((compile_.records[-1] for compile_ in process.ordered() if compile_.records), default=-1)
     log = reader.log
     for record in range(last, max(last - BACK, -1), -1):
         if log.kind(record).event != EVENT:
@@ -281,7 +291,7 @@ def last_record(process: Process, reader: Reader) -> float | None:
 
 
 def _micros(line: bytes) -> float:
-    """The time of day of a record."""
+    """Parse the time of day of a record."""
     match = PREFIX.match(line)
     if match is None:
         return 0.0

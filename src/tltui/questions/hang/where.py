@@ -38,14 +38,16 @@ COLLECTIVES = frozenset((COMPILER_COLLECTIVE, GUARD_COLLECTIVE))
 
 
 def collective_of(inside: Inside | None) -> str:
-    """The collective of the compiler that a rank is in; '' for none."""
+    """Return the compiler collective that a rank is in; '' for none."""
     name = inside.phases[-1].name if inside is not None and inside.phases else ""
     return name if name in COLLECTIVES else ""
 
 
 def awaited(collectives: Mapping[int, str]) -> dict[int, frozenset[int]]:
-    """Find whom each rank waits for: rank → ranks that are not in a collective of the compiler. Ranks that wait for nobody are
-    left out. `collectives`: rank → the collective that it is in."""
+    """Map each waiting rank to the ranks that are not in a compiler collective.
+
+    Ranks that wait for none are omitted. `collectives`: rank → its current collective.
+    """
     absent = frozenset(rank for rank, name in collectives.items() if not name)
     return {rank: absent for rank, name in collectives.items() if name and absent}
 
@@ -58,7 +60,7 @@ AFTERWARDS = "gc"
 
 @part
 def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
-    """What an interrupted compile was in the middle of; None for one that was not interrupted."""
+    """Return the open phases of an interrupted compile; None if it was not interrupted."""
     if not compile_.facts.interrupted:
         return None
     phases = before_the_ends([event for event in events_of(compile_, reader) if event.phase in "BE" and event.name != AFTERWARDS])
@@ -66,7 +68,7 @@ def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
 
 
 def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
-    """What was open before the ends that stand together at the end."""
+    """Return the phases open before the final run of end events."""
     first = len(events)
     while first and events[first - 1].phase == "E" and (first == len(events) or _close(events[first - 1], events[first])):
         first -= 1
@@ -81,8 +83,8 @@ def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
     return tuple(stack)
 
 
-def _close(one: Event, following: Event) -> bool:
-    return following.at - one.at < TOGETHER_US
+def _close(event: Event, following: Event) -> bool:
+    return following.at - event.at < TOGETHER_US
 
 
 INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
@@ -90,7 +92,7 @@ INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a compile is called on some ranks."""
+    """The name of a compile on some ranks."""
 
     id: str
     ranks: str
@@ -98,7 +100,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Ranks that are at the same place."""
+    """Ranks at the same position."""
 
     ranks: str
     """As ranges: `0–6, 8–511`; of a run without ranks the numbers of its processes, '' where it is one."""
@@ -153,7 +155,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """An older process of a rank that was started again, or another one that has something open."""
+    """A replaced process of a restarted rank, or an additional process with open phases."""
 
     rank: int | None
     ref: str
@@ -165,7 +167,7 @@ class Older:
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """Something else that is open on a rank."""
+    """An additional open phase of a rank."""
 
     rank: int
     open: Inside
@@ -173,7 +175,7 @@ class Also:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the processes of a run are."""
+    """The positions of the processes of a run."""
 
     goes_on: bool
     """Whether any of the logs may still be written."""
@@ -204,7 +206,7 @@ Key = tuple[Code, int]
 
 
 class Step(NamedTuple):
-    """A compile of a process: the `number`-th of its code, from 1."""
+    """The `number`-th compile (from 1) of a code object in a process."""
 
     code: Code
     number: int
@@ -215,7 +217,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A compile that a process is in, or began last."""
+    """The current or last begun compile of a process."""
 
     key: Key
     done: bool
@@ -228,7 +230,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one process is."""
+    """The position of one process."""
 
     inside: tuple[Inside, ...]
     """What it is in the middle of first, then what else is open."""
@@ -242,7 +244,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A rank, or a process without one, as it is compared."""
+    """A rank, or a process without one, for comparison."""
 
     number: int
     process: Process
@@ -252,10 +254,10 @@ class Unit:
 
 @part
 def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
-    """The compiles of a process in the order in which they began."""
+    """Return the compiles of a process in begin order."""
     counts: Counter[Code] = Counter()
     codes: dict[int, Code] = {}
-    found = []
+    steps = []
     for compile_ in _compiles(process):
         frame = compile_.frame
         code = codes.get(id(frame))
@@ -264,8 +266,8 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         counts[code] += 1
         # damage may have taken the metrics: a compile of which all events have their ends is over too
         done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
-        found.append(Step(code, counts[code], compile_.start_us, done))
-    return tuple(found)
+        steps.append(Step(code, counts[code], compile_.start_us, done))
+    return tuple(steps)
 
 
 def _compiles(process: Process) -> list[Compile]:
@@ -274,24 +276,24 @@ def _compiles(process: Process) -> list[Compile]:
 
 @part
 def place_of(process: Process, reader: Reader) -> Place:
-    """Where a process is."""
-    found, steps = all_inside(process), steps_of(process)
+    """Return the position of a process."""
+    positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
-    if not found and compiles and (stood := stood_in(compiles[-1])) is not None:
-        found = (stood,)
-    own: Compile | None = None
-    if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE):
-        own = process.find(parse_ref(found[0].ref).id or NO_ID)
-    elif not found and compiles:
-        own = compiles[-1]
-    if own is not None:
-        step = steps[compiles.index(own)]
-        at = At((step.code, step.number), step.done, str(own.ref), own.label, *own.frame.code)
-    return Place(found, at, sum(step.done for step in steps), last_record(process))
+    if not positions and compiles and (stood := stood_in(compiles[-1])) is not None:
+        positions = (stood,)
+    compile_: Compile | None = None
+    if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
+        compile_ = process.find(parse_ref(positions[0].ref).id or NO_ID)
+    elif not positions and compiles:
+        compile_ = compiles[-1]
+    if compile_ is not None:
+        step = steps[compiles.index(compile_)]
+        at = At((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
+    return Place(positions, at, sum(step.done for step in steps), last_record(process))
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
-    """Where the processes of a run are, or only these."""
+    """Return the positions of the processes of a run, or only of `processes`."""
     reading = read_where(run, processes)
     while True:
         try:
@@ -301,7 +303,7 @@ def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
 
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
-    """The same, with a pause after each piece."""
+    """Compute the positions as `where` does, with a pause after each piece."""
     asked = run.processes() if processes is None else processes
     chosen = [process for process in asked if process.is_traced]  # nothing else tells what was open
     for process in chosen:
@@ -322,15 +324,15 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
         any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
         range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
         tuple(_older(process) for process in restarted),
-        tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
-        tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
+        tuple(item for item in others if item.open is not None), sum(item.open is None for item in others),
+        tuple(Also(u.number, item) for u in units for item in u.place.inside[1:]),
     )  # fmt: skip
 
 
 def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
-    """Who is compared, older processes of the same ranks, and processes beside them."""
-    wanted = {id(process) for process in chosen}
-    own = [(rank.number, [p for p in rank.processes if id(p) in wanted]) for rank in ranks]
+    """Split processes into compared units, replaced processes, and additional ones."""
+    ids = {id(process) for process in chosen}
+    own = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
     numbered = [(number, processes) for number, processes in own if number is not None and processes]
     unnumbered = [p for number, processes in own if number is None for p in processes]
     if not numbered:
@@ -357,15 +359,15 @@ def _launch(process: Process) -> int:
 
 
 def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
-    """Of processes without a rank those that ran together with the newest one, and the others: runs before it."""
+    """Split processes without a rank: those concurrent with the newest, and those of earlier runs."""
     if not processes:
         return [], []
     newest = processes[-1]
     units, before = [], []
     for process in processes:
         last = last_record(process)
-        together = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
-        if process is newest or together:
+        is_concurrent = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
+        if process is newest or is_concurrent:
             units.append(_unit(process.number, process))
         else:
             before.append(process)
@@ -381,25 +383,25 @@ def _older(process: Process) -> Older:
 
 
 def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
-    """Without those few that were started again, and not with the others: these began all that they did later."""
+    """Return the units without a few restarted ones, whose begins are later."""
     again = {process.rank for process in restarted}
     few = [unit for unit in units if unit.process.rank not in again]
     return few if 2 * len(few) >= len(units) else units
 
 
 def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
-    """When each compile began on each rank, by its own clock."""
-    found: dict[int, dict[Hashable, float]] = {}
+    """Return the begin of each compile by rank, by the rank's own clock."""
+    starts: dict[int, dict[Hashable, float]] = {}
     for unit in units:
-        found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
-        own = unit.place
-        if own.inside and own.at is not None and not own.at.done and own.inside[0].phases:
-            found[unit.number].setdefault(own.at.key, own.inside[0].phases[0].since)
-    return found
+        starts[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
+        place = unit.place
+        if place.inside and place.at is not None and not place.at.done and place.inside[0].phases:
+            starts[unit.number].setdefault(place.at.key, place.inside[0].phases[0].since)
+    return starts
 
 
 def _behind(units: Sequence[Unit]) -> set[int]:
-    """Ranks with nothing open that have finished less than others, and came to no place that is as late."""
+    """Return idle ranks that finished fewer compiles and reached no later position."""
     if len(units) < 2:
         return set()
     first = max(units, key=lambda unit: len(steps_of(unit.process)))
@@ -413,7 +415,10 @@ def _behind(units: Sequence[Unit]) -> set[int]:
 
 
 def _lacking(units: Sequence[Unit]) -> set[int]:
-    """Ranks without a compile that more than half of the ranks finished: of a job that is over nobody else is behind."""
+    """Return ranks without a compile that most ranks finished.
+
+    In a finished job only these are behind.
+    """
     done = {u.number: {(step.code, step.number) for step in steps_of(u.process) if step.done} for u in units}
     counts = Counter(key for keys in done.values() for key in keys)
     usual = {key for key, count in counts.items() if 2 * count > len(units)}
@@ -421,18 +426,20 @@ def _lacking(units: Sequence[Unit]) -> set[int]:
 
 
 def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:
-    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one. Ranks that
-    wait for others in a collective of the compiler come after all others."""
-    together: dict[Hashable, list[Unit]] = defaultdict(list)
+    """Group ranks by position, those behind first.
+
+    At equal progress, ranks inside of a compile come first. Ranks that wait in a compiler collective come last.
+    """
+    by_place: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in units:
-        together[_place_key(unit), unit.number in behind].append(unit)
+        by_place[_place_key(unit), unit.number in behind].append(unit)
     idle = [unit for unit in units if not unit.place.inside]
     finished: dict[int, frozenset[Key]] = {}
     if len(idle) < len(units):
         finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
     waiting = awaited({u.number: collective_of(u.place.inside[0]) if u.place.inside else "" for u in units})
-    found = [_group(own, shift, finished, waiting, own[0].number in behind) for own in together.values()]
-    return tuple(sorted(found, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
+    groups = [_group(members, shift, finished, waiting, members[0].number in behind) for members in by_place.values()]
+    return tuple(sorted(groups, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
 
 
 def _place_key(unit: Unit) -> Hashable:
@@ -445,24 +452,24 @@ def _place_key(unit: Unit) -> Hashable:
 
 
 def _group(
-    own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
+    units: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
     waiting: Mapping[int, frozenset[int]], behind: bool,
 ) -> Group:  # fmt: skip
-    first = own[0]
+    first = units[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
-    begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
+    begun = [(u.number, u.place.inside[0].since) for u in units if u.place.inside]
     since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
-    last = [_put_right(u.place.last, shift.get(u.number)) for u in own if u.place.last is not None]
+    last = [_put_right(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
     told = open_ or at
     return Group(
-        ranges(u.number for u in own) if first.process.rank is not None or not first.process.alone else "", len(own),
+        ranges(u.number for u in units) if first.process.rank is not None or not first.process.alone else "", len(units),
         INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
         told.function if told else None, told.file if told else None, told.line if told else None, at.key[1] if at else 0,
-        _ids(own), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
+        _ids(units), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
-        open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
+        open_.graph if open_ else "", min(u.place.done for u in units), ranges(passed) if key else "",
         ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
         collective_of(open_), ranges(waiting.get(first.number, ())),
     )  # fmt: skip
@@ -472,10 +479,10 @@ def _put_right(when: float, clock: Offset | None) -> float:
     return when if clock is None else when - clock.at(when)
 
 
-def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
-    """What the compile is called, the most ranks first."""
+def _ids(units: Sequence[Unit]) -> tuple[Named, ...]:
+    """Return the names of the compile, the one on the most ranks first."""
     by_id: dict[str, list[int]] = defaultdict(list)
-    for unit in own:
+    for unit in units:
         place = unit.place
         label = place.inside[0].id if place.inside else place.at.label if place.at is not None else ""
         if label:

@@ -56,26 +56,29 @@ from tltui.text.sanitize import sanitize
 
 
 def phase_document(run: Run, node: Compile, phase: str, unit: int | None, options: Options) -> TextDocument:
-    """The artifacts of one phase (its key), of one unit (its number from 1) or of all. Raises `BadAddress`."""
-    found = next((p for p in Phase if p.key == phase), None)
-    if found is None:
+    """Return the artifacts of one phase (its key), of one unit (its number from 1) or of all.
+
+    Raises `BadAddress`.
+    """
+    artifacts = next((p for p in Phase if p.key == phase), None)
+    if artifacts is None:
         raise BadAddress(f"there is no phase {phase!r}. There are: {', '.join(p.key for p in Phase)}")
     name = None
     if unit is not None:
         name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
         if name is None:
             raise BadAddress(f"{node.ref} has no unit {unit}")
-    parts = [part for part in parts_of(node) if part.phase == found.title and (unit is None or part.unit == name)]
-    title = f"{called(node)} {found.title}" + (f" {name}" if name else "")
+    parts = [part for part in parts_of(node) if part.phase == artifacts.title and (unit is None or part.unit == name)]
+    title = f"{called(node)} {artifacts.title}" + (f" {name}" if name else "")
     page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
-    page.add((found.title, tokens.TITLE), (f" of the {name}" if name else "", tokens.DIM), " of ",
+    page.add((artifacts.title, tokens.TITLE), (f" of the {name}" if name else "", tokens.DIM), " of ",
              (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
     _parts(page, parts)
     return page.document()
 
 
 def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocument:
-    """The artifacts of one unit, numbered from 1. Raises `BadAddress`."""
+    """Return the artifacts of one unit, numbered from 1. Raises `BadAddress`."""
     units = units_of(artifacts_of(node))
     unit = next((u for u in units if u.number == n - 1), None)
     if unit is None:
@@ -113,7 +116,7 @@ def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
 
 
 def attempt_document(run: Run, node: Compile, attempt: int, options: Options) -> TextDocument:
-    """One attempt of a compile. Raises `BadAddress` for one that there is not."""
+    """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
         known = ", ".join(map(str, sorted(node.attempts))) or "none"
         raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
@@ -128,11 +131,11 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
     else:
         page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
-    breaks = [found for found in known_breaks(node, 50) if found.attempt == attempt]
+    breaks = [item for item in known_breaks(node, 50) if item.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
         page.heading("Graph break" if attempt == last else "Why it started again")
-        for found in breaks:
-            reason_sections.add_break(page, found)
+        for item in breaks:
+            reason_sections.add_break(page, item)
             page.blank()
     elif attempt != last:
         page.heading("Why it started again")
@@ -151,7 +154,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
 
 
 def _restarts(page: Page, node: Compile) -> None:
-    """The restart reasons: the metrics have them as a set, without order and without the attempt."""
+    """Add the restart reasons; the metrics have them as a set, without order and attempt."""
     reasons = node.facts.restarts
     if not reasons:
         when = " when a compile failed" if node.facts.failed else ""
@@ -164,7 +167,7 @@ def _restarts(page: Page, node: Compile) -> None:
 
 
 def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
-    """The overview of a compile, of a captured backward `[!0]`, or of the records without an id."""
+    """Return the overview of a compile, of a captured backward `[!0]`, or of records without an id."""
     known = study(node)
     page = Page(str(node.ref), title_of(node, known), options)
     _status(page, run, node, known)
@@ -201,26 +204,26 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     return page.document(known)
 
 
-def title_of(node: Compile, known: Study) -> str:
-    """`[0/1] forward`"""
-    return f"{called(node)} {known.known_as or known.function or ''}".rstrip()
+def title_of(node: Compile, study: Study) -> str:
+    """Return the title: `[0/1] forward`."""
+    return f"{called(node)} {study.known_as or study.function or ''}".rstrip()
 
 
-def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
-    """The first line says what became of it."""
+def _status(page: Page, run: Run, node: Compile, study: Study) -> None:
+    """Add the first line: the outcome of the compile."""
     if node.status is None:
         _no_compile(page, node)
         return
     pieces: list[Piece] = []
-    for n, text in enumerate(_outcome(run, node, known)):
+    for n, text in enumerate(_outcome(run, node, study)):
         pieces.append((text, colour(node.status)) if n == 0 else text)
     if node.is_recompile:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        pieces.append((f"{mark} {_which(node, known)}", tokens.RECOMPILE))
+        pieces.append((f"{mark} {_which(node, study)}", tokens.RECOMPILE))
     glyph = page.status(node.status)
-    first, rest = pieces[0], pieces[1:]
-    page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *rest])
-    for note in _notes(node, known):
+    first, remaining = pieces[0], pieces[1:]
+    page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *remaining])
+    for note in _notes(node, study):
         page.say(note, "  ", tokens.DIM)
     page.untold = untold([node.process], question_of("summary").needs)
     page.say_untold()
@@ -228,7 +231,7 @@ def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
 
 
 def _epochs(page: Page, node: Compile) -> None:
-    """Which other compiles have the same id."""
+    """Add the other compiles with the same id."""
     process = node.process
     others = [own for own in process.epochs_of(node.id.of(0)) if own is not node]
     if others:
@@ -238,20 +241,20 @@ def _epochs(page: Page, node: Compile) -> None:
             name = own.frame.code[0]
             page.row([(own.label, tokens.LINK, str(own.ref)), f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""], "    ")
     if node.doubtful:
-        what = fmt.plural(node.doubtful, "record")
+        text = fmt.plural(node.doubtful, "record")
         page.say(
-            f"{what} of a backward may belong to this compile or to another one with this id: the log does not tell.",
+            f"{text} of a backward may belong to this compile or to another one with this id: the log does not tell.",
             "  ", tokens.WARN,
         )  # fmt: skip
 
 
-def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
-    facts, status = known.facts, node.status
+def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
+    facts, status = study.facts, node.status
     seconds = node.duration_s
     took = f" in {fmt.seconds(seconds)}" if seconds is not None else ""
     after = f" after {fmt.seconds(seconds)}" if seconds is not None else ""
     if facts.recompile_limit:
-        limit = f" ({known.limit})" if known.limit is not None and known.limit < 1 << 31 else ""
+        limit = f" ({study.limit})" if study.limit is not None and study.limit < 1 << 31 else ""
         return [f"not compiled: the recompile limit{limit} was reached"]
     if status is Status.EAGER:
         return [f"given up{after}: the function runs in eager mode"]
@@ -262,53 +265,53 @@ def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
         return [f"compiled{took}, but its backward failed"]
     if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
-        return [f"compiled{took}, but {_backward(known)}"]
+        return [f"compiled{took}, but {_backward(study)}"]
     if status is Status.MISSING:
-        return [f"not finished when the log ends{_stood(known)}"]
+        return [f"not finished when the log ends{_stood(study)}"]
     if status is Status.RUNNING:
-        return [f"running{_stood(known)}: no metrics yet, {run.goes_on}"]
+        return [f"running{_stood(study)}: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
         return [f"no operations were captured{took}"]
-    what = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
+    text = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
     if not facts.has_metrics:
-        what = "running" if facts.waiting else "not finished when the log ends"
+        text = "running" if facts.waiting else "not finished when the log ends"
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     backward = []
     if (later := node.backward_s) is not None:
         backward = [f"of that {fmt.seconds(later)} for the backward"]
     if facts.backward_running or facts.backward_unfinished:
-        backward.append(_backward(known))
-    return [what + took, *breaks, *backward]
+        backward.append(_backward(study))
+    return [text + took, *breaks, *backward]
 
 
-def _backward(known: Study) -> str:
-    """Word that the backward has no end: `its backward is running, in inductor_compile`."""
-    what = "is running" if known.facts.backward_running else "is not finished when the log ends"
-    return f"its backward {what}{_stood(known)}"
+def _backward(study: Study) -> str:
+    """Describe a backward without an end: `its backward is running, in inductor_compile`."""
+    text = "is running" if study.facts.backward_running else "is not finished when the log ends"
+    return f"its backward {text}{_stood(study)}"
 
 
 def _seen(node: Compile) -> list[str]:
-    """What is known of a compile that no trace tells of."""
+    """Describe a compile known only from sources other than a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
-def _stood(known: Study) -> str:
-    """`, in bytecode_tracing (dynamo)`"""
-    return f", {standing(known.timing.open[-1])}" if known.timing.open else ""
+def _stood(study: Study) -> str:
+    """Describe the open phase: `, in bytecode_tracing (dynamo)`."""
+    return f", {standing(study.timing.open[-1])}" if study.timing.open else ""
 
 
-def _which(node: Compile, known: Study) -> str:
+def _which(node: Compile, study: Study) -> str:
     number = (node.id.compile or 0) + 1
-    name = fmt.clip_middle(sanitize(known.known_as or known.function), 32) if known.function else f"frame {node.id.frame}"
-    limit = f" (limit {known.limit})" if known.limit is not None and known.limit < 1 << 20 else ""
+    name = fmt.clip_middle(sanitize(study.known_as or study.function), 32) if study.function else f"frame {node.id.frame}"
+    limit = f" (limit {study.limit})" if study.limit is not None and study.limit < 1 << 20 else ""
     return f"{fmt.ordinal(number)} compile of {name}{limit}"
 
 
-def _notes(node: Compile, known: Study) -> list[str]:
-    """What the status means, where a word of it would be misunderstood."""
-    facts, status = known.facts, node.status
+def _notes(node: Compile, study: Study) -> list[str]:
+    """Explain status words that are easily misunderstood."""
+    facts, status = study.facts, node.status
     if facts.recompile_limit:
         return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
     if facts.eager in GIVEN_UP:
@@ -359,57 +362,57 @@ def _no_compile(page: Page, node: Compile) -> None:
         page.row(pieces)
 
 
-def _breaks(page: Page, node: Compile, known: Study) -> None:
-    if not known.breaks:
+def _breaks(page: Page, node: Compile, study: Study) -> None:
+    if not study.breaks:
         return
-    total = max(known.facts.breaks, len(known.breaks))
+    total = max(study.facts.breaks, len(study.breaks))
     page.heading("Graph break" if total == 1 else f"Graph breaks ({fmt.count(total)})")
-    for n, found in enumerate(known.breaks):
+    for n, graph_break in enumerate(study.breaks):
         if n:
             page.blank()
-        reason_sections.add_break(page, found)
-    if total > len(known.breaks):
+        reason_sections.add_break(page, graph_break)
+    if total > len(study.breaks):
         page.blank()
-        page.add("  ", (f"the first {len(known.breaks)} of {total} are shown", tokens.DIM), " ",
+        page.add("  ", (f"the first {len(study.breaks)} of {total} are shown", tokens.DIM), " ",
                  ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
 
 
-def _function(page: Page, node: Compile, known: Study) -> None:
-    if known.function is None and not known.callers:
+def _function(page: Page, node: Compile, study: Study) -> None:
+    if study.function is None and not study.callers:
         return
-    callers = known.callers or _callers_by_break(known)
-    if known.function is None:
+    callers = study.callers or _callers_by_break(study)
+    if study.function is None:
         page.heading("Called from, nearest first")
         add_called_from(page, callers)
         return
     page.heading("Function")
-    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.known_as or known.function), page.width // 2), tokens.FUNCTION)]
-    if known.file is not None:
-        pieces += ["  ", page.place(known.file, known.line)]
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(study.known_as or study.function), page.width // 2), tokens.FUNCTION)]
+    if study.file is not None:
+        pieces += ["  ", page.place(study.file, study.line)]
     page.row(pieces)
     if node.frame.is_guessed:
-        what = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
-        page.say(what, "  ", tokens.DIM)
+        text = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
+        page.say(text, "  ", tokens.DIM)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
         add_called_from(page, callers, "    ")
 
 
-def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:
-    """The callers as the stack of a graph break has them: all frames before the compiled function."""
-    for found in known.breaks:
-        for n, frame in enumerate(found.stack):
-            if frame.name == known.function and frame.file == known.file:
-                return found.stack[:n]
+def _callers_by_break(study: Study) -> tuple[StackFrame, ...]:
+    """Return the callers from a graph break's stack: all frames before the compiled function."""
+    for graph_break in study.breaks:
+        for n, frame in enumerate(graph_break.stack):
+            if frame.name == study.function and frame.file == study.file:
+                return graph_break.stack[:n]
     return ()
 
 
-def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
-    timing = known.timing
+def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
+    timing = study.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    told = node.duration_s is None and timing.seconds >= TOLD
-    total = f", {fmt.seconds(timing.seconds)}" if told else ""
+    message = node.duration_s is None and timing.seconds >= TOLD
+    total = f", {fmt.seconds(timing.seconds)}" if message else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reason_sections.add_time(page, timing.phases)
     if timing.backward:
@@ -426,35 +429,35 @@ def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
 
 
 def _ran(page: Page, run: Run, node: Compile) -> None:
-    """What it takes to run, where a profile tells."""
+    """Add the run time from a profile."""
     costs, ref = costs_of(run), str(node.ref)
-    if costs is not None and (said := compile_said(costs, ref)):
+    if costs is not None and (message := compile_said(costs, ref)):
         page.heading("Run time")
-        page.row([f"{said}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
+        page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
 
 
-def _counts(page: Page, node: Compile, known: Study) -> None:
-    facts = known.facts
+def _counts(page: Page, node: Compile, study: Study) -> None:
+    facts = study.facts
     words: list[Piece] = []
     if facts.graph_op_count is not None:
         words.append(fmt.plural(facts.graph_op_count, "op"))
-    if known.nodes is not None:
-        words.append(fmt.plural(known.nodes, "graph node"))
+    if study.nodes is not None:
+        words.append(fmt.plural(study.nodes, "graph node"))
     if facts.guard_count is not None:
         words.append(fmt.plural(facts.guard_count, "guard"))
-    if known.guard_latency_us is not None:
-        words.append(f"guards take {known.guard_latency_us:.0f} µs a call")
+    if study.guard_latency_us is not None:
+        words.append(f"guards take {study.guard_latency_us:.0f} µs a call")
     fused = has_fusion(node)
     if words or fused:
         page.heading("Graph and guards")
         page.joined(words, "  ")
     if fused:
-        what = "  which operations went into which kernel, and why not more"
-        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (what, tokens.DIM)])
+        text = "  which operations went into which kernel, and why not more"
+        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 
-def _attempts(page: Page, node: Compile, known: Study) -> None:
-    facts = known.facts
+def _attempts(page: Page, node: Compile, study: Study) -> None:
+    facts = study.facts
     if not facts.restarts and len(node.attempts) < 2:
         return
     page.heading(f"Attempts ({max(len(node.attempts), 1)})")
@@ -463,6 +466,6 @@ def _attempts(page: Page, node: Compile, known: Study) -> None:
         ref = replace(node.ref, view="attempt", attempt=number or None)
         kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
         page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (kept, tokens.DIM))
-    if facts.restarts and not known.breaks:
+    if facts.restarts and not study.breaks:
         for reason in facts.restarts:
             page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

@@ -34,7 +34,7 @@ BREAKS_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An artifact as a list names it."""
+    """A list entry of an artifact."""
 
     ref: str
     name: str
@@ -49,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One compile. Read once, shown in many ways."""
+    """The facts of one compile, read once for several sections."""
 
     ref: str
     status: str | None
@@ -80,7 +80,7 @@ class Study:
 
 
 def parts_of(compile_: Compile) -> tuple[Part, ...]:
-    """The artifacts of a compile as lists name them."""
+    """Return the list entries of a compile's artifacts."""
     artifacts = artifacts_of(compile_)
     return _parts(compile_, artifacts, units_of(artifacts))
 
@@ -88,16 +88,16 @@ def parts_of(compile_: Compile) -> tuple[Part, ...]:
 def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> tuple[Part, ...]:
     titles = {unit.number: unit.name for unit in units}
     columns = compile_.process.log.columns
-    found = []
+    results = []
     for a in artifacts:
         unit = None if a.unit is None else titles.get(a.unit)
         stored = columns.size[a.record] or (columns.head[a.record] if a.is_metrics else 0)
-        found.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
-    return tuple(found)
+        results.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
+    return tuple(results)
 
 
 def study(compile_: Compile) -> Study:
-    """Read what the overview of a compile needs."""
+    """Read the facts for the overview of a compile."""
     process = compile_.process
     reader = reader_of(compile_)
     metrics = metrics_fields(compile_, reader)
@@ -135,7 +135,7 @@ _PHASES = {phase.title: phase.order for phase in Phase}
 
 
 def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
-    """Tensors and numbers. Parameters, which are many, are folded."""
+    """Add tensors and numbers; parameters, which are many, are folded."""
     if not inputs.tensors and not inputs.numbers:
         return
     page.heading("Inputs")
@@ -155,12 +155,12 @@ def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
 def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
     if not tensors:
         return
-    what = fmt.plural(len(tensors), noun)
+    text = fmt.plural(len(tensors), noun)
     known = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
     if known and len(known) == len(tensors):
-        what += f", {fmt.size_of(sum(known))}"
-    page.open(what, folded=True)
-    page.add("  ", (what, tokens.DIM))
+        text += f", {fmt.size_of(sum(known))}"
+    page.open(text, folded=True)
+    page.add("  ", (text, tokens.DIM))
     _tensors(page, tensors, "    ")
     page.close()
 
@@ -179,7 +179,7 @@ def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> 
 
 
 def readable(source: str) -> str:
-    """A module's part as people write it: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`"""
+    """Shorten a source: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`."""
     return _MODULE_PART.sub(r".\1", source)
 
 
@@ -203,22 +203,22 @@ def _number(symbol: Symbol) -> str:
 
 
 def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
-    """Symbol, what it stands for, hint and range; what it was fixed to."""
+    """Add symbols with source, hint and range, and with their fixed value."""
     if not symbols:
         return
     page.heading(f"Symbols ({fmt.count(len(symbols))})")
     _symbols(page, symbols[:SYMBOLS_SHOWN], "  ")
     if len(symbols) > SYMBOLS_SHOWN:
-        what = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
         page.close()
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
-            what = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
-            page.say(what, "  ", tokens.WARN)
+            text = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
+            page.say(text, "  ", tokens.WARN)
 
 
 def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
@@ -238,29 +238,29 @@ def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
 
 
 def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None:
-    """What the caches answered."""
+    """Add the cache lookups and their results."""
     if not caches:
         return
     page.heading("Caches")
     rows: list[list[Piece]] = []
     styles = {"hit": tokens.OK, "miss": tokens.WARN, "bypass": tokens.WARN, "disabled": tokens.DIM}
     for answer in caches:
-        said: list[str] = []
+        notes: list[str] = []
         if answer.detail and answer.detail not in ("full_miss",):
-            said.append(answer.detail)
+            notes.append(answer.detail)
         if answer.seconds_saved is not None:
-            said.append(f"saved {fmt.seconds(answer.seconds_saved)}")
+            notes.append(f"saved {fmt.seconds(answer.seconds_saved)}")
         if answer.reason:
-            said.append(fmt.one_line(answer.reason))
+            notes.append(fmt.one_line(answer.reason))
         if answer.key:
-            said.append(f"key {fmt.clip(answer.key, 12)}")
+            notes.append(f"key {fmt.clip(answer.key, 12)}")
         state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
-        rows.append([answer.cache, state, (" · ".join(said), tokens.DIM)])
+        rows.append([answer.cache, state, (" · ".join(notes), tokens.DIM)])
     page.grid(rows)
 
 
 def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
-    """All artifacts by phase, with their units where there are several."""
+    """Add all artifacts by phase, with their units where there are several."""
     if not parts:
         return
     page.heading(f"Artifacts ({fmt.count(len(parts))})")
@@ -274,7 +274,7 @@ def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
 
 
 def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
-    """Name, stored size and what it is for, one line each."""
+    """Add a line per artifact: name, stored size, purpose."""
     names = [part_name(part) for part in parts]
     room = page.width - len(indent) - 11
     pad = min(max(len(name) for name in names), 32)
@@ -282,20 +282,20 @@ def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
         shown = fmt.clip_middle(name, room)
         size = (f"{fmt.size_of(part.stored):>9}", tokens.NUMBER)
         pieces: list[Piece] = [indent, size, "  ", (shown, tokens.LINK, part.ref)]
-        left = room - max(len(shown), pad) - 2
-        if left >= 20:
-            pieces += [" " * (pad - len(shown)), "  ", (fmt.clip(part.help, left), tokens.DIM)]
+        remaining = room - max(len(shown), pad) - 2
+        if remaining >= 20:
+            pieces += [" " * (pad - len(shown)), "  ", (fmt.clip(part.help, remaining), tokens.DIM)]
         page.add(*pieces)
 
 
 def part_name(part: Part) -> str:
-    """The name with its number where there are several of it."""
+    """Return the name, numbered if there are several of it."""
     number = part.ref.rpartition("#")[2] if "#" in part.ref else ""
     return sanitize(f"{part.name}#{number}" if number.isdigit() else part.name)
 
 
 def add_absent(page: Page, absent: Sequence[Absent]) -> None:
-    """What one could look for, and why it is not there."""
+    """Add the absent artifacts with reasons."""
     if not absent:
         return
     page.heading("Not there")
@@ -314,19 +314,19 @@ def add_absent(page: Page, absent: Sequence[Absent]) -> None:
         page.say(reason, "    ")
 
 
-def add_ids(page: Page, node: Compile, known: Study) -> None:
-    """Where and when: what a bug report needs."""
+def add_ids(page: Page, node: Compile, study: Study) -> None:
+    """Add host, time and ids for a bug report."""
     process = node.process
     page.heading("Where and when")
     if (start := node.start_us) is not None:
         page.labelled("started", fmt.when(start))
-    elif known.timing.start is not None:
-        page.labelled("started", fmt.when(known.timing.start))
+    elif study.timing.start is not None:
+        page.labelled("started", fmt.when(study.timing.start))
     if process.rank is not None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    page.labelled("torch", known.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
+    page.labelled("torch", study.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

@@ -35,7 +35,7 @@ PROCESSES_SHOWN = 50
 
 
 def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
-    """The overview of a rank: all its processes together."""
+    """Return the overview of a rank with all its processes."""
     summary = summarise(node.processes)
     page = Page(str(node.ref), node.title, options)
     page.add((node.title, tokens.TITLE))
@@ -51,7 +51,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
 
 
 def process_document(run: Run, node: Process, options: Options) -> TextDocument:
-    """The overview of one process."""
+    """Return the overview of one process."""
     summary = summarise([node])
     title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
@@ -64,8 +64,8 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
 
 def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
     words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
-    if not words and processes and (told := version_of(processes[0]).told):
-        page.say(told)
+    if not words and processes and (message := version_of(processes[0]).told):
+        page.say(message)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
         words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
@@ -74,8 +74,8 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     page.say_untold()
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(what, "", tokens.DIM)
+        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(text, "", tokens.DIM)
     if not all(process.log.ended for process in processes):
         page.more("everything below is preliminary")
     if summary.tally.compiles:
@@ -124,7 +124,7 @@ def _processes(page: Page, node: Rank) -> None:
 
 
 def _facts(page: Page, process: Process) -> None:
-    """Where it comes from: what a bug report needs."""
+    """Add the origin of a process for a bug report."""
     page.heading("Where")
     page.labelled("pid", str(process.pid) if process.pid else "not known")
     if process.launch:
@@ -151,7 +151,7 @@ UNLIMITED = 1 << 20
 
 
 def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
-    """All compiles of one code object."""
+    """Return all compiles of one code object."""
     name, file, line = node.code
     page = Page(str(node.ref), f"{called(node)} {name or ''}".strip(), options)
     title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
@@ -181,15 +181,15 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
     elif limit is not None and limit < UNLIMITED and recompiles:
         kept = sum(1 for c in node.compiles if c.facts.left_code is not False)
         if 0 < limit - kept <= 3:
-            left = fmt.plural(limit - kept, "more compile")
-            page.say(f"{left} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+            remaining = fmt.plural(limit - kept, "more compile")
+            page.say(f"{remaining} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)
     return page.document()
 
 
 def limit_of(node: Frame) -> int | None:
-    """The recompile limit as the newest metrics state it."""
+    """Return the recompile limit in the newest metrics."""
     stated = (limit_stated(compile_) for compile_ in reversed(node.compiles) if compile_.metrics)
     return next((limit for limit in stated if limit is not None), None)
 
@@ -207,15 +207,15 @@ def _ladder(page: Page, node: Frame) -> None:
 
 
 def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
-    """Why it recompiled; only the metrics' one reason where enough has been read."""
+    """Return recompile reasons; only the one in the metrics beyond the read limit."""
     if not compile_.is_recompile:
         return [], False
     if may_read:
-        found = known_recompile(compile_)
-        if found is not None and found.reasons:
-            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
-        if found is not None and found.logged == "never":
-            return [no_reason(found)], True
+        result = known_recompile(compile_)
+        if result is not None and result.reasons:
+            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in result.reasons], True
+        if result is not None and result.logged == "never":
+            return [no_reason(result)], True
     texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     parsed = [parse_reason(text) for text in texts]
     return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in parsed] or ["torch logged no reason"], may_read

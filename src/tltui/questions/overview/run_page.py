@@ -54,7 +54,7 @@ CLOCKS_NAMED = 2
 
 
 def run_document(run: Run, options: Options) -> TextDocument:
-    """The overview of everything that was opened."""
+    """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
     summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
     page = Page("", run.title, options)
@@ -67,8 +67,8 @@ def run_document(run: Run, options: Options) -> TextDocument:
         page.say("still looking for logs, everything below is preliminary", "", tokens.WARN)
     elif not run.is_read:
         share = fmt.percent(min(run.scanned, run.size), run.size)
-        what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
-        page.say(what, "", tokens.WARN)
+        text = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
+        page.say(text, "", tokens.WARN)
     elif page.goes_on and run.models:
         page.more("everything below is preliminary")
     if not run.models:
@@ -105,8 +105,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
-    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
-        page.say(told)
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (message := version_of(first).told):
+        page.say(message)
     numbered = rank_count(run)
     if numbered:
         words.append(fmt.plural(numbered, "rank"))
@@ -128,8 +128,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(what, "", tokens.DIM)
+        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(text, "", tokens.DIM)
     for clock in clocks[:CLOCKS_NAMED]:
         page.say(clock_said(clock), "", tokens.DIM)
     if clocks:
@@ -137,17 +137,17 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.row([(f"{more}Times on this page are put right: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
-        what = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
-        page.say(what, "", tokens.WARN)
+        text = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
+        page.say(text, "", tokens.WARN)
         if again.compiles:
             functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
             took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
-            what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
-            page.row([f"{what},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+            text = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
+            page.row([f"{text},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
 
 
 def _no_records(page: Page, run: Run) -> None:
-    """A job that runs, or ran, and left no log."""
+    """Add an explanation for a job without a log."""
     where = fmt.home(run.found.paths[0])
     if run.is_awaited and run.found.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
@@ -202,7 +202,10 @@ def _no_compiles(page: Page, run: Run) -> None:
 
 
 def _has_only_warnings(run: Run) -> bool:
-    """Whether torch's loggers said nothing but what they say without TORCH_LOGS, as far as the first records tell."""
+    """Return whether torch's loggers wrote only their output without TORCH_LOGS.
+
+    Checks the first records.
+    """
     for model in run.models:
         for record in range(min(len(model.log.columns.offset), LEVELS_READ)):
             prefix = model.log.prefix(record)
@@ -215,7 +218,7 @@ STARTS = 4
 
 
 class Hint(NamedTuple):
-    """Something to look at."""
+    """A suggestion with a link."""
 
     ref: str
     """Where it is."""
@@ -238,16 +241,16 @@ RUNTIME = "app.view_runtime"
 def _start(
     page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None
 ) -> None:
-    """Add one to four things to look at, each for a fact, the worst first."""
+    """Add one to four links to relevant facts, the most severe first."""
     is_named = any(culprit.ranks for culprit in culprits)
     ended = _ended(culprits)
-    failed = [hint for hint in _failed(summary) if hint.ref not in {own.ref for own in ended}]
+    failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
     wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
     apart, late = _parted(run, summary), _waited_for(run, pace)
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
     wrong += _slowed(summary)
-    recorded = [Hint("@where", what, "tltui where", WHERE)] if (what := dumps_beside(run)) else []
+    recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_beside(run)) else []
     hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -264,8 +267,8 @@ def _start(
 
 
 def _led_to(run: Run) -> dict[str, str]:
-    """Key → where it leads from the run."""
-    firsts = ((command, next_compile(run, None, wanted)) for command, wanted in WALKS)
+    """Map keys to the pages that they open from the run."""
+    firsts = ((command, next_compile(run, None, targets)) for command, targets in WALKS)
     return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
 
 
@@ -284,14 +287,14 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
 
 
 def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
-    """The compile that the first culprit was in; else the page with its error."""
+    """Return a link to the compile of the first culprit, or to its error's page."""
     if not culprits:
         return []
     first = culprits[0]
     if first.compile and first.ranks:
         rank = first.ranks if first.rank is None else first.rank
-        what = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
-        return [Hint(first.compile, what, "tltui where")]
+        text = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
+        return [Hint(first.compile, text, "tltui where")]
     return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
 
 
@@ -309,12 +312,12 @@ def _failed(summary: Summary) -> list[Hint]:
     if given_up:
         name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
         many = f"{count} functions run" if count > 1 else f"{name} runs"
-        what = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
-        hints.append(Hint(given_up[0].ref, what, "tltui problems", ERROR))
+        text = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
+        hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
-        what = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
-        hints.append(Hint(limits[0].ref, what, "tltui recompiles", ERROR))
+        text = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
+        hints.append(Hint(limits[0].ref, text, "tltui recompiles", ERROR))
     return hints
 
 
@@ -324,8 +327,8 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
             return [Hint("@where", doing, "tltui where", WHERE)]
         running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
         verb = "is" if running == 1 else "are"
-        what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
-        return [Hint("@where", what, "tltui where", WHERE)] if running else []
+        text = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
+        return [Hint("@where", text, "tltui where", WHERE)] if running else []
     if not summary.unfinished:
         return []
     ref, sentence = open_at_end(at_end)
@@ -335,26 +338,26 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     count = summary.unfinished_count
     name = last.code.shown or "a frame"
     which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
-    what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
+    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
     if last.doing is not None:
-        what += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
-    return [Hint(last.ref, what, "tltui where")]
+        text += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
+    return [Hint(last.ref, text, "tltui where")]
 
 
 def _parted(run: Run, summary: Summary) -> list[Hint]:
-    found = told(run, summary.diverging) if summary.diverging is not None else None
-    return [Hint(*found, "tltui ranks")] if found is not None else []
+    result = told(run, summary.diverging) if summary.diverging is not None else None
+    return [Hint(*result, "tltui ranks")] if result is not None else []
 
 
 def _waited_for(run: Run, pace: Pace) -> list[Hint]:
-    found = worst(run, pace)
-    return [Hint(*found, "tltui stragglers")] if found is not None else []
+    result = worst(run, pace)
+    return [Hint(*result, "tltui stragglers")] if result is not None else []
 
 
 def _measured(run: Run) -> list[Hint]:
-    """What costs most when the compiled code runs, where a profile tells."""
-    ref, what = worth_knowing(run)
-    return [Hint(str(parse_ref(ref).at("runtime")), what.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if what else []
+    """Return the largest run-time costs from a profile."""
+    ref, text = worth_knowing(run)
+    return [Hint(str(parse_ref(ref).at("runtime")), text.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if text else []
 
 
 def _slowed(summary: Summary) -> list[Hint]:
@@ -365,32 +368,35 @@ def _slowed(summary: Summary) -> list[Hint]:
         at = f", {fmt.place(*own)}" if own[0] else ""
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
-        what = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
-        hints.append(Hint(place.first, what, "tltui problems", BREAK))
+        text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
+        hints.append(Hint(place.first, text, "tltui problems", BREAK))
     worst = summary.recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
-        hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
+        text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
+        hints.append(Hint(worst.last, text, "tltui recompiles", RECOMPILE))
     return hints
 
 
 def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
-    """What took longest. Of a run with one function only that says little, unless there is nothing else to say."""
+    """Return the longest compiles.
+
+    With a single function only if there is no other hint.
+    """
     if not summary.costs or not (is_alone or len(summary.costs) > 1):
         return []
     top = summary.costs[0]
     share = fmt.percent(top.seconds, summary.tally.seconds)
     name = top.code.shown or "one frame"
-    what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
-    return [Hint(top.slowest, what, "tltui timing")]
+    text = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+    return [Hint(top.slowest, text, "tltui timing")]
 
 
 def _first(run: Run, summary: Summary) -> list[Hint]:
-    """Of a run of which no time is known: its first compile."""
+    """Return the first compile, for a run without times."""
     first = next(in_order(run), None)
     number = summary.tally.compiles
-    what = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
-    return [] if first is None else [Hint(str(first.ref), what, "tltui ls")]
+    text = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
+    return [] if first is None else [Hint(str(first.ref), text, "tltui ls")]
 
 
 def _times(count: int) -> str:
@@ -398,7 +404,7 @@ def _times(count: int) -> str:
 
 
 def _profiles(page: Page, run: Run) -> None:
-    """What is there of torch.profiler, and was not read: only who asks for run times waits for it."""
+    """Add the torch.profiler files that were not read; only run-time pages read them."""
     if not (unread := run.profiles.unread):
         return
     page.heading("Profiles")
@@ -410,7 +416,7 @@ def _profiles(page: Page, run: Run) -> None:
 
 
 def _damage(page: Page, run: Run) -> None:
-    """What could not be read, and what was not opened."""
+    """Add the unreadable and unopened inputs."""
     skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
     if not run.damaged and not skipped and not notes and not failed:
         return

@@ -22,7 +22,7 @@ from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Where ids began again, torch had thrown away what it had compiled."""
+    """The compiles discarded by `torch._dynamo.reset()`, after which ids restart."""
 
     epochs: int
     """Of the process with most of them."""
@@ -37,7 +37,7 @@ class Forgotten:
 
 
 def forgotten(processes: Iterable[Process]) -> Forgotten | None:
-    """Sum up the epochs of some processes; None where no ids began again."""
+    """Sum up the epochs of some processes; None if no ids restarted."""
     several = [process for process in processes if process.epochs > 1]
     if not several:
         return None
@@ -83,12 +83,12 @@ class Code:
 
     @property
     def shown(self) -> str | None:
-        """The name to show."""
+        """The display name."""
         return self.known_as or self.name
 
 
 class Slowest(NamedTuple):
-    """A compile that took long."""
+    """A slow compile."""
 
     ref: str
     seconds: float
@@ -96,7 +96,7 @@ class Slowest(NamedTuple):
 
 
 class CacheUse(NamedTuple):
-    """How a cache answered."""
+    """Hits and misses of a cache."""
 
     cache: str
     hits: int
@@ -106,7 +106,7 @@ class CacheUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CodeCost:
-    """What all compiles of a code object took together."""
+    """The total cost of all compiles of a code object."""
 
     code: Code
     seconds: float
@@ -182,7 +182,7 @@ class MostRecompiled:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A compile of which the log has no end, or none of its backward: still running, killed, or cut off."""
+    """A compile without an end, or with an unfinished backward: still running, killed, or truncated."""
 
     ref: str
     code: Code
@@ -194,7 +194,7 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run, a rank or a process."""
+    """The summary of a run, a rank or a process."""
 
     tally: Tally
     start: float | None
@@ -233,7 +233,10 @@ class Summary:
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
-    """Sum up some processes. `ahead`: rank → how far its clock is ahead of the others'; of those that are off."""
+    """Sum up some processes.
+
+    `ahead`: rank → offset of its clock against the others', only for wrong clocks.
+    """
     everything = list(processes)
     compiles = [c for process in everything for c in process.ordered()]
     real = [c for c in compiles if c.is_compile]
@@ -268,27 +271,27 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
 
 
 def code_of(compile_: Compile) -> Code:
-    """The code object of a compile."""
+    """Return the code object of a compile."""
     return Code(*compile_.frame.code, known_as(compile_.frame))
 
 
 def versions_of(processes: list[Process]) -> tuple[str, ...]:
-    """The versions of torch that the metrics name, in the order seen."""
+    """Return the versions of torch in the metrics, in order of occurrence."""
     return tuple(dict.fromkeys(version for process in processes if (version := process.torch_version())))
 
 
 def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
-    """Compiles of the same code object, over all ranks. Unnamed frames stay apart."""
+    """Group compiles by code object over all ranks; unnamed frames stay separate."""
     keys: dict[int, tuple[Any, ...]] = {}
-    found: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    results: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         frame = compile_.frame
         key = keys.get(id(frame))
         if key is None:
             code = frame.code
             key = keys[id(frame)] = code if code[0] is not None else (None, id(frame))
-        found[key].append(compile_)
-    return found
+        results[key].append(compile_)
+    return results
 
 
 def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
@@ -311,14 +314,14 @@ def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost
 
 
 def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[ErrorLine, ...]:
-    """The compiles of a status by kind, in the order of the first of each; hits of the recompile limit last."""
+    """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
             groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
-    found = []
+    results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
         facts, name = first.facts, first.frame.code[0]
@@ -331,21 +334,21 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
         if known is not None:
             kind, reason, file, line = known.type, known.reason, known.file, known.line
         limit = facts.recompile_limit
-        found.append(ErrorLine(
+        results.append(ErrorLine(
             str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
         ))  # fmt: skip
-    return tuple(sorted(found, key=lambda error: error.recompile_limit))
+    return tuple(sorted(results, key=lambda error: error.recompile_limit))
 
 
 def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
-    """Breaks grouped by kind and line, the most frequent first; how many breaks were read for it."""
+    """Group breaks by kind and line, most frequent first; also return the number read."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     read = 0
     for compile_ in compiles:
         if not compile_.tally.breaks:
             continue
-        for found in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
-            groups[found.gb or found.headline, found.file, found.line].append((compile_, found))
+        for known_break in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
+            groups[known_break.gb or known_break.headline, known_break.file, known_break.line].append((compile_, known_break))
             read += 1
         if read >= BREAKS_READ:
             break
@@ -354,12 +357,12 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
 
 
 def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
-    compile_, found = members[0]
-    lead = found.lead
-    led = lead if lead is not None and (lead.file, lead.line) != (found.file, found.line) else None
+    compile_, result = members[0]
+    lead = result.lead
+    led = lead if lead is not None and (lead.file, lead.line) != (result.file, result.line) else None
     return BreakPlace(
-        found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
-        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,
+        result.gb, result.headline, result.file, result.line, led.file if led else None, led.line if led else None,
+        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), result.ref,
     )  # fmt: skip
 
 
@@ -370,12 +373,12 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
             frames[id(compile_.frame)].append(compile_)
     if not frames:
         return None
-    members = max(frames.values(), key=lambda own: (len(own), sum(c.tally.seconds for c in own)))
+    members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.seconds for c in item)))
     last = members[-1]
     texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
-    found = None if texts else known_recompile(last)
-    reason = parse_reason(texts[0]).text if texts else found.reasons[0].text if found is not None and found.reasons else None
-    never = found is not None and found.logged == "never"
+    result = None if texts else known_recompile(last)
+    reason = parse_reason(texts[0]).text if texts else result.reasons[0].text if result is not None and result.reasons else None
+    never = result is not None and result.logged == "never"
     return MostRecompiled(
         code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
         any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
@@ -383,21 +386,24 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
 
 
 def _cached(compiles: list[Compile]) -> tuple[int, int]:
-    """How many compiles came from a cache, and how many of them in part. What one cache lacks the one below it may have."""
+    """Count compiles from a cache, and those only partly from one.
+
+    A miss in one cache may be a hit in the one below it.
+    """
     found = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
     return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
 
 
 def _replaced(processes: Sequence[Process]) -> set[int]:
-    """Processes after which another one of their rank began: what they left is an older story."""
-    found: set[int] = set()
+    """Return processes that a later one of their rank replaced; their state is outdated."""
+    results: set[int] = set()
     newest: dict[int, int] = {}
     for process in processes:
         if process.rank is not None and process.parent is None and process.is_traced:
             if process.rank in newest:
-                found.add(newest[process.rank])
+                results.add(newest[process.rank])
             newest[process.rank] = id(process)
-    return found
+    return results
 
 
 def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
@@ -405,16 +411,16 @@ def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished
     for compile_ in compiles:
         if compile_.tally.missing or compile_.facts.backward_unfinished:
             newest[id(compile_.process)].append(compile_)
-    found = []
-    for members in sorted(newest.values(), key=lambda own: id(own[0].process) in replaced)[:UNFINISHED_READ]:
+    results = []
+    for members in sorted(newest.values(), key=lambda item: id(item[0].process) in replaced)[:UNFINISHED_READ]:
         last = max(members, key=lambda c: c.records[-1] if c.records else 0)
-        found.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
-    return tuple(found)
+        results.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
+    return tuple(results)
 
 
 @part
 def doing(compile_: Compile, reader: Reader) -> Open | None:
-    """What a compile had begun and not ended, the innermost."""
+    """Return the innermost open phase of a compile."""
     waiting = timing_so_far(compile_, events_of(compile_, reader), [], reader).open
     return waiting[-1] if waiting else None
 

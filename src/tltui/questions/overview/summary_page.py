@@ -1,4 +1,4 @@
-"""The view `summary`: the overview of the node that is meant."""
+"""The view `summary`: the overview of the selected node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tltui.text.document import Document, Options
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The overview of the scope."""
+    """Return the overview of the scope."""
     return build(run, scope.ref, options)
 
 
@@ -62,11 +62,12 @@ class SummaryRow:
 
 
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
-    """One row."""
-    tally = total(own.tally for own in compiles)
+    """Yield one row."""
+    tally = total(compile_.tally for compile_ in compiles)
     torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
     yield SummaryRow(
-        ref, len({own.process.rank for own in compiles}), tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
+        ref, len({compile_.process.rank for compile_ in compiles}),
+        tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
         tally.empty, tally.running, tally.missing, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds, torch,
     )  # fmt: skip
 

@@ -22,27 +22,27 @@ BREAKS_SHOWN = 10
 
 
 def add_counts(page: Page, tally: Tally) -> None:
-    """`✗ 1 failed · ⚑ 5 with breaks · …`: each compile once. Then what the same compiles are beside it."""
+    """Add `✗ 1 failed · ⚑ 5 with breaks · …`: each compile once, then their overlapping counts."""
     words: list[Piece] = []
     for status, row in TABLE.items():
         if count := tally.counted(status):
             mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is what stands between the words
             words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
     page.joined(words)
-    beside: list[Piece] = []
+    overlapping: list[Piece] = []
     if tally.recompiles:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        beside.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+        overlapping.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
     if tally.breaks:
-        beside.append(breaks_counted(tally))
+        overlapping.append(breaks_counted(tally))
     if tally.restarts:
-        beside.append(fmt.plural(tally.restarts, "restart"))
-    if beside:
-        page.joined(beside)
+        overlapping.append(fmt.plural(tally.restarts, "restart"))
+    if overlapping:
+        page.joined(overlapping)
 
 
 def breaks_counted(tally: Tally) -> str:
-    """`7 graph breaks, 4 of which made torch give the function up`"""
+    """Format `7 graph breaks, 4 of which made torch give the function up`."""
     breaks = fmt.plural(tally.breaks, "graph break")
     if not tally.skips:
         return breaks
@@ -51,12 +51,12 @@ def breaks_counted(tally: Tally) -> str:
 
 
 def add_errors(page: Page, summary: Summary) -> None:
-    """Errors with type, reason and place."""
+    """Add errors with type, reason and place."""
     _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
 
 
 def add_eager(page: Page, summary: Summary) -> None:
-    """Functions that torch gave up."""
+    """Add functions that fell back to eager mode."""
     _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
 
 
@@ -66,12 +66,12 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
     page.heading(title)
     for error in lines[:ERRORS_SHOWN]:
         _error(page, error, "  ")
-    left = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
-    if left:
-        what = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
-        for error in left:
+    remaining = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
+    if remaining:
+        text = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
+        for error in remaining:
             _error(page, error, "    ")
         page.close()
 
@@ -100,7 +100,7 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
 
 
 def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
-    """Compiles without an end. While the log is still read there is no telling, so nothing is said."""
+    """Add compiles without an end; nothing while the log is being read."""
     if not finished or not summary.unfinished:
         return
     page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
@@ -113,23 +113,26 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
 
 
 def standing(item: Open | None) -> str:
-    """`in bytecode_tracing (dynamo), for at least 3.2 s`; without the time where the log ends just after it began."""
+    """Format `in bytecode_tracing (dynamo), for at least 3.2 s`.
+
+    Without the time if the log ends right after the begin.
+    """
     if item is None:
         return ""
     phase = group_of(item.name)
     # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
-    said = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
-    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + said
+    message = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
+    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + message
     return f"{where}, {least}" if (least := at_least(item.seconds)) else where
 
 
 def at_least(seconds: float | None) -> str:
-    """`for at least 3.2 s`; '' where nothing is known of the time."""
+    """Format `for at least 3.2 s`; '' if the time is unknown."""
     return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= TOLD else ""
 
 
 def add_breaks(page: Page, summary: Summary) -> None:
-    """Graph breaks grouped by kind and line."""
+    """Add graph breaks grouped by kind and line."""
     if not summary.breaks:
         return
     total = summary.tally.breaks
@@ -143,9 +146,9 @@ def add_breaks(page: Page, summary: Summary) -> None:
     for place in summary.breaks[:BREAKS_SHOWN]:
         _break_place(page, place)
     if places > BREAKS_SHOWN:
-        what = f"{places - BREAKS_SHOWN} more places"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{places - BREAKS_SHOWN} more places"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         for place in summary.breaks[BREAKS_SHOWN:]:
             _break_place(page, place)
         page.close()
@@ -167,7 +170,7 @@ def _break_place(page: Page, place: BreakPlace) -> None:
 
 
 def add_recompiled(page: Page, summary: Summary) -> None:
-    """The frame that was recompiled most often, and why the last time."""
+    """Add the most recompiled frame with its last recompile reason."""
     worst = summary.recompiled
     if worst is None:
         return
@@ -187,7 +190,7 @@ def add_recompiled(page: Page, summary: Summary) -> None:
 
 
 def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
-    """Functions by what all their compiles took."""
+    """Add functions by total compile time."""
     costs = summary.costs[:shown]
     if not costs:
         return
@@ -206,18 +209,18 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
 
 
 def code_piece(code: Code, ref: str) -> Piece:
-    """The name of a function as a link."""
+    """Return the name of a function as a link."""
     return (fmt.clip_middle(sanitize(code.shown or f"frame {ref}"), 40), tokens.LINK, ref)
 
 
 def place_piece(code: Code) -> Piece:
-    """Where a function is defined, as a link."""
+    """Return the place of a function's definition as a link."""
     shown = fmt.place(code.file, code.line) if code.file else ""
     return (shown, tokens.LINK, fmt.place_target(code.file, code.line))
 
 
 def _add_cached(page: Page, summary: Summary) -> None:
-    """That what came from a cache has fewer graphs, and how to have them."""
+    """Add a note: compiles from a cache have fewer graphs, and how to disable caches."""
     if not summary.cached:
         return
     of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
@@ -227,7 +230,7 @@ def _add_cached(page: Page, summary: Summary) -> None:
 
 
 def add_caches(page: Page, summary: Summary) -> None:
-    """Hits and misses."""
+    """Add hits and misses."""
     if not summary.caches and not summary.cudagraph_skips:
         return
     if summary.caches:

@@ -42,7 +42,7 @@ _HELPERS = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What Inductor wrote above a call or a definition."""
+    """Inductor's comments above a call or a definition."""
 
     sources: tuple[str, ...] = ()
     """`Source Nodes`: names of pre-grad nodes; in a backward also of its own nodes. Producers stand before users; '' at
@@ -60,7 +60,7 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One place that runs a kernel."""
+    """One statement that runs a kernel."""
 
     name: str
     handle: int | None
@@ -75,12 +75,12 @@ class Call:
 
     @property
     def key(self) -> str:
-        """As version 2 of the mapping names it."""
+        """The key in version 2 of the node mapping."""
         return self.name if self.handle is None else f"{self.name}:{self.handle}"
 
     @property
     def last(self) -> int:
-        """The last line that belongs to it."""
+        """The last line of the call."""
         return self.lines[-1] if self.lines else self.first
 
 
@@ -111,13 +111,13 @@ class Function:
 
     @property
     def inner(self) -> str:
-        """Its name, where it runs a graph inside of the graph: neither all of it nor one partition."""
+        """The subgraph that the function runs; '' for the outermost graph and its partitions."""
         return "" if _WHOLE.match(self.name) else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class CodeText:
-    """What one text of generated code says."""
+    """The kernels, calls and functions of one generated code text."""
 
     calls: tuple[Call, ...] = ()
     definitions: tuple[Definition, ...] = ()
@@ -133,21 +133,24 @@ class CodeText:
     """The lines themselves: what flows where is read only when somebody asks."""
 
     def times(self, function: str) -> int:
-        """How often a run of the whole graph calls a function."""
+        """Return the number of calls of a function in one run of the outermost graph."""
         return next((own.times for own in self.functions if own.name == function), 1) if function else 1
 
 
-def parse_code(lines: Sequence[str], known: Iterable[str] = ()) -> CodeText:
-    """Parse generated code of any of the three kinds. `known` are names of kernels that are defined elsewhere."""
+def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeText:
+    """Parse generated code (Python wrapper, C++ wrapper or AOTInductor).
+
+    `known` are names of kernels with a definition in another text.
+    """
     definitions = _definitions(lines)
     inside = bytearray(len(lines))
-    for found in definitions:
-        inside[found.first : found.last + 1] = b"\1" * (found.last + 1 - found.first)
+    for definition in definitions:
+        inside[definition.first : definition.last + 1] = b"\1" * (definition.last + 1 - definition.first)
     bodies = _bodies(lines, inside)
     calls = _with_handles(lines, bodies, inside)
     handles = bool(calls)
     taken = {n for call in calls for n in call.lines}
-    names = frozenset((*known, *(found.name for found in definitions)))
+    names = frozenset((*kernel_names, *(definition.name for definition in definitions)))
     calls += _without_handles(lines, bodies, inside, names, taken)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
     whole = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
@@ -164,7 +167,7 @@ def _comment(line: str) -> bool:
 
 
 def _remarks(lines: Sequence[str], below: int) -> tuple[Remarks, int]:
-    """What the comments directly above line `below` say, and their first line."""
+    """Parse the comments directly above line `below`; return them with their first line."""
     first = below
     while first > 0 and _comment(lines[first - 1]):
         first -= 1
@@ -174,13 +177,13 @@ def _remarks(lines: Sequence[str], below: int) -> tuple[Remarks, int]:
     nodes: list[str] = []
     for n in range(first, below):
         line = lines[n]
-        if "Source Nodes: " in line and (found := _SOURCES.match(line)):
-            sources, aten, arrows, nodes = _listed(found[1]), _listed(found[2]), [], []
-            sources += ("",) if found[1].rstrip().endswith(",") else ()
-        elif " => " in line and (found := _ARROW.match(line)):
-            arrows.append((found[1], _listed(found[2])))
-        elif "%" in line and (found := _FRAGMENT.match(line)) and _MADE.search(line):
-            nodes.append(found[1])
+        if "Source Nodes: " in line and (match := _SOURCES.match(line)):
+            sources, aten, arrows, nodes = _listed(match[1]), _listed(match[2]), [], []
+            sources += ("",) if match[1].rstrip().endswith(",") else ()
+        elif " => " in line and (match := _ARROW.match(line)):
+            arrows.append((match[1], _listed(match[2])))
+        elif "%" in line and (match := _FRAGMENT.match(line)) and _MADE.search(line):
+            nodes.append(match[1])
     return Remarks(sources, aten, tuple(arrows), tuple(nodes)), first
 
 
@@ -189,8 +192,8 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _definitions(lines: Sequence[str]) -> list[Definition]:
-    """Kernels as strings of a Python wrapper, and functions of C++."""
-    found: list[Definition] = []
+    """Return kernels in strings of a Python wrapper, and C++ functions."""
+    definitions: list[Definition] = []
     margin = max((n for n, line in enumerate(lines) if line.startswith("}")), default=-1)  # no function goes on behind it
     n = 0
     while n < len(lines):
@@ -199,19 +202,19 @@ def _definitions(lines: Sequence[str]) -> list[Definition]:
         if "async_compile." in line and (kernel := _KERNEL.match(line)):
             remarks, above = _remarks(lines, n)
             last = _string_end(lines, n)
-            found.append(Definition(kernel[1], kernel[2], n, last, remarks, above))
+            definitions.append(Definition(kernel[1], kernel[2], n, last, remarks, above))
         elif n < margin and line.startswith(_FUNCTION) and (kernel := _CPP_KERNEL.match(line[:WIDE])):
             last = _brace_end(lines, n)
             if last > n:
                 remarks, above = _remarks(lines, n)
-                found.append(Definition(kernel[1] or kernel[2], "cpp", n, last, remarks, above))
+                definitions.append(Definition(kernel[1] or kernel[2], "cpp", n, last, remarks, above))
             last = max(last, n)
         n = last + 1
-    return found
+    return definitions
 
 
 def _string_end(lines: Sequence[str], first: int) -> int:
-    """The line that closes the string of a kernel, or its bracket where it has no string."""
+    """Return the last line of a kernel's string, or of its bracket if it has no string."""
     quote = next((quote for quote in ("'''", '"""') if quote in lines[first]), "")
     goes_on = lines[first].count(quote) == 1 if quote else lines[first].rstrip().endswith(("(", "[", "{", ","))
     if not goes_on:
@@ -225,7 +228,7 @@ def _string_end(lines: Sequence[str], first: int) -> int:
 
 
 def _brace_end(lines: Sequence[str], first: int) -> int:
-    """The closing brace at the margin of a function of C++; -1 for a declaration."""
+    """Return the line of the closing brace of a C++ function; -1 for a declaration."""
     for n in range(first, len(lines)):
         text = lines[n].rstrip()
         if n > first and text.startswith("}"):
@@ -236,8 +239,8 @@ def _brace_end(lines: Sequence[str], first: int) -> int:
 
 
 def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
-    """The functions that run the graph, and graphs inside of it."""
-    found: list[Function] = []
+    """Return the functions that run the graph and its subgraphs."""
+    functions: list[Function] = []
     n = 0
     while n < len(lines):
         line = lines[n]
@@ -251,29 +254,32 @@ def _bodies(lines: Sequence[str], inside: bytearray) -> list[Function]:
             if text.strip() and len(text) - len(text.lstrip()) <= indent and (python or text.lstrip().startswith("}")):
                 break
             n += 1
-        found.append(Function(body[2] or "", first, n - 1))
-    return _counted(lines, found)
+        functions.append(Function(body[2] or "", first, n - 1))
+    return _counted(lines, functions)
 
 
-def _counted(lines: Sequence[str], found: list[Function]) -> list[Function]:
-    """The same with how often each is called. A function stands above those that call it."""
-    inner = {own.name for own in found if own.inner}
+def _counted(lines: Sequence[str], functions: list[Function]) -> list[Function]:
+    """Add the number of calls to each function; callees precede their callers."""
+    inner = {function.name for function in functions if function.inner}
     calls: dict[str, dict[str, int]] = {}
-    for own in found if inner else ():
-        for n in range(own.first + 1, own.last + 1):
+    for function in functions if inner else ():
+        for n in range(function.first + 1, function.last + 1):
             called = _INNER_CALL.match(lines[n])
             if called and called[1] in inner:
-                calls.setdefault(called[1], {}).setdefault(own.name, 0)
-                calls[called[1]][own.name] += 1
-    times = {own.name: 1 for own in found}
-    for own in reversed(found):
-        if own.inner and own.name in calls:
-            times[own.name] = sum(count * times[caller] for caller, count in calls[own.name].items())
-    return [replace(own, times=times[own.name]) for own in found]
+                calls.setdefault(called[1], {}).setdefault(function.name, 0)
+                calls[called[1]][function.name] += 1
+    times = {function.name: 1 for function in functions}
+    for function in reversed(functions):
+        if function.inner and function.name in calls:
+            times[function.name] = sum(count * times[caller] for caller, count in calls[function.name].items())
+    return [replace(function, times=times[function.name]) for function in functions]
 
 
 def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: bytearray) -> list[Call]:
-    """Calls behind a handle: up to the next handle, `del` or `return`, the first statement that names the kernel."""
+    """Return the calls below debug handles.
+
+    Each is the first statement with the kernel's name before the next handle, `del` or `return`.
+    """
     marks = [
         (n, match) for n, line in enumerate(lines)
         if "[Provenance debug handles]" in line and not inside[n] and (match := _HANDLE.match(line))
@@ -290,8 +296,11 @@ def _with_handles(lines: Sequence[str], bodies: Sequence[Function], inside: byte
 
 
 def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
-    """The line that runs a kernel. Custom operators run under another name: then the first statement that does something."""
-    wanted = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
+    """Return the line that runs a kernel.
+
+    A custom operator runs under another name; then this is the first statement with an effect.
+    """
+    pattern = re.compile(rf"(?<![\w.:])(?:call_)?{re.escape(name)}(?![\w:])")
     otherwise = -1
     for n in range(first, stop):
         text = lines[n].strip()
@@ -299,7 +308,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
             break
         if not text or text.startswith(("#", "//")):
             continue
-        if name in text and wanted.search(_STRING.sub("''", text)):
+        if name in text and pattern.search(_STRING.sub("''", text)):
             return n
         if otherwise < 0 and "(" in text and not _SETUP.match(text):
             otherwise = n
@@ -307,7 +316,7 @@ def _call_line(lines: Sequence[str], first: int, stop: int, name: str) -> int:
 
 
 def _statement(lines: Sequence[str], first: int) -> tuple[int, ...]:
-    """The lines of a statement that begins at `first`: as long as brackets are open."""
+    """Return the lines of the statement that begins at `first`, up to its last closing bracket."""
     depth = 0
     for n in range(first, min(first + MAX_STATEMENT, len(lines))):
         text = _STRING.sub("", lines[n])
@@ -318,14 +327,14 @@ def _statement(lines: Sequence[str], first: int) -> tuple[int, ...]:
 
 
 def statement_end(lines: Sequence[str], first: int) -> int:
-    """The last line of the statement that begins at `first`."""
+    """Return the last line of the statement that begins at `first`."""
     return _statement(lines, first)[-1]
 
 
 def _without_handles(
     lines: Sequence[str], bodies: Sequence[Function], inside: bytearray, names: frozenset[str], taken: set[int]
 ) -> list[Call]:
-    """Calls that are known by their form, in the functions that run the graph."""
+    """Return calls by their syntax, in the functions that run the graph."""
     calls = []
     for body in bodies:
         n = body.first + 1
@@ -342,19 +351,19 @@ def _without_handles(
 
 
 def called(line: str, names: frozenset[str]) -> str:
-    """The kernel that a line calls, '' for none."""
+    """Return the kernel that a line calls, '' for none."""
     if "_xnumel = " in line:
         return ""
     text = _STRING.sub("''", line)
     for pattern in (_EXTERN, _AOTI):
-        for found in pattern.finditer(text):
-            if found[1] not in _HELPERS:
-                return found[1]
-    return next((own for found in _RUN.finditer(text) if (own := found[1].removeprefix("call_")) in names), "")
+        for match in pattern.finditer(text):
+            if match[1] not in _HELPERS:
+                return match[1]
+    return next((own for match in _RUN.finditer(text) if (own := match[1].removeprefix("call_")) in names), "")
 
 
 def _call_remarks(lines: Sequence[str], n: int, first: int) -> tuple[Remarks, int]:
-    """The comments about a call; a line that sets something up may stand in between."""
+    """Parse the comments above a call; setup lines may lie between."""
     at = n
     while at - 1 > first and _SETUP.match(lines[at - 1].strip()):
         at -= 1
@@ -369,34 +378,37 @@ MAX_PARTS = 60
 
 
 def aten_of(node: FxNode) -> str:
-    """`torch.ops.aten.addmm.default` → `aten.addmm`"""
+    """Shorten an operator name: `torch.ops.aten.addmm.default` → `aten.addmm`."""
     match = _BASE.match(node.target)
     return f"{match[1]}.{match[2]}" if match else node.target
 
 
 def name_base(name: str) -> str:
-    """`view_14` → `view`: what a node was when it was made, though a pass may have made it a `reshape`."""
+    """Return a node name without its number: `view_14` → `view`.
+
+    This is the operator at creation; a pass may have replaced it, e.g. with `reshape`.
+    """
     return _NUMBER.sub("", name)
 
 
 def vocabulary(pre: GraphText | None, post: GraphText | None, codes: Iterable[CodeText]) -> frozenset[str]:
-    """The names of operators that a unit knows."""
-    found: set[str] = set()
+    """Return the operator names that occur in a unit."""
+    names: set[str] = set()
     for node in post.nodes if post is not None else ():
         if node.kind == "call":
-            found.update((aten_of(node).partition(".")[2], name_base(node.name)))
+            names.update((aten_of(node).partition(".")[2], name_base(node.name)))
     for node in pre.nodes if pre is not None else ():
         if node.kind in ("call", "expression"):
             plain = node.target.removesuffix(".default").rpartition(".")[2].strip("_")
-            found.update((plain, f"native_{plain}", f"{plain}_backward", f"native_{plain}_backward"))
+            names.update((plain, f"native_{plain}", f"{plain}_backward", f"native_{plain}_backward"))
     for code in codes:
-        for remarks in (*(own.remarks for own in code.definitions), *(call.remarks for call in code.calls)):
-            found.update(aten.rpartition(".")[2] for aten in remarks.aten)
-    return frozenset(word for word in found if word)
+        for remarks in (*(definition.remarks for definition in code.definitions), *(call.remarks for call in code.calls)):
+            names.update(aten.rpartition(".")[2] for aten in remarks.aten)
+    return frozenset(word for word in names if word)
 
 
-def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
-    """The operators in the name of a kernel; none if it has no such name, or a part of it is not known."""
+def fused_operators(kernel: str, operators: frozenset[str]) -> frozenset[str]:
+    """Return the operators in a kernel's name; none if any part of the name is unknown."""
     match = _FUSED.search(kernel)
     parts = match[1].split("_") if match is not None else []
     if not 0 < len(parts) <= MAX_PARTS:
@@ -405,9 +417,9 @@ def fused_operators(kernel: str, known: frozenset[str]) -> frozenset[str]:
     best: list[tuple[int, int] | None] = [None] * len(parts) + [(0, 0)]
     for n in range(len(parts) - 1, -1, -1):
         for stop in range(n + 1, len(parts) + 1):
-            rest = best[stop]
-            if rest is not None and "_".join(parts[n:stop]) in known:
-                choice = (rest[0] + 1, stop)
+            remaining = best[stop]
+            if remaining is not None and "_".join(parts[n:stop]) in operators:
+                choice = (remaining[0] + 1, stop)
                 current = best[n]
                 if current is None or choice[0] <= current[0]:
                     best[n] = choice

@@ -23,7 +23,7 @@ _DEFINITION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the names of one document mean."""
+    """Definitions and facts of the names in one document."""
 
     graph: FxGraph | None
     """The parsed graph of an FX document."""
@@ -31,17 +31,17 @@ class Names:
     """Of other code: name → the lines where something is given that name, in order."""
 
     def definition(self, name: str, line: int) -> int | None:
-        """The line where the thing that `name` means on `line` is defined; None if it is nowhere in the document."""
+        """Return the line that defines `name` as used on `line`; None if the document has none."""
         if self.graph is not None:
             node = self._node(name, line)
             return None if node is None else node.line
-        found = self.lines.get(name)
-        if not found:
+        definitions = self.lines.get(name)
+        if not definitions:
             return None
-        return max((place for place in found if place < line), default=found[0])
+        return max((place for place in definitions if place < line), default=definitions[0])
 
     def about(self, name: str, line: int) -> str:
-        """What is known of a name, on one line: its type, what made it, who reads it. '' for nothing."""
+        """Describe a name in one line: type, origin, readers; '' if nothing is known."""
         node = self._node(name, line) if self.graph is not None else None
         if node is None or self.graph is None:
             return ""
@@ -58,7 +58,7 @@ class Names:
         return " · ".join(parts)
 
     def about_line(self, line: int) -> str:
-        """What is known of the node that a line defines."""
+        """Describe the node that a line defines."""
         if self.graph is None:
             return ""
         nodes = self.graph.at(line)
@@ -80,7 +80,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def names_of(document: Document) -> Names | None:
-    """The names of a document; None for pages, data and documents that are too large."""
+    """Return the names of a document; None for pages, data and oversized documents."""
     if document.language not in LANGUAGES or document.width() * len(document) > UP_TO * 64:
         return None
     text, size = [], 0
@@ -118,29 +118,29 @@ class GraphText:
 
     @property
     def nodes(self) -> tuple[FxNode, ...]:
-        """All nodes in the order of the text."""
+        """All nodes in text order."""
         return self.graph.nodes
 
     def origin(self, node: FxNode) -> Origin | None:
-        """Where the user wrote it, as the comment above it says."""
+        """Return the user's source line from the comment above a node."""
         return self.graph.origins[node.origin] if node.origin >= 0 else None
 
     def find(self, name: str) -> FxNode | None:
-        """The node that a name of a mapping means."""
+        """Return the node for a name in a mapping."""
         number = self.numbers.get(name)
         return None if number is None else self.nodes[number]
 
     def named(self, node: FxNode) -> bool:
-        """Whether a mapping can mean this node: it is what its name stands for."""
+        """Return whether a name in a mapping resolves to this node."""
         return self.find(node.name) is node
 
     def key(self, node: FxNode) -> str:
-        """What means this node and no other one of the text."""
+        """Return the unique key of a node in the text."""
         return node.name if self.named(node) else _inner_key(self.graph, node)
 
     def inner(self, function: str) -> int | None:
-        """The graph inside of the outermost one that a function of the code runs: the one of its name."""
-        leaves = [(n, own.path.rpartition(".")[2]) for n, own in enumerate(self.graph.graphs) if own.parent >= 0]
+        """Return the subgraph that a function of the code runs, by name."""
+        leaves = [(n, graph.path.rpartition(".")[2]) for n, graph in enumerate(self.graph.graphs) if graph.parent >= 0]
         named = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
         return named[0] if len(named) == 1 else None
 
@@ -149,13 +149,13 @@ class GraphText:
         return tuple(sorted({node.line for node in self.nodes if node.kind == "placeholder" and node.graph == 0}))
 
     def outputs(self) -> tuple[int, ...]:
-        """Lines of its `return`."""
+        """Lines of the `return` of the outermost graph."""
         return tuple(node.line for node in self.nodes if node.kind == "output" and node.graph == 0)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a status line says of a node."""
+    """The facts about a node in a status line."""
 
     name: str
     graph: str
@@ -205,17 +205,17 @@ def _inner_key(graph: FxGraph, node: FxNode) -> str:
 
 
 def bare(key: str) -> str:
-    """The name in a key."""
+    """Return the name part of a key."""
     return key.rpartition(".")[2]
 
 
 def facts_at(graph: GraphText, line: int) -> tuple[NodeFacts, ...]:
-    """The nodes that are defined on a line of the text (from 0), in its order."""
+    """Return the facts of the nodes that a line (from 0) defines, in text order."""
     return tuple(facts_of(graph, node) for node in graph.graph.at(line))
 
 
 def facts_of(graph: GraphText, node: FxNode) -> NodeFacts:
-    """What is known of one node."""
+    """Return the facts of one node."""
     origin = graph.origin(node)
     return NodeFacts(
         node.name, graph.graph.graphs[node.graph].path, node.kind, node.in_place or node.target, node.type,

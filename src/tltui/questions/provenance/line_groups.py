@@ -20,7 +20,7 @@ _TELLING = (Owner.USER, Owner.LIBRARY)
 
 @dataclass(slots=True)
 class Places:
-    """Every place once; nodes and kernels name theirs by (file, line)."""
+    """Distinct source places; nodes and kernels refer to them by (file, line)."""
 
     known: dict[Key, Place] = field(default_factory=dict)
     pre: dict[int, tuple[Key, ...]] = field(default_factory=dict)
@@ -37,23 +37,23 @@ class Places:
     """Whether of a kernel without a place only lines are named that own code calls: which of its lines does is not known."""
 
     def ordered(self) -> tuple[Place, ...]:
-        """The user's own first, then those of libraries; by file and line."""
+        """Return the user's places, then those of libraries, each by file and line."""
         return tuple(sorted(self.known.values(), key=lambda place: (owner_of(place.file).rank, place.file, place.line)))
 
     def of_origin(self, origin: Origin | None) -> Key | None:
-        """The place that a comment names."""
+        """Return the key of the place in a comment; None without a place."""
         if origin is None:
             return None
         return self.add(Place(origin.path, origin.place, origin.function, origin.code.strip(), is_framework(origin.path)))
 
     def of_frame(self, frame: StackFrame) -> Key | None:
-        """The place of a frame."""
+        """Return the key of a stack frame's place."""
         if frame.line is None:
             return None
         return self.add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
 
     def add(self, place: Place) -> Key:
-        """Take a place in."""
+        """Add a place and return its key."""
         key = place.file, place.line
         old = self.known.get(key)
         if old is None or (not old.code and place.code):
@@ -61,16 +61,19 @@ class Places:
         return key
 
     def own_first(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Each once; the user's own before those of libraries, torch's last."""
+        """Return distinct keys: user code before libraries, torch last."""
         return tuple(sorted(dict.fromkeys(keys), key=_rank))
 
 
 def places_of(
     texts: Texts, links: Links, inside: Owner = Owner.TORCH, lines: Mapping[Key, Place] | None = None
 ) -> Places:  # fmt: skip
-    """The places of all nodes and kernels of a unit. `inside`: whose the compiled function is. All that it calls has a line of it
-    in its stack, so a line of anybody whose lines tell less is not the one that is looked for. `lines`: of lines of libraries the
-    own line that calls them, taken where there are no stacks."""
+    """Return the places of all nodes and kernels of a unit.
+
+    `inside` is the owner of the compiled function. Each call below it has one of its lines in the stack, so lines of
+    less specific owners are not the origin. `lines` maps library lines to the user lines that call them, used where
+    torch recorded no stacks.
+    """
     places = Places()
     stacks = [_stacks(texts, kernel) for kernel in links.kernels]
     callers = _callers(places, links, stacks)
@@ -89,26 +92,28 @@ def places_of(
         leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
         named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
-        told = tuple(key for key in named if _rank(key) <= inside.rank)
+        specific = tuple(key for key in named if _rank(key) <= inside.rank)
         places.from_stacks.append(bool(keys))
-        places.kernels.append(places.own_first(keys) if keys else told)
+        places.kernels.append(places.own_first(keys) if keys else specific)
         places.derived.append(derived)
-        places.called.append(bool(named) and not told)
+        places.called.append(bool(named) and not specific)
     return places
 
 
 def _stacks(texts: Texts, kernel: KernelLink) -> tuple[tuple[StackFrame, ...], ...]:
-    frames = (own.frames.get(key) for own in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
-    return next((found for found in frames if found), ())
+    frames = (stack.frames.get(key) for stack in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
+    return next((frame for frame in frames if frame), ())
 
 
 Callers = dict[str, dict[Key, dict[Key, None]]]
 
 
 def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, ...], ...]]) -> Callers:
-    """Post-grad node → innermost frame inside of torch → the lines of the user, else of a library, that the kernels' stacks
-    lead to."""
-    found: Callers = {}
+    """Map each post-grad node to the caller lines in its kernels' stacks.
+
+    Keyed by the innermost torch frame; the lines are the user's, else a library's.
+    """
+    callers: Callers = {}
     for kernel, own in zip(links.kernels, stacks, strict=True):
         for stack in own:
             lead, inner = nearest(stack), stack[-1]
@@ -116,27 +121,27 @@ def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, 
                 continue
             key = places.of_frame(lead)
             for name in kernel.post if key is not None else ():
-                found.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
-    return found
+                callers.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
+    return callers
 
 
 def _own(
     places: Places, to: dict[int, tuple[Key, ...]], n: int, graph: GraphText, node: FxNode,
     callers: Iterable[dict[Key, dict[Key, None]]],
 ) -> None:  # fmt: skip
-    """The place that the comment above a node names, and who called it."""
+    """Add the place in the comment above a node, and its callers."""
     key = places.of_origin(graph.origin(node)) if node.kind != "output" else None
     if key is None:
         return
     keys = [key]
     if places.known[key].framework:
-        keys += [caller for known in callers for caller in known.get(key, ())]
+        keys += [caller for by_key in callers for caller in by_key.get(key, ())]
         keys += [places.own_callers[key]] if key in places.own_callers else []
     to[n] = places.own_first(keys)
 
 
 def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> None:
-    """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
+    """Add the places of post-grad nodes: their comments', and their pre-grad nodes'."""
     assert texts.post is not None
     for n, node in enumerate(texts.post.nodes):
         name = texts.post.key(node)
@@ -150,11 +155,11 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
 
 
 def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[Key, ...], bool]:
-    """The places of the nodes in a kernel, where it has no stack, and whether one is derived."""
+    """Return the places of a kernel's nodes if it has no stack, and whether any is derived."""
     keys: list[Key] = []
-    for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
+    for graph, node_keys, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
         if graph is not None:
-            keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
+            keys += [key for name in names for key in node_keys.get(graph.numbers.get(name, -1), ())]
     if kernel.function and kernel.definition is not None and keys:
         keys += _of_caller(places, texts, kernel.function)
     best = min(map(_rank, keys), default=0)
@@ -162,26 +167,28 @@ def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[K
 
 
 def _of_caller(places: Places, texts: Texts, function: str) -> tuple[Key, ...]:
-    """The places of the first node that runs the graph of a function. All that Inductor generates for such a graph counts as that
-    node's too; what it calls as it is does not."""
+    """Return the places of the first node that calls a function's subgraph.
+
+    Kernels that Inductor generated for the subgraph also count for that node; external kernels do not.
+    """
     post = texts.post
     number = post.inner(function) if post is not None else None
     if post is None or number is None:
         return ()
-    own = post.graph.graphs[number]
-    name = own.path.rpartition(".")[2]
-    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == own.parent and name in node.args)
+    graph = post.graph.graphs[number]
+    name = graph.path.rpartition(".")[2]
+    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == graph.parent and name in node.args)
     return places.post.get(next(runs, -1), ())
 
 
 def _rank(key: Key) -> int:
-    """Whose a place is: 0 for the user's own."""
+    """Return the sort rank of a place's owner; 0 is the user."""
     return owner_of(key[0]).rank
 
 
 @dataclass(slots=True)
 class Woven:
-    """A unit whose names became lines. Lines count from 0."""
+    """A unit with names resolved to lines. Lines count from 0."""
 
     texts: Texts
     links: Links
@@ -194,18 +201,18 @@ class Woven:
     """Pre-grad node → post-grad nodes."""
 
     def pre_lines(self, names: Iterable[str]) -> list[int]:
-        """The lines of pre-grad nodes."""
+        """Return the lines of pre-grad nodes."""
         graph = self.texts.pre
         return [] if graph is None else [node.line for name in names if (node := graph.find(name)) is not None]
 
     def post_lines(self, names: Iterable[str]) -> list[int]:
-        """The lines of post-grad nodes."""
+        """Return the lines of post-grad nodes."""
         graph = self.texts.post
         return [] if graph is None else [node.line for name in names if (node := graph.find(name)) is not None]
 
 
 def weave(texts: Texts, links: Links, places: Places) -> Woven:
-    """Join what is known of a unit."""
+    """Resolve the names of a unit to lines."""
     numbers = {(place.file, place.line): n for n, place in enumerate(places.ordered())}
     woven = Woven(texts, links, places, numbers)
     for n, kernel in enumerate(links.kernels):
@@ -218,35 +225,39 @@ def weave(texts: Texts, links: Links, places: Places) -> Woven:
 
 
 def code_ranges(kernel: KernelLink) -> dict[int, list[Range]]:
-    """Where a kernel stands: its calls with the comments above them, and its definition."""
-    found: dict[int, list[Range]] = {}
+    """Return the line ranges of a kernel: its calls with their comments, and its definition."""
+    ranges: dict[int, list[Range]] = {}
     for call in kernel.calls:
-        found.setdefault(kernel.call_pane, []).append((call.first, call.last))
-    own = kernel.definition
-    if own is not None:
-        found.setdefault(kernel.definition_pane, []).append((own.above if own.above >= 0 else own.first, own.last))
-    return found
+        ranges.setdefault(kernel.call_pane, []).append((call.first, call.last))
+    definition = kernel.definition
+    if definition is not None:
+        first = definition.above if definition.above >= 0 else definition.first
+        ranges.setdefault(kernel.definition_pane, []).append((first, definition.last))
+    return ranges
 
 
 def groups_of(woven: Woven) -> tuple[Group, ...]:
-    """All groups of a unit. Bands: one for each line of source, further ones for what has none."""
+    """Return all line groups of a unit.
+
+    There is one band per source line, and further ones for groups without a source line.
+    """
     bands = _Bands(len(woven.numbers))
-    found = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
+    groups = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
     if _joins_by_place(woven):
-        found += _of_places(woven)
-    found += _of_signature(woven, bands)
-    return tuple(found)
+        groups += _of_places(woven)
+    groups += _of_signature(woven, bands)
+    return tuple(groups)
 
 
 class _Bands:
-    """Numbers of bands: those of the places first."""
+    """Allocation of band numbers; source places get the first ones."""
 
     def __init__(self, places: int) -> None:
         self._next = places
         self._known: dict[object, int] = {}
 
     def of(self, places: list[int], key: object) -> int:
-        """The band of a group: of its first place, else its own."""
+        """Return the band of a group: that of its first place, else a new one."""
         if places:
             return places[0]
         if key not in self._known:
@@ -260,8 +271,8 @@ def _group(
 ) -> Group:
     ranges: list[tuple[Range, ...]] = [of_lines(source), of_lines(pre), of_lines(post), (), (), ()]
     more: dict[int, set[Range]] = {}
-    for found in code:
-        for pane, own in found.items():
+    for by_pane in code:
+        for pane, own in by_pane.items():
             more.setdefault(pane, set()).update(own)
     for pane, all_of_them in more.items():
         ranges[pane] = tuple(joined(all_of_them))
@@ -269,7 +280,7 @@ def _group(
 
 
 def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
-    """A group for each node of the graphs that leads somewhere."""
+    """Yield a group per graph node with a link."""
     ranges = [code_ranges(kernel) for kernel in woven.links.kernels]
     post, pre = woven.texts.post, woven.texts.pre
     for n, node in enumerate(post.nodes if post is not None else ()):
@@ -287,7 +298,7 @@ def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
 
 
 def _of_kernels(woven: Woven, bands: _Bands) -> Iterator[Group]:
-    """A group for each kernel: its lines of source, and the pre-grad nodes that only its comments name."""
+    """Yield a group per kernel: its source lines, and the pre-grad nodes named only in its comments."""
     for n, kernel in enumerate(woven.links.kernels):
         places = [woven.numbers[key] for key in woven.places.kernels[n]]
         code = code_ranges(kernel)
@@ -297,13 +308,15 @@ def _of_kernels(woven: Woven, bands: _Bands) -> Iterator[Group]:
 
 
 def _joins_by_place(woven: Woven) -> bool:
-    """Whether nodes of the two graphs are joined by their lines of source: where torch did not map them itself. Of a
-    backward it maps only what is computed again."""
+    """Return whether to join nodes of the two graphs by source line.
+
+    True where torch did not map them: in a backward it maps only recomputed nodes.
+    """
     return not woven.links.own_nodes or woven.texts.direction == "backward"
 
 
 def _at_places(woven: Woven) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Place → lines of pre-grad nodes, and of post-grad nodes that are linked to none."""
+    """Return lines by place: of pre-grad nodes, and of unlinked post-grad nodes."""
     pre: dict[int, list[int]] = {}
     post: dict[int, list[int]] = {}
     if woven.texts.pre is not None:
@@ -328,8 +341,10 @@ def _of_places(woven: Woven) -> Iterator[Group]:
 
 
 def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
-    """The inputs of the graphs and of the code belong together, and so do the outputs; a backward has others than the
-    pre-grad graph."""
+    """Yield groups of the inputs and of the outputs of graphs and code.
+
+    The inputs and outputs of a backward differ from those of the pre-grad graph.
+    """
     texts = woven.texts
     backward = texts.direction == "backward"
     for which in ("inputs", "outputs"):
@@ -347,15 +362,17 @@ MAP_NAMES = ("preToPost", "postToPre", "pyCodeToPost", "postToPyCode", "cppCodeT
 
 
 def maps_of(woven: Woven) -> dict[str, LineMap]:
-    """The line maps, lines from 1. Nodes that are only joined by their line of source are in it where torch mapped no
-    nodes at all."""
+    """Return the line maps; lines count from 1.
+
+    Nodes joined only by source line are included if torch mapped no nodes at all.
+    """
     pairs: dict[str, set[tuple[int, int]]] = {name: set() for name in ("pre", "py", "cpp")}
     for name in woven.links.post_to_pre:
         for post in woven.post_lines((name,)):
             pairs["pre"].update((line, post) for line in woven.pre_lines(woven.links.post_to_pre[name]))
     if not woven.links.own_nodes:
-        pre, rest = _at_places(woven)
-        joined_here = ((pre.get(place, ()), lines) for place, lines in rest.items())
+        pre, unlinked = _at_places(woven)
+        joined_here = ((pre.get(place, ()), lines) for place, lines in unlinked.items())
         few = ((before, lines) for before, lines in joined_here if len(before) * len(lines) <= MOST_PAIRS)
         pairs["pre"].update((a, b) for before, lines in few for b in lines for a in before)
     for kernel in woven.links.kernels:
@@ -363,12 +380,12 @@ def maps_of(woven: Woven) -> dict[str, LineMap]:
         for pane, line in kernel_lines(kernel):
             if pane in (PY, CPP):
                 pairs["py" if pane == PY else "cpp"].update((line, post) for post in posts)
-    forward, backward = zip(*((_map(found), _map({(b, a) for a, b in found})) for found in pairs.values()), strict=True)
-    return dict(zip(MAP_NAMES, (found for both in zip(forward, backward, strict=True) for found in both), strict=True))
+    forward, backward = zip(*((_map(links), _map({(b, a) for a, b in links})) for links in pairs.values()), strict=True)
+    return dict(zip(MAP_NAMES, (links for both in zip(forward, backward, strict=True) for links in both), strict=True))
 
 
 def kernel_lines(kernel: KernelLink) -> Iterator[tuple[int, int]]:
-    """(pane, line) of its calls, and of the first line of its definition."""
+    """Yield (pane, line) of a kernel's calls and of its definition's first line."""
     for call in kernel.calls:
         for line in call.lines:
             yield kernel.call_pane, line
@@ -384,18 +401,21 @@ def _map(pairs: set[tuple[int, int]]) -> LineMap:
 
 
 def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterator[Born]:
-    """For each line of source what was born of it; at the end what has no known line. `keys` are those of the kernels.
+    """Yield the nodes and kernels of each source line; last, those without a known line.
 
-    The nodes of a library's line stand there: the one line of yours that calls a whole model has its kernels, not all nodes again.
+    `keys` are the keys of the kernels.
+
+    A user line that calls a whole library model lists the model's kernels; the nodes are listed only under the
+    library's lines.
     """
     homeless = len(ordered)
     libraries = [owner_of(place.file) is Owner.LIBRARY for place in ordered]
     pre: list[list[Node]] = [[] for _ in range(homeless + 1)]
     post: list[list[Node]] = [[] for _ in range(homeless + 1)]
     kernels: list[set[int]] = [set() for _ in range(homeless + 1)]
-    for graph, found, to in ((woven.texts.pre, woven.places.pre, pre), (woven.texts.post, woven.places.post, post)):
+    for graph, node_places, to in ((woven.texts.pre, woven.places.pre, pre), (woven.texts.post, woven.places.post, post)):
         for n, node in enumerate(graph.nodes if graph is not None else ()):
-            homes = [woven.numbers[key] for key in found.get(n, ())]
+            homes = [woven.numbers[key] for key in node_places.get(n, ())]
             if not homes and node.kind in COMPUTED:
                 homes = [homeless]
             inside = [home for home in homes if home < homeless and libraries[home]]

@@ -46,25 +46,25 @@ class _Slicer:
         return self.found.values
 
     def nodes(self, step: Step) -> set[str]:
-        """The nodes of one fused kernel."""
+        """Return the nodes of one fused kernel."""
         values = self.values
         read = {name for version in step.reads if version.node for name in standing_for(values, version)}
-        nodes, wanted = self.starts(step, read)
+        nodes, targets = self.starts(step, read)
         lost = False
-        todo = [(name, "") for name in wanted]
-        seen: set[tuple[str, str]] = set()
+        todo = [(name, "") for name in targets]
+        visited: set[tuple[str, str]] = set()
         while todo:
             name, user = todo.pop()
-            if (name, user) in seen:
+            if (name, user) in visited:
                 continue
-            seen.add((name, user))
+            visited.add((name, user))
             node = values.nodes[name]
             if user and (name in read or name in self.lowered.constant):
                 continue
             if node.kind in ("placeholder", "get_attr") or (user and self.found.is_extern(name)):
                 lost |= name not in read
                 continue
-            if values.is_view(name) and values.root(name) in read and name not in wanted:
+            if values.is_view(name) and values.root(name) in read and name not in targets:
                 if name not in self.lowered.kept:  # one that has to be in memory carries nothing
                     nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
@@ -75,15 +75,17 @@ class _Slicer:
         unknown = [version for version in step.reads if not version.node and not version.start_of]
         if unknown:
             since = max(version.by for version in unknown)
-            nodes = {name for name in nodes if self.ready[name] > since or name in wanted}
+            nodes = {name for name in nodes if self.ready[name] > since or name in targets}
         elif lost:
             return set()
-        return {name for name in nodes if not traceless(values, name) or (name in wanted and self.is_given(name))}
+        return {name for name in nodes if not traceless(values, name) or (name in targets and self.is_given(name))}
 
     def is_given(self, name: str) -> bool:
-        """Whether an item is handed out as it is: then it is brought into the order that is expected, which counts as its own.
-        With sizes that are symbols it may stay as it is, no text tells; of one that is 1 long in its first dimension every order
-        may be the expected one."""
+        """Return whether a copy of an item into the expected stride order counts as the item's own node.
+
+        With symbolic sizes the item may already have that order, which no text shows; with a first dimension of size 1
+        every order may be the expected one.
+        """
         values = self.values
         shape = values.nodes[name].shape
         if shape is None or shape.count is None or shape.sizes[:1] == ("1",):
@@ -91,7 +93,7 @@ class _Slicer:
         return name in values.outputs and not any(values.is_view(user) for user in values.users.get(name, ()))
 
     def copied(self, name: str, reader: str) -> frozenset[str]:
-        """What a copy of a value counts as: as the external kernel that has it copied, where nobody else reads the value."""
+        """Return the nodes for a copy of a value: those of its only reader, an external kernel."""
         values = self.values
         if name in self.lowered.kept:
             return self.lowered.carried[name]
@@ -102,10 +104,10 @@ class _Slicer:
         return self.lowered.carried.get(reader, frozenset())
 
     def starts(self, step: Step, read: set[str]) -> tuple[set[str], list[str]]:
-        """Nodes that are certain from the outset, and the nodes whose values it writes."""
+        """Return the certain nodes of a step, and the nodes whose values it writes."""
         values, carried = self.values, self.lowered.carried
         nodes: set[str] = set()
-        wanted = []
+        targets = []
         for version in step.writes:
             if version.part_of:
                 nodes |= carried.get(version.part_of, frozenset())
@@ -114,23 +116,25 @@ class _Slicer:
             elif version.node and (values.root(version.node) in read or copied_for(values, version)):
                 nodes |= self.copied(version.node, version.reader)
             elif version.node:
-                wanted.append(buffer_node(values, version))
-                if values.nodes[wanted[-1]].op in SCATTERS:
-                    nodes |= carried.get(wanted[-1], frozenset())
-        return nodes, wanted
+                targets.append(buffer_node(values, version))
+                if values.nodes[targets[-1]].op in SCATTERS:
+                    nodes |= carried.get(targets[-1], frozenset())
+        return nodes, targets
 
 
-def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
-    """The nodes of each call of which something is certain, by the number of the step. An external kernel is one node; one with
-    several results is recorded with all that its arguments carried."""
-    values = found.values
-    slicer = _Slicer(found, lowered(found), _ready(found))
+def nodes_of_steps(identified: Identified) -> dict[int, tuple[str, ...]]:
+    """Return the nodes of each call with a certain node, by step number.
+
+    An external kernel is one node; one with several results is recorded with all origins of its arguments.
+    """
+    values = identified.values
+    slicer = _Slicer(identified, lowered(identified), _ready(identified))
     result = {}
-    for step in found.walked.steps:
+    for step in identified.walked.steps:
         if step.kind == FUSED and step.complete and (nodes := slicer.nodes(step)):
             result[step.number] = tuple(sorted(nodes, key=values.order.__getitem__))
-    for number, name in found.steps.items():
-        if in_place(found.walked.steps[number].name):
+    for number, name in identified.steps.items():
+        if in_place(identified.walked.steps[number].name):
             continue  # Inductor knows no node of it
         several = any(values.nodes[user].op == "getitem" for user in values.users.get(name, ()))
         all_of_them = slicer.lowered.carried[name] if several and not values.nodes[name].higher else (name,)
@@ -138,11 +142,11 @@ def nodes_of_steps(found: Identified) -> dict[int, tuple[str, ...]]:
     return result
 
 
-def _ready(found: Identified) -> dict[str, int]:
-    """Node → the last step that must have run before it: a node cannot be older than what it is made of."""
-    values = found.values
+def _ready(identified: Identified) -> dict[str, int]:
+    """Map each node to the last step that must precede it: its inputs must exist."""
+    values = identified.values
     written: dict[str, int] = {}
-    for version in found.walked.versions:
+    for version in identified.walked.versions:
         if version.node and version.by >= 0:
             root = values.root(version.node)
             written[root] = min(version.by, written.get(root, version.by))
@@ -161,13 +165,15 @@ class Derived:
     nodes: tuple[str, ...]
 
 
-def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[int, Derived]:
-    """The nodes of the calls of which something is certain: by the first line of the call. `known` are calls of external kernels
-    whose nodes something better tells: line → node."""
+def derive(post: GraphText, code: CodeText, extern_nodes: Mapping[int, str]) -> dict[int, Derived]:
+    """Derive nodes of calls from data flow, by the first line of the call.
+
+    `known` are calls of external kernels with nodes from a better source: line → node.
+    """
     graphs = values_of(post)
-    kernels = {own.name: signature(code.text, own) for own in code.definitions}
-    functions = {own.name: own for own in code.functions if own.name}
-    found: dict[int, Derived] = {}
+    kernels = {item.name: signature(code.text, item) for item in code.definitions}
+    functions = {item.name: item for item in code.functions if item.name}
+    derived: dict[int, Derived] = {}
     for function in code.functions:
         if function.name.startswith("partition_"):
             continue
@@ -175,13 +181,13 @@ def derive(post: GraphText, code: CodeText, known: Mapping[int, str]) -> dict[in
         if number is None or number not in graphs:
             continue
         values = graphs[number]
-        for line, nodes in _of_function(values, code, function, functions, kernels, known).items():
-            found[line] = Derived(number, nodes)
-    return found
+        for line, nodes in _of_function(values, code, function, functions, kernels, extern_nodes).items():
+            derived[line] = Derived(number, nodes)
+    return derived
 
 
 def graph_of(post: GraphText, function: Function) -> int | None:
-    """The graph that a function runs: the outermost one, or the one with its name."""
+    """Return the graph that a function runs: the outermost one, or the one of its name."""
     if function.inner:
         return post.inner(function.inner)
     return next((n for n, graph in enumerate(post.graph.graphs) if graph.parent < 0), None)
@@ -189,14 +195,14 @@ def graph_of(post: GraphText, function: Function) -> int | None:
 
 def _of_function(
     values: Values, code: CodeText, function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
-    known: Mapping[int, str],
+    extern_nodes: Mapping[int, str],
 ) -> dict[int, tuple[str, ...]]:  # fmt: skip
     shapes = {
         node.attribute or name: node.shape for name, node in values.nodes.items() if node.attribute or node.kind == "placeholder"
     }
     walked = walk(code.text, function, functions, kernels, shapes)
-    found = identify(values, walked, known)
-    nodes = nodes_of_steps(found)
+    identified = identify(values, walked, extern_nodes)
+    nodes = nodes_of_steps(identified)
     return {step.line: nodes[step.number] for step in walked.steps if step.number in nodes}
 
 
@@ -206,7 +212,7 @@ _EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_tor
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What was read of one unit."""
+    """The parsed artifacts of one unit."""
 
     direction: str
     pre: GraphText | None = None
@@ -226,7 +232,7 @@ class Texts:
 
 @dataclass(slots=True)
 class KernelLink:
-    """One kernel while it is being linked."""
+    """The nodes and sources of one kernel during linking."""
 
     name: str
     handle: int | None
@@ -246,13 +252,13 @@ class KernelLink:
 
     @property
     def key(self) -> str:
-        """As version 2 of the mapping names it."""
+        """The key in version 2 of the node mapping."""
         return self.name if self.handle is None else f"{self.name}:{self.handle}"
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Names ↔ names."""
+    """Links between kernels, post-grad nodes and pre-grad nodes."""
 
     kernels: tuple[KernelLink, ...]
     post_to_pre: Names
@@ -263,13 +269,13 @@ class Links:
 
 
 class _Index:
-    """What is looked up for every kernel."""
+    """Lookup tables for linking kernels."""
 
     __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
 
     def __init__(self, texts: Texts) -> None:
-        self.definitions = {found.name: found for found in reversed(texts.code.definitions)}
-        self.elsewhere = {found.name: found for found in reversed(texts.kernels.definitions)}
+        self.definitions = {definition.name: definition for definition in reversed(texts.code.definitions)}
+        self.elsewhere = {definition.name: definition for definition in reversed(texts.kernels.definitions)}
         self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
@@ -288,14 +294,14 @@ class _Index:
 
 
 def links_of(texts: Texts) -> Links:
-    """All links of a unit."""
+    """Return all links of a unit."""
     index = _Index(texts)
     kernels = list(_kernels(texts, index))
     times = Counter(kernel.name for kernel in kernels)
     for kernel in kernels:
-        found = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
-        if found:
-            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in found), records.NODE_MAPPINGS
+        nodes = texts.mapping.kernel_to_post.get(kernel.key, texts.mapping.kernel_to_post.get(kernel.name, ()))
+        if nodes:
+            kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in nodes), records.NODE_MAPPINGS
         elif not _from_left(texts, kernel):
             _from_comments(texts, kernel, index)
     _from_flow(texts, kernels)
@@ -309,7 +315,7 @@ def links_of(texts: Texts) -> Links:
         sources.add(records.NODE_MAPPINGS)
     for names, source in ((_from_forward(texts), records.FORWARD_MAPPINGS), (_from_arrows(texts), records.COMMENTS),
                           (_from_generated(texts), records.FILE_COMMENTS)):  # fmt: skip
-        new = {name: found for name, found in names.items() if not any(name in part for part in parts)}
+        new = {name: nodes for name, nodes in names.items() if not any(name in part for part in parts)}
         if new:
             parts.append(new)
             sources.add(source)
@@ -317,11 +323,11 @@ def links_of(texts: Texts) -> Links:
 
 
 def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
-    """The kernels that the code calls; without code those of the mapping."""
+    """Yield the kernels that the code calls; without code those of the mapping."""
     calls = texts.code.calls
-    known = texts.mapping.kernel_to_post
+    kernel_to_post = texts.mapping.kernel_to_post
     if not calls and not texts.code.definitions:
-        for key in dict.fromkeys((*known, *texts.stacks.frames)):
+        for key in dict.fromkeys((*kernel_to_post, *texts.stacks.frames)):
             yield KernelLink(*split_key(key))
         return
     keys = {} if texts.code.handles else _keys_by_name(texts)
@@ -333,14 +339,17 @@ def _kernels(texts: Texts, index: _Index) -> Iterator[KernelLink]:
 
 
 def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
-    """The handles of a name in order, for code whose comments were lost: only where there is one for each call."""
+    """Return the handles of each kernel name in order, for code without comments.
+
+    Only names with one handle per call.
+    """
     handles: dict[str, list[int]] = {}
     for key in dict.fromkeys((*texts.mapping.kernel_to_post, *texts.stacks.frames, *texts.left.keys)):
         name, handle = split_key(key)
         if handle is not None:
             handles.setdefault(name, []).append(handle)
     counts = Counter(call.name for call in texts.code.calls)
-    return {name: sorted(found) for name, found in handles.items() if counts[name] == len(found)}
+    return {name: sorted(keys) for name, keys in handles.items() if counts[name] == len(keys)}
 
 
 def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call) -> KernelLink:
@@ -353,21 +362,24 @@ def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call
 
 
 def _all_remarks(kernel: KernelLink) -> list[Remarks]:
-    """What the comments say of a kernel. Equal kernels share a definition, whose comments are those of its first call:
-    they count only where the call has none of its own, or the same."""
-    found = [call.remarks for call in kernel.calls if call.remarks]
-    own = kernel.definition.remarks if kernel.definition else Remarks()
-    if own and (not found or any(remarks.sources == own.sources for remarks in found)):
-        found.append(own)
-    return found
+    """Return the comments of a kernel's call and definition.
+
+    Equal kernels share a definition with the comments of its first call. These count only for calls without comments,
+    or with the same.
+    """
+    results = [call.remarks for call in kernel.calls if call.remarks]
+    definition_remarks = kernel.definition.remarks if kernel.definition else Remarks()
+    if definition_remarks and (not results or any(remarks.sources == definition_remarks.sources for remarks in results)):
+        results.append(definition_remarks)
+    return results
 
 
 def _from_left(texts: Texts, kernel: KernelLink) -> bool:
-    """The nodes of a kernel as a file says them that the job left; whether it does."""
-    told = texts.left.operations.get(kernel.key, Operations())
+    """Take a kernel's nodes from the provenance files of the job; return whether there were any."""
+    operations = texts.left.operations.get(kernel.key, Operations())
     for nodes, source in (
         (texts.left.post.get(kernel.key, ()), records.KERNEL_INFORMATION),
-        (told.nodes, records.KERNEL_OPERATIONS),
+        (operations.nodes, records.KERNEL_OPERATIONS),
     ):
         if nodes:
             kernel.post, kernel.nodes_from = tuple(_key(texts, kernel, name) for name in nodes), source
@@ -377,16 +389,16 @@ def _from_left(texts: Texts, kernel: KernelLink) -> bool:
 
 
 def _operator(kernel: KernelLink) -> str:
-    """The operator that an external kernel runs, '' for one that Inductor generated."""
+    """Return the operator of an external kernel, '' for a generated one."""
     match = _EXTERN.match(kernel.name)
     return (match[1] or match[2]) if match else ""
 
 
 def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
-    """The nodes of a kernel as the comments beside it name them.
+    """Take a kernel's nodes from its comments.
 
-    Those of an external kernel also name what its arguments are views of. It runs one operator, and what it runs is the
-    last name: producers stand before it.
+    Comments of an external kernel also name the producers of its arguments' views. It runs one operator, the last name:
+    producers precede it.
     """
     post: dict[str, None] = {}
     pre: dict[str, None] = {}
@@ -395,13 +407,13 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
         post.update(dict.fromkeys(name for name in remarks.nodes if _in(texts.post, name)))
         arrows = dict(remarks.arrows)
         for name in remarks.sources[-1:] if operator else remarks.sources:
-            made = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
+            targets = [node for node in arrows.get(name, ()) if _in(texts.post, node)]
             if _is_pre(texts, name, remarks):
                 pre[name] = None
-                made = made or _only_one(texts, index, name, remarks)
-            elif not made and texts.direction == "backward" and _in(texts.post, name):
-                made = [name]
-            post.update(dict.fromkeys(made))
+                targets = targets or _only_one(texts, index, name, remarks)
+            elif not targets and texts.direction == "backward" and _in(texts.post, name):
+                targets = [name]
+            post.update(dict.fromkeys(targets))
     if operator:
         post = {name: None for name in post if _does(texts, name, operator)}
     if post or pre:
@@ -410,14 +422,14 @@ def _from_comments(texts: Texts, kernel: KernelLink, index: _Index) -> None:
 
 
 def _key(texts: Texts, kernel: KernelLink, name: str) -> str:
-    """The key of a node that something names: in a function of its own a name is one of the graph that it runs."""
+    """Return the key of a named node; in a subgraph's function, names belong to its graph."""
     number = texts.post.inner(kernel.function) if texts.post is not None and kernel.function else None
     node = texts.post.graph.find(name, number) if texts.post is not None and number is not None else None
     return texts.post.key(node) if texts.post is not None and node is not None else name
 
 
 def _pre_keys(texts: Texts, kernel: KernelLink, names: Iterable[str]) -> tuple[str, ...]:
-    """The keys of pre-grad nodes that a comment names; in a function of its own those of the graph of its name."""
+    """Return the keys of pre-grad nodes in a comment; in a subgraph's function, those of its graph."""
     if texts.pre is None or not kernel.function:
         return tuple(names)
     number = texts.pre.inner(kernel.function)
@@ -426,8 +438,11 @@ def _pre_keys(texts: Texts, kernel: KernelLink, names: Iterable[str]) -> tuple[s
 
 
 def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
-    """What nothing else tells, from the flow of data. What torch recorded stays; a comment that names a part of the nodes, or more
-    calls than one, gives way to what says all of them."""
+    """Derive missing nodes from data flow.
+
+    Nodes that torch recorded stay. Comments that name only some nodes, or several calls, give way to a complete
+    derivation.
+    """
     post = texts.post
     again = Counter(kernel.name for kernel in kernels if kernel.handle is None)
     shared = {kernel.key for kernel in kernels if kernel.nodes_from == records.NODE_MAPPINGS and again[kernel.name] > 1}
@@ -442,13 +457,13 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
             continue
-        found = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
+        nodes = tuple(post.key(node) for name in derived[line].nodes if (node := post.graph.find(name, derived[line].graph)))
         if kernel.key in shared:
-            agrees = set(found) <= set(kernel.post)
+            agrees = set(nodes) <= set(kernel.post)
         else:
-            agrees = kernel.nodes_from not in records.WRITTEN and set(kernel.post) < set(found)
-        if found and agrees:
-            kernel.post, kernel.nodes_from = found, records.DATAFLOW
+            agrees = kernel.nodes_from not in records.WRITTEN and set(kernel.post) < set(nodes)
+        if nodes and agrees:
+            kernel.post, kernel.nodes_from = nodes, records.DATAFLOW
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == records.NODE_MAPPINGS:
             others = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
@@ -467,8 +482,11 @@ def _in(graph: GraphText | None, name: str) -> bool:
 
 
 def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
-    """Whether a source node is one of the pre-grad graph. In a backward the list also holds its own nodes: of a name that
-    both graphs have, the one that does what the comment says is meant."""
+    """Return whether a source node belongs to the pre-grad graph.
+
+    In a backward the list also has backward nodes: of a name in both graphs, the node with the comment's operator
+    counts.
+    """
     if not _in(texts.pre, name):
         return False
     own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
@@ -476,51 +494,57 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
 
 
 def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
-    """The post-grad nodes that a pre-grad node became: for each operator that the comment names, the node of the same
-    line of source, where there is only one."""
+    """Return the post-grad nodes of a pre-grad node.
+
+    For each operator in the comment: the only such node of the same source line.
+    """
     node = texts.pre.find(name) if texts.pre is not None else None
     origin = texts.pre.origin(node) if texts.pre is not None and node is not None else None
     if origin is None:
         return []
-    found = index.by_place.get((origin.path, origin.place), {})
-    return [names[0] for aten in remarks.aten if len(names := found.get(aten, [])) == 1]
+    candidates = index.by_place.get((origin.path, origin.place), {})
+    return [names[0] for aten in remarks.aten if len(names := candidates.get(aten, [])) == 1]
 
 
 def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], once: bool) -> None:
-    """The operators in the name of a kernel (`extern_kernels.mm`, `cpp_fused_embedding_0`): of its lines of source, else of
-    the whole graph, the node that does such a thing, where there is only one left."""
+    """Derive nodes from the operators in a kernel's name (`extern_kernels.mm`, `cpp_fused_embedding_0`).
+
+    For each operator: the only remaining node with it at the kernel's source lines, else in the graph.
+    """
     extern = _operator(kernel)
     operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
-    found: dict[str, None] = {}
+    nodes: dict[str, None] = {}
     for aten, names in _near(texts, kernel, index).items():
-        left = [name for name in names if name not in done] if extern else list(names)
-        if aten.partition(".")[2] in operators and len(left) == 1 and not any(name in names for name in kernel.post):
-            found.update(dict.fromkeys(name for name in left if name not in done))
-    if not extern and not kernel.post and not found and once:
+        remaining = [name for name in names if name not in done] if extern else list(names)
+        if aten.partition(".")[2] in operators and len(remaining) == 1 and not any(name in names for name in kernel.post):
+            nodes.update(dict.fromkeys(name for name in remaining if name not in done))
+    if not extern and not kernel.post and not nodes and once:
         alone = (index.by_base[word] for word in sorted(operators) if len(index.by_base.get(word, ())) == 1)
-        found.update({names[0]: None for names in alone if names[0] not in done})
-    if found:
-        done.update(found if extern else ())
-        kernel.post += tuple(found)
+        nodes.update({names[0]: None for names in alone if names[0] not in done})
+    if nodes:
+        done.update(nodes if extern else ())
+        kernel.post += tuple(nodes)
         if kernel.nodes_from == records.NONE:
             kernel.nodes_from = records.KERNEL_NAMES
 
 
 def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
-    """Operator → the nodes that do it, at all lines of source that the stacks of a kernel lead to."""
-    found: dict[str, dict[str, None]] = {}
+    """Map each operator to its nodes at the source lines in a kernel's stacks."""
+    by_operator: dict[str, dict[str, None]] = {}
     for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
         for aten, names in index.by_place.get(place, {}).items():
-            found.setdefault(aten, {}).update(dict.fromkeys(names))
-    return found
+            by_operator.setdefault(aten, {}).update(dict.fromkeys(names))
+    return by_operator
 
 
 def _from_forward(texts: Texts) -> Names:
-    """Forward nodes that a backward computes again: names come from one joint graph, so the mapping of the forward tells
-    where they come from. A name that stands for something else has another type or another line of source."""
+    """Map forward nodes that a backward recomputes to pre-grad nodes.
+
+    Names come from one joint graph, so the forward's mapping applies. A reused name has another type or source line.
+    """
     if texts.post is None or texts.forward_post is None:
         return {}
-    found = {}
+    names = {}
     for name, pre in texts.forward.post_to_pre.items():
         node, other = texts.post.find(name), texts.forward_post.find(name)
         if node is None or other is None or node.kind not in COMPUTED:
@@ -528,17 +552,17 @@ def _from_forward(texts: Texts) -> Names:
         here, there = texts.post.origin(node), texts.forward_post.origin(other)
         same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
         if same_line and (node.type, node.target) == (other.type, other.target):
-            found[name] = pre
-    return found
+            names[name] = pre
+    return names
 
 
 def _from_arrows(texts: Texts) -> Names:
-    """`#   x => relu`: the comments of kernels say which nodes came from which."""
+    """Parse `#   x => relu` in kernel comments: source node to graph node."""
     pairs: dict[str, dict[str, None]] = {}
-    remarks = [found.remarks for code in (texts.code, texts.kernels) for found in code.definitions]
+    remarks = [item.remarks for code in (texts.code, texts.kernels) for item in code.definitions]
     remarks += [call.remarks for call in texts.code.calls]
-    for found in remarks:
-        for name, nodes in found.arrows:
+    for item in remarks:
+        for name, nodes in item.arrows:
             if _in(texts.pre, name) and (texts.direction != "backward" or name not in nodes):
                 for node in nodes:
                     if _in(texts.post, node):
@@ -547,16 +571,18 @@ def _from_arrows(texts: Texts) -> Names:
 
 
 def _from_generated(texts: Texts) -> Names:
-    """With compiled autograd, the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …` names the
-    node of Dynamo's graph."""
+    """Map nodes of compiled autograd to nodes of Dynamo's graph.
+
+    There the source is a graph too: `# File: <eval_with_key>.7:25 …, code: aot0_mm = …`.
+    """
     if texts.pre is None or texts.post is None:
         return {}
-    found: Names = {}
+    names: Names = {}
     for node in texts.post.nodes:
         origin = texts.post.origin(node) if texts.post.named(node) else None
         if origin is None or not origin.path.startswith("<eval_with_key>"):
             continue
         match = _ASSIGNED.match(origin.code)
         if match and _in(texts.pre, match[1]):
-            found[node.name] = (match[1],)
-    return found
+            names[node.name] = (match[1],)
+    return names

@@ -48,11 +48,14 @@ from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import owner_of
 
 
-def of_kernel(found: Provenance, wanted: str) -> Provenance:
-    """The units that have a kernel of this key or name, each with that kernel (or all calls of the name), its nodes, its lines of
-    source and what the line maps say of them. The counts stay those of the unit."""
-    units = (_of_unit(unit, wanted) for unit in found.units)
-    return Provenance(found.schema, found.ref, tuple(unit for unit in units if unit.kernels))
+def of_kernel(provenance: Provenance, kernel: str) -> Provenance:
+    """Restrict a result to the units with a kernel of this key or name.
+
+    Each unit keeps that kernel (or all calls of the name), its nodes, source lines and line map entries. Counts stay
+    those of the unit.
+    """
+    units = (_of_unit(unit, kernel) for unit in provenance.units)
+    return Provenance(provenance.schema, provenance.ref, tuple(unit for unit in units if unit.kernels))
 
 
 def _of_unit(unit: UnitProvenance, wanted: str) -> UnitProvenance:
@@ -68,22 +71,22 @@ def _of_unit(unit: UnitProvenance, wanted: str) -> UnitProvenance:
         for born in unit.lines if keys & set(born.kernels)
     )  # fmt: skip
     code = {line for kernel in kernels for line in (*kernel.call_lines, *(kernel.definition or ())[:1])}
-    post_lines = {node.line for own in born for node in own.post}
-    pre_lines = {node.line for own in born for node in own.pre}
-    places = {(own.file, own.line) for own in born}
+    post_lines = {node.line for item in born for node in item.post}
+    pre_lines = {node.line for item in born for node in item.pre}
+    places = {(item.file, item.line) for item in born}
     maps = {
-        name: _cut(own, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("Pre")
+        name: _cut(item, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("Pre")
                           else (post_lines, code) if name.startswith("post") else (code, post_lines)))
-        for name, own in unit.maps.items()
+        for name, item in unit.maps.items()
     }  # fmt: skip
     about = keys | post
-    unknown = (replace(own, names=tuple(name for name in own.names if name in about)) for own in unit.coverage.unknown)
+    unknown = (replace(item, names=tuple(name for name in item.names if name in about)) for item in unit.coverage.unknown)
     coverage = replace(
         unit.coverage, kernels_unmapped=tuple(key for key in unit.coverage.kernels_unmapped if key in keys),
         nodes_unmapped=tuple(name for name in unit.coverage.nodes_unmapped if name in post),
-        unknown=tuple(own for own in unknown if own.names),
+        unknown=tuple(item for item in unknown if item.names),
     )  # fmt: skip
-    own_places = tuple(own for own in unit.places if (own.file, own.line) in places)
+    own_places = tuple(item for item in unit.places if (item.file, item.line) in places)
     return replace(unit, coverage=coverage, kernels=kernels, lines=born, maps=maps, places=own_places, groups=())
 
 
@@ -91,9 +94,9 @@ def _with_handle(kernel: Kernel) -> str:
     return kernel.name if kernel.handle is None else f"{kernel.name}:{kernel.handle}"
 
 
-def _cut(found: LineMap, keys: Collection[int], values: Collection[int]) -> LineMap:
-    """The part of a line map between some lines."""
-    cut = {line: tuple(other for other in others if other in values) for line, others in found.items() if line in keys}
+def _cut(line_map: LineMap, keys: Collection[int], values: Collection[int]) -> LineMap:
+    """Restrict a line map to the given lines."""
+    cut = {line: tuple(other for other in others if other in values) for line, others in line_map.items() if line in keys}
     return {line: others for line, others in cut.items() if others}
 
 
@@ -112,7 +115,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class UnitCoverage:
-    """One unit in the list of several compiles."""
+    """The coverage of one unit, in the list of several compiles."""
 
     ref: str
     unit: str
@@ -140,13 +143,13 @@ NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the command's options beyond those of every view."""
     parser.add_argument("--unit", metavar="U", dest="filter", default="", help="only this unit: forward, backward, inference …")
     parser.add_argument("--kernel", metavar="K", dest="part", default="", help="only this kernel: NAME, NAME:HANDLE or its key")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The table of a compile, or the coverage of several."""
+    """Return the table of a compile, or the coverage of several."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         page.add((f"Provenance{scope.title}", tokens.TITLE))
@@ -154,42 +157,42 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             compile_ = scope.compiles[0]
             way = provenance_way(version_of(compile_.process))
             spyre = files_by_kernel(compile_, run.compiles())
-            whole = provenance_of(compile_)
-            found = _asked(whole, options.filter, options.part)
-            return provenance_json(_compile(page, found, way, spyre, layers_of(compile_, whole)))
+            provenance = provenance_of(compile_)
+            selection = _asked(provenance, options.filter, options.part)
+            return provenance_json(_compile(page, selection, way, spyre, layers_of(compile_, provenance)))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
 
 
-def _asked(found: Provenance, unit: str, kernel: str) -> Provenance:
-    """What is asked for of a compile. Raises BadAddress where it has no such thing."""
+def _asked(provenance: Provenance, unit: str, kernel: str) -> Provenance:
+    """Restrict a result to a unit and a kernel; raise BadAddress if there is none."""
     if unit:
-        one = found.unit(unit)
-        if one is None:
-            names = ", ".join(known.unit for known in found.units) or "none"
-            raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
-        found = Provenance(found.schema, found.ref, (one,))
+        selected = provenance.unit(unit)
+        if selected is None:
+            names = ", ".join(known.unit for known in provenance.units) or "none"
+            raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. It has: {names}")
+        provenance = Provenance(provenance.schema, provenance.ref, (selected,))
     if not kernel:
-        return found
-    own = of_kernel(found, kernel)
+        return provenance
+    own = of_kernel(provenance, kernel)
     if not own.units:
-        keys = dict.fromkeys(one.key for known in found.units for one in known.kernels)
+        keys = dict.fromkeys(selected.key for known in provenance.units for selected in known.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
-        raise BadAddress(f"[{found.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
+        raise BadAddress(f"[{provenance.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
     return own
 
 
-def _compile(page: Page, found: Provenance, way: Way, spyre: Files, layers: Layers) -> Provenance:
-    units = found.units
+def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers: Layers) -> Provenance:
+    units = provenance.units
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        *others, last = (known.unit for known in units)
+        *others, last = (unit.unit for unit in units)
         page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
-    for known in units:
-        _unit(page, known, way, spyre, layers.unit(known.unit))
-    return found
+    for unit in units:
+        _unit(page, unit, way, spyre, layers.unit(unit.unit))
+    return provenance
 
 
 def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
@@ -201,7 +204,7 @@ def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: Unit
 
 
 def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
-    """The three counts, where they come from, and why the rest is not known."""
+    """Add the three counts, their sources, and the reasons for what is missing."""
     coverage = unit.coverage
     if coverage.kernels or coverage.nodes:
         for label, text in counts_of(coverage):
@@ -215,8 +218,9 @@ def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
     else:
         page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
     if not unit.recorded and not page.goes_on:
-        said = f"torch did not record provenance here: {_how(way)}."
-        page.say(said + (" What follows comes from comments and from the flow of data." if unit.sources else ""), "  ", tokens.WARN)
+        message = f"torch did not record provenance here: {_how(way)}."
+        source = " What follows comes from comments and from the flow of data." if unit.sources else ""
+        page.say(message + source, "  ", tokens.WARN)
     for unknown in coverage.unknown:
         _unknown(page, unknown)
 
@@ -226,11 +230,11 @@ def _how(way: Way) -> str:
 
 
 def _unknown(page: Page, unknown: Unknown) -> None:
-    """What is not known of which kernels or nodes, and why."""
+    """Add missing links by kernel or node, with reasons."""
     names = sanitize(", ".join(unknown.names))
-    what = f"not known: {unknown_text(unknown)}"
-    page.open(what, folded=len(unknown.names) > NAMES_SHOWN)
-    page.say(page.so_far(what), "  ", tokens.LABEL, "    ")
+    text = f"not known: {unknown_text(unknown)}"
+    page.open(text, folded=len(unknown.names) > NAMES_SHOWN)
+    page.say(page.so_far(text), "  ", tokens.LABEL, "    ")
     page.say(names, "    ", tokens.DIM)
     page.close()
 
@@ -247,7 +251,7 @@ def _panes(page: Page, unit: UnitProvenance) -> None:
 
 
 def _lines(page: Page, unit: UnitProvenance) -> None:
-    """Line by line of the source what became of it."""
+    """Add the nodes and kernels of each source line."""
     keys = {kernel.key: kernel for kernel in unit.kernels}
     for born in unit.lines:
         page.blank()
@@ -289,7 +293,7 @@ def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -
 
 
 def _at(kernel: Kernel) -> str:
-    """` at 186`, or ` at 186, …` for one that is called more than once."""
+    """Format call lines: ` at 186`, or ` at 186, …` for several."""
     if not kernel.call_lines:
         return ""
     runs = sum(b != a + 1 for a, b in pairwise(kernel.call_lines))
@@ -297,7 +301,7 @@ def _at(kernel: Kernel) -> str:
 
 
 def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
-    """Names and their lines behind a label; a name and its line stay together."""
+    """Add names and their lines after a label; a name and its line share a row."""
     indent = 4 + LABEL
     line: list[Piece] = []
     used = indent
@@ -314,7 +318,7 @@ def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
 
 
 def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers | None) -> None:
-    """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
+    """Add the kernels in code order, each with its calls, definition and source lines."""
     if not unit.kernels:
         return
     page.blank()
@@ -322,13 +326,13 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL))
     for kernel in unit.kernels:
-        calls, own = unit.panes[kernel.call_pane].ref, unit.panes[kernel.definition_pane].ref
+        calls, ref = unit.panes[kernel.call_pane].ref, unit.panes[kernel.definition_pane].ref
         name = fmt.clip_middle(sanitize(kernel.key), page.width - 6)
         target = at_line(calls, kernel.call_lines[0]) if kernel.call_lines and calls else ""
         page.add("    ", (name, tokens.LINK if target else tokens.NAME, target))
-        if kernel.definition is not None and own:
+        if kernel.definition is not None and ref:
             first, last = kernel.definition
-            page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(own, first)))
+            page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(ref, first)))
         told = (
             ("lines", _short(kernel.user_lines), kernel.lines_from), ("pre-grad", kernel.pre_nodes, kernel.nodes_from),
             ("post-grad", kernel.post_nodes, kernel.nodes_from),
@@ -352,7 +356,7 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
 
 
 def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
-    """What torch-spyre's compiler is told of each operation of a kernel."""
+    """Add the inputs of torch-spyre's compiler for each operation of a kernel."""
     pieces: list[Piece] = []
     for n, file in enumerate(files):
         pieces.append((sanitize(file.ref), tokens.LINK, file.ref))
@@ -363,12 +367,12 @@ def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
 
 
 def _short(places: Sequence[str]) -> list[str]:
-    found = (place.rpartition(":") for place in places)
-    return [fmt.place(file, int(line)) for file, _, line in found]
+    results = (place.rpartition(":") for place in places)
+    return [fmt.place(file, int(line)) for file, _, line in results]
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
-    """A line for each unit of each compile; of very many compiles those that have the same lines together."""
+    """Add a line per unit; with very many compiles, one line per group with equal lines."""
     units: list[UnitCoverage] = []
     kinds: dict[tuple[Covered, ...], list[str]] = {}
     away: list[Away] = []
@@ -377,18 +381,18 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
             yield
         ref = str(compile_.ref)
         try:
-            found = covered_by(compile_)
+            covered = covered_by(compile_)
         except Elsewhere as error:
             away.append((ref, error))
             continue
-        if not found:
+        if not covered:
             continue
-        own = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in found]
-        units += own
-        same = kinds.setdefault(found, [])
+        rows = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in covered]
+        units += rows
+        same = kinds.setdefault(covered, [])
         same.append(ref)
         if len(same) == 1 or len(scope.compiles) <= LISTED:
-            for unit in own:
+            for unit in rows:
                 _unit_line(page, unit)
     if not units and not away:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
@@ -404,18 +408,18 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
-    said = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
+    message = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
     if not unit.recorded:
-        said[-1] += ", not recorded"
+        message[-1] += ", not recorded"
     elif unit.source in SOURCES[1:]:
-        said[-1] += f", by {SAID[unit.source]}"
+        message[-1] += f", by {SAID[unit.source]}"
     pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
-    page.row([*pieces, *((f"{part} ", tokens.DIM) for part in said)], "")
+    page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceRow:
-    """Of one compile: one kernel. Of several: one lowering, with `kernel` empty."""
+    """A kernel of one compile, or a unit of several compiles with `kernel` empty."""
 
     ref: str
     """The address of the compile."""
@@ -440,18 +444,19 @@ class ProvenanceRow:
 
 
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
-    """A row a kernel, or a row a lowering."""
+    """Yield a row per kernel, or a row per unit."""
     if isinstance(data, Coverages):
         for one in data.units:
-            known = one.coverage
-            yield ProvenanceRow(one.ref, one.unit, "", known.kernels, known.kernels_with_nodes, known.kernels_with_lines, "", "",
+            coverage = one.coverage
+            yield ProvenanceRow(one.ref, one.unit, "", coverage.kernels, coverage.kernels_with_nodes, coverage.kernels_with_lines,
+                                "", "",
                                 one.source, "")  # fmt: skip
         return
     for unit in data["units"]:
-        for own in unit["kernels"]:
-            nodes, lines = own["post_nodes"], own["user_lines"]
-            yield ProvenanceRow(data["ref"], unit["unit"], own["key"], 1, int(bool(nodes)), int(bool(lines)), joined(nodes),
-                                joined(lines), own["nodes_from"], own["lines_from"])  # fmt: skip
+        for kernel in unit["kernels"]:
+            nodes, lines = kernel["post_nodes"], kernel["user_lines"]
+            yield ProvenanceRow(data["ref"], unit["unit"], kernel["key"], 1, int(bool(nodes)), int(bool(lines)), joined(nodes),
+                                joined(lines), kernel["nodes_from"], kernel["lines_from"])  # fmt: skip
 
 
 QUESTION = Question(

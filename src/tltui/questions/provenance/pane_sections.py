@@ -39,34 +39,36 @@ TRAIL = 200
 
 
 def fitting(width: int) -> int:
-    """How many panes stand side by side in so many columns."""
+    """Return the number of panes that fit side by side into `width` columns."""
     return next(count for limit, count in WIDTHS if width < limit)
 
 
-def first_choice(width: int, there: Iterable[int], lines: int = 1) -> tuple[int, ...]:
-    """The panes that are shown at first, from the left; where one alone has the place, all between which `tab` turns. `lines`: how
-    many lines of source are known."""
-    wanted = [pane for pane in WANTED if pane in set(there)]
-    if not lines and SOURCE in wanted:  # an empty pane has no claim to a place
-        wanted = [*(pane for pane in wanted if pane != SOURCE), SOURCE]
+def first_choice(width: int, available: Iterable[int], lines: int = 1) -> tuple[int, ...]:
+    """Return the initially visible panes, left to right.
+
+    If only one fits, `tab` cycles through the result. `lines` is the number of known source lines.
+    """
+    panes = [pane for pane in WANTED if pane in set(available)]
+    if not lines and SOURCE in panes:  # an empty pane has no claim to a place
+        panes = [*(pane for pane in panes if pane != SOURCE), SOURCE]
     count = fitting(width)
-    return tuple(sorted(wanted if count == 1 else wanted[:count]))
+    return tuple(sorted(panes if count == 1 else panes[:count]))
 
 
-def next_choice(chosen: tuple[int, ...], there: Iterable[int]) -> tuple[int, ...]:
-    """Another choice of as many panes."""
-    choices = list(combinations(sorted(there), len(chosen)))
+def next_choice(chosen: tuple[int, ...], available: Iterable[int]) -> tuple[int, ...]:
+    """Return the next combination of as many panes."""
+    choices = list(combinations(sorted(available), len(chosen)))
     return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else chosen
 
 
 def share(pane: int) -> float:
-    """How much of the width a pane gets beside others."""
+    """Return the relative width of a pane."""
     return SHARES.get(pane, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place in the mode."""
+    """A cursor position in the mode."""
 
     unit: int
     pane: int
@@ -76,23 +78,23 @@ class Spot:
 
 @dataclass(slots=True)
 class Trail:
-    """Where one was inside the mode, for `backspace`: each place from which a key led far away."""
+    """The history of cursor positions for `backspace`, one entry per jump."""
 
     spots: list[Spot] = field(default_factory=list)
 
     def leave(self, spot: Spot) -> None:
-        """Somebody is led away from here."""
+        """Push a position before a jump."""
         if not self.spots or self.spots[-1] != spot:
             self.spots.append(spot)
             del self.spots[:-TRAIL]
 
     def back(self) -> Spot | None:
-        """The place before; None at the first one."""
+        """Pop the previous position; None at the first one."""
         return self.spots.pop() if self.spots else None
 
 
 def from_right(path: str, width: int) -> str:
-    """A path whose directories are left out from the left: `…/llama/modeling_llama.py:311`. Its end is always there."""
+    """Shorten a path from the left, keeping its end: `…/llama/modeling_llama.py:311`."""
     if cells(path) <= width:
         return path
     parts = path.split("/")
@@ -108,7 +110,7 @@ NOT_MAPPED = "this line maps to nothing: . and , go to the next and previous one
 
 @dataclass(frozen=True, slots=True)
 class UnitCosts:
-    """What the kernels of a unit took, in µs."""
+    """Run times of a unit's kernels, in µs."""
 
     kernels: Mapping[str, float]
     """By `Kernel.key`."""
@@ -122,16 +124,16 @@ class UnitCosts:
 
 
 def costs_of_unit(run: Run, ref: str, unit: str) -> UnitCosts | None:
-    """What a profile tells of a unit; None where none does."""
+    """Return the run times of a unit from a profile; None without one."""
     costs = costs_of(run)
     if costs is None:
         return None
-    kernels = {key: costs.scaled(ref, own.time.us) for key, own in costs.of_kernels(ref, unit).items()}
+    kernels = {key: costs.scaled(ref, kernel_time.time.us) for key, kernel_time in costs.of_kernels(ref, unit).items()}
     return UnitCosts(kernels, costs.of_nodes(ref, unit), costs.of_lines(ref, unit), costs.heat, costs.of)
 
 
 class Panes:
-    """The texts of one unit, and what corresponds in them."""
+    """The texts of one unit and the correspondence between their lines."""
 
     def __init__(
         self,
@@ -143,8 +145,11 @@ class Panes:
         files: Mapping[int, str] | None = None,
         tree: LayerTree | None = None,
     ) -> None:
-        """`documents`: the whole texts. `places`: the line of each place of the unit in that of the source, -1 for none. `files`:
-        the path of what a pane shows, where it is one file. `tree`: what the pane `LAYERS` shows."""
+        """Initialize from the texts and groups of a unit.
+
+        `documents`: the untruncated texts. `places`: for each place of the unit its line in the source document, -1 for
+        none. `files`: the path of a pane's content if it is one file. `tree`: the content of the pane `LAYERS`.
+        """
         self.unit = unit
         self.documents = documents
         self.groups = groups
@@ -168,7 +173,7 @@ class Panes:
     # what corresponds
 
     def matches(self, pane: int, line: int, other: int) -> list[int]:
-        """The lines of the pane `other` that correspond to a line."""
+        """Return the lines of the pane `other` that correspond to a line."""
         if pane == LAYERS:
             return [line] if other == LAYERS and line in self._in_layers else list(self._in_layers.get(line, {}).get(other, ()))
         if other == LAYERS:
@@ -176,28 +181,28 @@ class Panes:
         return [n for first, last in self.groups.matches(pane, line, other) for n in range(first, last + 1)]
 
     def _innermost(self, pane: int, line: int) -> list[int]:
-        """The lines of the innermost layers that a line belongs to; of what belongs to several alike all of them."""
-        within = [n for n, found in self._in_layers.items() if line in found.get(pane, ())]
+        """Return the lines of the innermost layers of a line; all of them on a tie."""
+        within = [n for n, lines_by_pane in self._in_layers.items() if line in lines_by_pane.get(pane, ())]
         if self._tree is None or not self.is_mapped(pane, line):
             return []
         paths = [self._tree.below[n].path for n in within]
         return [n for n, path in zip(within, paths, strict=True) if not any(own.startswith(f"{path}.") for own in paths)]
 
     def best(self, pane: int, lines: Sequence[int]) -> Sequence[int]:
-        """Of lines that correspond to something those that the cursor should go to: calls of kernels, not the comments above."""
+        """Return the preferred cursor targets among matching lines: kernel calls, not comments."""
         return [line for line in lines if (pane, line) in self._kernels] or lines
 
     def is_mapped(self, pane: int, line: int) -> bool:
-        """Whether anything corresponds to a line."""
+        """Return whether a line has matches in any pane."""
         return line in self._in_layers if pane == LAYERS else bool(self.groups.groups(pane, line))
 
     def band(self, pane: int, line: int) -> int | None:
-        """The number of what a line belongs to, for its letter and colour; None for none."""
+        """Return the band number of a line, for its letter and color; None for none."""
         band = self.groups.bands(pane, line, line)[0] if pane != LAYERS else -1
         return None if band < 0 else band
 
     def next_mapped(self, pane: int, line: int, back: bool = False) -> int | None:
-        """The next (`back`: previous) line of a pane that corresponds to something."""
+        """Return the next (`back`: previous) line of a pane with matches."""
         if pane != LAYERS:
             return self.groups.next_line(pane, line, back)
         return max((n for n in self._in_layers if n < line), default=None) if back else min(
@@ -205,13 +210,13 @@ class Panes:
         )
 
     def next_match(self, pane: int, line: int, back: bool = False) -> int | None:
-        """The next (`back`: previous) place in the same pane that belongs to the same."""
+        """Return the next (`back`: previous) line of the same group in the pane."""
         starts = [first for first, _ in self.groups.matches(pane, line, pane)] if pane != LAYERS else []
-        found = [start for start in starts if (start < line if back else start > line)]
-        return (found[-1] if back else found[0]) if found else None
+        candidates = [start for start in starts if (start < line if back else start > line)]
+        return (candidates[-1] if back else candidates[0]) if candidates else None
 
     def kernels_at(self, pane: int, line: int) -> list[Kernel]:
-        """The kernels that a line is: the one that it calls or defines, else those that compute what it says."""
+        """Return the kernels of a line: called or defined there, else computed from it."""
         if own := self._kernels.get((pane, line)):
             return own
         defined = [
@@ -220,48 +225,50 @@ class Panes:
         ]  # fmt: skip
         if defined:
             return defined
-        found: dict[str, Kernel] = {}
+        kernels: dict[str, Kernel] = {}
         for code in CODE:
             if pane in CODE and code != pane:
                 continue
             for n in self.matches(pane, line, code):
-                found.update((kernel.key, kernel) for kernel in self._kernels.get((code, n), ()))
-        return list(found.values())
+                kernels.update((kernel.key, kernel) for kernel in self._kernels.get((code, n), ()))
+        return list(kernels.values())
 
     # what is derived
 
     def is_derived(self, pane: int, line: int) -> bool:
-        """Whether what leads from a line to nodes or kernels was derived, and not recorded by torch."""
+        """Return whether a line's links to nodes or kernels were derived, not recorded by torch."""
         return line in self._derived.get(pane, ())
 
     def _is_derived_between(self, pane: int, line: int, other: int) -> bool:
-        """Whether what a line leads to in another pane was derived."""
+        """Return whether a line's links into another pane were derived."""
         if not {pane, other} & {*CODE}:
             return False
         kernels = self.kernels_at(pane, line)
-        told = [own.lines_from if SOURCE in (pane, other) else own.nodes_from for own in kernels]
+        told = [kernel.lines_from if SOURCE in (pane, other) else kernel.nodes_from for kernel in kernels]
         return bool(told) and all(source in DERIVED for source in told)
 
     def _derived_lines(self) -> dict[int, set[int]]:
-        found: dict[int, set[int]] = {}
+        lines: dict[int, set[int]] = {}
         recorded: set[str] = set()
         derived: set[str] = set()
         for kernel in self.unit.kernels:
             if kernel.nodes_from in DERIVED:
                 derived.update(kernel.post_nodes)
-                found.setdefault(kernel.call_pane, set()).update(line - 1 for line in kernel.call_lines)
+                lines.setdefault(kernel.call_pane, set()).update(line - 1 for line in kernel.call_lines)
             else:
                 recorded.update(kernel.post_nodes)
-        found[POST] = {self._nodes[name] for name in derived - recorded if name in self._nodes}
-        return found
+        lines[POST] = {self._nodes[name] for name in derived - recorded if name in self._nodes}
+        return lines
 
     # where keys lead
 
     def follow(self, pane: int, line: int, shown: Sequence[int]) -> tuple[int, Sequence[int]] | None:
-        """What `enter` on a line leads to, among the panes `shown` (from the left): one step back towards the source, from code to
-        the node, from a node to the line that was written; from there, and from a layer, to the code that runs. The pane, and the
-        lines there."""
-        order = [own for own in shown if own != LAYERS]
+        """Return the target of `enter` as (pane, lines), among the panes `shown` from the left.
+
+        One step towards the source: from code to the node, from a node to its source line. From the source and from
+        layers: to the generated code.
+        """
+        order = [item for item in shown if item != LAYERS]
         at = order.index(pane) if pane in order else len(order)
         for other in (*reversed(order[:at]), *reversed(order[at + 1 :])):
             if lines := self.matches(pane, line, other):
@@ -269,8 +276,11 @@ class Panes:
         return None
 
     def definition(self, pane: int, line: int, name: str, shown: Sequence[int]) -> tuple[int, int] | None:
-        """Where a name is defined: a kernel where its code is, others in their own text or as a node of a graph that is shown. None
-        where it is nowhere, or here."""
+        """Return (pane, line) of a name's definition.
+
+        A kernel is defined in the code, other names in their own text or as a node of a visible graph. None without a
+        definition, or if it is this line.
+        """
         kernel = next((own for own in self.unit.kernels if own.name == name and own.definition), None) if pane in CODE else None
         if kernel is not None and kernel.definition is not None:
             at = kernel.definition_pane, kernel.definition[0] - 1
@@ -287,13 +297,13 @@ class Panes:
         return None
 
     def is_defined(self, pane: int, line: int, name: str) -> bool:
-        """Whether a line is where a name is defined."""
+        """Return whether a line defines a name."""
         return pane in self.names and self.names[pane].definition(name, line) == line
 
     # what is said
 
     def title(self, pane: int, line: int, width: int) -> str:
-        """What stands over a pane: one word, and the file that is under the cursor, cut at its left."""
+        """Return a pane's title: one word, and the file at the cursor, cut at its left."""
         word, file = WORDS[pane], self._files.get(pane, "")
         if pane == SOURCE and (place := self._place_above(line)):
             file = place
@@ -301,7 +311,7 @@ class Panes:
         return f"{word} {from_right(file, room)}" if file and room > 4 else word
 
     def _place_above(self, line: int) -> str:
-        """`FILE:LINE` of a line of the source, of its file at least."""
+        """Return `FILE:LINE` of a source line, or at least its file."""
         if line in self._places:
             return str(self.unit.places[self._places[line]])
         if not self._placed:
@@ -310,33 +320,33 @@ class Panes:
         return self.unit.places[self._places[above]].file
 
     def about(self, pane: int, line: int) -> str:
-        """What is known of a line: of a node its type and who reads it, of a kernel what it computes and what it took."""
-        said: list[str] = []
+        """Describe a line: a node's type and readers, or a kernel's operators and run time."""
+        texts: list[str] = []
         if line in self.costs.get(pane, ()):
-            said.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
+            texts.append(f"{duration(self.costs[pane][line])} {self.cost_of}".rstrip())
         if pane in CODE and self.is_mapped(pane, line) and (kernels := self.kernels_at(pane, line)):
-            said += [_about_kernel(kernel) for kernel in kernels[:1]]
-            said += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
+            texts += [_about_kernel(kernel) for kernel in kernels[:1]]
+            texts += [f"and {len(kernels) - 1} more calls"] if len(kernels) > 1 else []
         elif pane == LAYERS and self._tree is not None and line in self._tree.below:
             below = self._tree.below[line]
-            said += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
+            texts += [below.path, f"{fmt.plural(len(below.post), 'node')} in {fmt.plural(len(below.kernels), 'kernel')}"]
         elif pane == SOURCE and self.is_mapped(pane, line):
             kernels = self.kernels_at(pane, line)
-            said.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
+            texts.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
             if kernels:
-                said.append(f"in {_some([kernel.key for kernel in kernels])}")
+                texts.append(f"in {_some([kernel.key for kernel in kernels])}")
         elif pane in self.names and (about := self.names[pane].about_line(line)):
-            said.append(about)
+            texts.append(about)
         if self.is_derived(pane, line):
-            said.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
-        if not said and not self.is_mapped(pane, line):
+            texts.append(f"≈ {'nodes' if pane in CODE else 'kernel'} derived from the code, not recorded by torch")
+        if not texts and not self.is_mapped(pane, line):
             return NOT_MAPPED
-        return " · ".join(said)
+        return " · ".join(texts)
 
     def elsewhere(self, pane: int, line: int, width: int) -> list[list[Piece]]:
-        """Three lines on what corresponds to a line in the panes that are not in sight: line, node, kernel."""
-        code = next((own for own in CODE if own in self.documents and own != pane), None)
-        others = [own for own in (SOURCE, PRE, POST) if own != pane] + ([code] if code is not None and pane not in CODE else [])
+        """Return three lines about matches in hidden panes: source line, node, kernel."""
+        code = next((item for item in CODE if item in self.documents and item != pane), None)
+        others = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
         if pane == LAYERS:
             others.remove(PRE)
         return [self._elsewhere(pane, line, other, width) for other in others[-3:]]
@@ -367,30 +377,30 @@ class Panes:
     # what it costs
 
     def take_costs(self, costs: UnitCosts) -> None:
-        """A profile was read: what it says stands beside calls, nodes and lines."""
-        found: dict[int, dict[int, float]] = {SOURCE: {}, POST: {}}
+        """Set the run times from a profile, to show beside calls, nodes and lines."""
+        results: dict[int, dict[int, float]] = {SOURCE: {}, POST: {}}
         for kernel in self.unit.kernels:
             if kernel.key in costs.kernels:
                 for line in kernel.call_lines[:1]:
-                    found.setdefault(kernel.call_pane, {})[line - 1] = costs.kernels[kernel.key]
-        found[POST] = {self._nodes[name]: us for name, us in costs.nodes.items() if name in self._nodes}
+                    results.setdefault(kernel.call_pane, {})[line - 1] = costs.kernels[kernel.key]
+        results[POST] = {self._nodes[name]: us for name, us in costs.nodes.items() if name in self._nodes}
         for line, n in self._places.items():
             if str(self.unit.places[n]) in costs.lines:
-                found[SOURCE][line] = costs.lines[str(self.unit.places[n])]
+                results[SOURCE][line] = costs.lines[str(self.unit.places[n])]
         for line, below in self._tree.below.items() if self._tree is not None else ():
             if of := [costs.kernels[key] for key in below.kernels if key in costs.kernels]:
-                found.setdefault(LAYERS, {})[line] = sum(of)
-        self.costs = {pane: own for pane, own in found.items() if own}
+                results.setdefault(LAYERS, {})[line] = sum(of)
+        self.costs = {pane: item for pane, item in results.items() if item}
         self.heat, self.cost_of = costs.heat, costs.of
 
     def hot(self, pane: int) -> list[int]:
-        """The lines of a pane that took time, the dearest first."""
-        own = self.costs.get(pane, {})
-        return sorted(own, key=lambda line: (-own[line], line))
+        """Return the lines of a pane with run time, longest first."""
+        cost = self.costs.get(pane, {})
+        return sorted(cost, key=lambda line: (-cost[line], line))
 
 
 def duration(us: float) -> str:
-    """A time in five characters at most, but for its unit: `812 µs`, `1.25 ms`."""
+    """Format a time in at most five characters plus unit: `812 µs`, `1.25 ms`."""
     if us < 1000:
         return f"{us:.1f} µs" if us < 10 else f"{us:.0f} µs"
     return f"{us / 1000:.3g} ms" if us < 1e6 else f"{us / 1e6:.3g} s"
@@ -400,7 +410,7 @@ def _about_kernel(kernel: Kernel) -> str:
     nodes, lines = len(kernel.post_nodes), len(kernel.user_lines)
     parts = [kernel.key, f"computes {_some(kernel.post_nodes)}" if nodes else "of which nodes is not known"]
     if lines:
-        parts.append(f"from {_some([f'{PurePosixPath(own).name}' for own in kernel.user_lines])}")
+        parts.append(f"from {_some([f'{PurePosixPath(user_line).name}' for user_line in kernel.user_lines])}")
     return " ".join(parts)
 
 

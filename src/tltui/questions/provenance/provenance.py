@@ -70,7 +70,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard on a module: where it was called, or something of it was read first."""
+    """A guard on a module, at its call or at the first read of one of its attributes."""
 
     module: Module
     call: bool
@@ -82,27 +82,27 @@ class Guard:
 
 
 def guards_of(text: str) -> tuple[Guard, ...]:
-    """The guards on modules, each place once, in their order."""
-    found: dict[Guard, None] = {}
+    """Return the guards on modules in order, without duplicate places."""
+    results: dict[Guard, None] = {}
     for match in _GUARD.finditer(text):
         source = source_path(match["module"])
         if source is not None:
             call = match["test"].startswith(_CALL)
             module = (source[0], *source[1])
-            found[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
-    return tuple(found)
+            results[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
+    return tuple(results)
 
 
 @dataclass(slots=True)
 class _Files:
-    """Which whole paths the shortened ones of guards mean."""
+    """Resolution of the shortened paths in guards to full paths."""
 
     own: frozenset[str]
     others: frozenset[str]
     _known: dict[str, str | None] = field(default_factory=dict)
 
     def own_path(self, short: str) -> str | None:
-        """The own file; '' for one of a library or torch; None where that is not known."""
+        """Return the user's file; '' for one of a library or torch, None if unknown."""
         if short not in self._known:
             own = [path for path in self.own if path == short or is_end_of(short, path)]
             other = any(path == short or is_end_of(short, path) for path in self.others) or owner_of(short) is not Owner.USER
@@ -111,8 +111,10 @@ class _Files:
 
 
 def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict[Key, Place]:
-    """Line of a library or of torch → the own line that called it, of those lines whose nodes all were called by the same one.
-    `file` is that of the compiled function."""
+    """Map library and torch lines to the user line that called them.
+
+    Only lines with the same caller for all their nodes. `file` is the file of the compiled function.
+    """
     guards = tuple(guards)
     origins = {origin.path for origin in pre.graph.origins}
     own = frozenset(path for path in (*origins, file) if path and owner_of(path) is Owner.USER)
@@ -123,8 +125,10 @@ def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict
 
 
 def _calls(guards: tuple[Guard, ...], files: _Files) -> dict[Module, Place | None]:
-    """Module → the own line that calls it; None of one that no own line calls, as far as is known. Those that libraries call are
-    left out."""
+    """Map each module to the user line that calls it; None if no user line is known.
+
+    Modules that libraries call are omitted.
+    """
     calls: dict[Module, Place | None] = {}
     for guard in guards:
         if not guard.call:
@@ -137,12 +141,12 @@ def _calls(guards: tuple[Guard, ...], files: _Files) -> dict[Module, Place | Non
 
 
 def _called(module: Module, calls: Mapping[Module, Place | None]) -> Module | None:
-    """The nearest module around a module, or itself, that is not called by a library."""
+    """Return the nearest enclosing module, or the module itself, that no library calls."""
     return next((module[:n] for n in range(len(module), 0, -1) if module[:n] in calls), None)
 
 
 def _uses(pre: GraphText, calls: Mapping[Module, Place | None]) -> dict[Module, dict[str, list[int]]]:
-    """Called module → parameter of it → the nodes that read it."""
+    """Map each called module to its parameters and the nodes that read them."""
     reads: dict[str, Module] = {}
     for node in pre.nodes:
         if node.graph == 0 and node.kind in ("placeholder", "get_attr"):
@@ -167,8 +171,11 @@ def _alone(
     pre: GraphText, uses: Mapping[Module, dict[str, list[int]]], guards: tuple[Guard, ...], calls: Mapping[Module, Place | None],
     files: _Files,
 ) -> Iterable[tuple[Module, list[int]]]:  # fmt: skip
-    """Called modules, and the nodes that run while each is called, where that is certain."""
-    spans = {module: (min(map(min, found.values())), max(map(max, found.values()))) for module, found in uses.items()}
+    """Yield called modules with the nodes that certainly run during the call."""
+    spans = {
+        module: (min(map(min, parameters.values())), max(map(max, parameters.values())))
+        for module, parameters in uses.items()
+    }
     for module, (first, last) in spans.items():
         place = calls[module]
         others = (span for other, span in spans.items() if other != module)
@@ -183,7 +190,7 @@ def _alone(
 
 
 def _runs_twice(pre: GraphText, uses: Mapping[str, list[int]]) -> bool:
-    """Whether any parameter is read twice by one line."""
+    """Return whether any parameter is read twice by one line."""
     for nodes in uses.values():
         lines = [_line(pre, n) for n in nodes]
         if len(set(lines)) < len(lines):
@@ -192,7 +199,7 @@ def _runs_twice(pre: GraphText, uses: Mapping[str, list[int]]) -> bool:
 
 
 def _read_elsewhere(module: Module, place: Place, guards: tuple[Guard, ...], files: _Files) -> bool:
-    """Whether what is inside of a module is read at another line than a library's and the one that calls it."""
+    """Return whether attributes of a module are read outside of libraries and of its call."""
     inside = (guard for guard in guards if len(guard.module) > len(module) and guard.module[: len(module)] == module)
     return any((own := files.own_path(guard.file)) and (own, guard.line) != (place.file, place.line) for guard in inside)
 
@@ -202,14 +209,17 @@ def _line(pre: GraphText, n: int) -> Key | None:
     return (origin.path, origin.place) if origin is not None else None
 
 
-def _of_lines(pre: GraphText, known: Mapping[int, Place | None]) -> dict[Key, Place]:
-    """What is known of nodes as what is known of lines: nothing of a line that ran outside of the call too."""
-    found: dict[Key, set[Place | None]] = {}
+def _of_lines(pre: GraphText, callers: Mapping[int, Place | None]) -> dict[Key, Place]:
+    """Convert callers of nodes to callers of lines.
+
+    A line that also ran outside of the call has none.
+    """
+    results: dict[Key, set[Place | None]] = {}
     for n, node in enumerate(pre.nodes):
         line = _line(pre, n)
         if line is not None and node.kind in COMPUTED and owner_of(line[0]) is not Owner.USER:
-            found.setdefault(line, set()).add(known.get(n))
-    return {line: place for line, (place, *more) in found.items() if place is not None and not more}
+            results.setdefault(line, set()).add(callers.get(n))
+    return {line: place for line, (place, *more) in results.items() if place is not None and not more}
 
 
 KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
@@ -229,7 +239,7 @@ PERHAPS = "kernels of which not all nodes are known may compute them"
 
 
 def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Coverage:
-    """What is known of a unit."""
+    """Return the coverage of a unit."""
     graph = woven.texts.post
     nodes = [] if graph is None else [(n, node) for n, node in enumerate(graph.nodes) if node.kind in COMPUTED]
     keys = {n: graph.key(node) for n, node in nodes} if graph is not None else {}
@@ -238,7 +248,7 @@ def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Cove
     missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
     with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
     with_lines = [kernel for kernel in kernels if kernel.user_lines]
-    best = (min((kernels[k].nodes_from for k in found), key=_order) for found in run.values())
+    best = (min((kernels[k].nodes_from for k in item), key=_order) for item in run.values())
     all_known = all(kernel.nodes_from in records.WRITTEN for kernel in kernels)
     unknown = (
         *_kernels_without_nodes(woven.texts, kernels, recorded), *_kernels_without_lines(woven, kernels),
@@ -276,7 +286,7 @@ def _kernels_without_nodes(texts: Texts, kernels: Sequence[Kernel], recorded: bo
 
 
 def _kernels_without_lines(woven: Woven, kernels: Sequence[Kernel]) -> Iterator[Unknown]:
-    """Why no line is known: no node, a node without a line, or only one of a library that own code calls."""
+    """Yield reasons for missing lines: no node, a node without a line, or only a library line."""
     reasons: dict[str, list[str]] = {}
     for n, kernel in enumerate(kernels):
         if not kernel.user_lines:
@@ -332,7 +342,10 @@ LIMIT = 256 << 20
 
 
 class _Loader:
-    """Reads and parses every text once: units share the pre-grad graph, a backward needs its forward's."""
+    """A cache of parsed texts.
+
+    Units share the pre-grad graph, and a backward needs its forward's artifacts.
+    """
 
     def __init__(self, compile_: Compile) -> None:
         self.reader = reader_of(compile_)
@@ -342,12 +355,12 @@ class _Loader:
         """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
 
     def lines(self, artifact: Artifact) -> list[str]:
-        """The lines of a payload."""
+        """Return the lines of a payload."""
         text = self.reader.text(artifact.record, LIMIT)
         return (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
 
     def graph(self, artifact: Artifact | None) -> GraphText | None:
-        """A parsed graph."""
+        """Return a parsed graph."""
         if artifact is None:
             return None
         if artifact.record not in self._graphs:
@@ -355,38 +368,41 @@ class _Loader:
         return self._graphs[artifact.record]
 
     def json(self, parts: Parts, name: str) -> object:
-        """A parsed JSON artifact of a unit."""
+        """Return a parsed JSON artifact of a unit."""
         return unit_artifacts.read_json(self.reader, parts.record(name))
 
     def left(self, parts: Parts, code: CodeText, post: GraphText | None) -> Left:
-        """What the job left of the kernels of a unit: in the trace, else in files beside the log that are about this unit."""
+        """Return the job's provenance information for a unit's kernels.
+
+        From the trace, else from files beside the log that match the unit.
+        """
         kinds = (INFORMATION, OPERATIONS)
         texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
         if any(text is not None for text in texts):
             return left_of(*texts)
-        found = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
+        information = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
         keys = {call.key for call in code.calls}
-        return found if found.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
+        return information if information.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
 
     def mapping(self, parts: Parts, graph_id: int | None) -> unit_artifacts.NodeMapping:
-        """The node mapping of a unit, of any version."""
+        """Return the node mapping of a unit, of any version."""
         if unit_artifacts.NODE_MAPPINGS in parts.members:
-            found = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
-            if found.version:
-                return found
+            mapping = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
+            if mapping.version:
+                return mapping
         kernels, nodes = self.json(parts, unit_artifacts.KERNEL_NODES), self.json(parts, unit_artifacts.POST_NODES)
         return unit_artifacts.older_mapping(kernels, nodes, graph_id)
 
 
 def provenance_of(compile_: Compile) -> Provenance:
-    """The provenance of all units of a compile."""
+    """Return the provenance of all units of a compile."""
     artifacts = artifacts_of(compile_)
     loader = _Loader(compile_)
-    found = parts_of(artifacts, units_of(artifacts), loader.reader)
+    all_parts = parts_of(artifacts, units_of(artifacts), loader.reader)
     inside = inside_of(compile_)
     forwards: dict[int, Texts] = {}
     units = []
-    for parts in found:
+    for parts in all_parts:
         texts, panes = _texts(loader, parts, forwards)
         forwards[parts.unit.number] = texts
         lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
@@ -397,7 +413,7 @@ def provenance_of(compile_: Compile) -> Provenance:
 def _own_callers(
     loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
 ) -> dict[tuple[str, int], Place]:  # fmt: skip
-    """Lines of libraries → the own line that calls them, where torch recorded no stacks of a unit."""
+    """Map library lines to the user lines that call them, for units without recorded stacks."""
     if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
         return {}
     pre = texts.pre
@@ -409,14 +425,14 @@ def _own_callers(
 
 
 def inside_of(compile_: Compile) -> Owner:
-    """Whose the compiled function is; torch's where it is not known."""
+    """Return the owner of the compiled function; torch if unknown."""
     file = compile_.frame.code[1]
     return owner_of(file) if file else Owner.TORCH
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """How much is known of one unit."""
+    """The coverage of one unit."""
 
     unit: str
     source: str
@@ -425,42 +441,45 @@ class Covered:
 
 
 def covered_by(compile_: Compile) -> tuple[Covered, ...]:
-    """How much is known of each unit of a compile. Made once for compiles with the same texts."""
+    """Return the coverage of each unit of a compile, cached for compiles with equal texts."""
     if not (content := content_of(compile_)):
         return ()
     content += inside_of(compile_).word.encode()  # the same texts are read in another way
     return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
 
 
-def _covered(found: Provenance) -> tuple[Covered, ...]:
-    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in found.units)
+def _covered(provenance: Provenance) -> tuple[Covered, ...]:
+    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in provenance.units)
 
 
 @part
 def content_of(compile_: Compile, reader: Reader) -> bytes:
-    """What the provenance of a compile rests on: its artifacts in their order, the texts of graphs, code and mappings, what guards
-    tell of calls of modules, and the files of a job beside the log. Where it is the same, all but the address of the compile is."""
+    """Return a digest of the inputs of a compile's provenance.
+
+    Artifacts in order, texts of graphs, code and mappings, guards on modules, and the job's files beside the log. Equal
+    digests give equal provenance except for the compile's address.
+    """
     content = content_key(compile_, reader, TEXTS, LIMIT)
     if not content:
         return b""
     log = compile_.process.log.path
-    left = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
-    said: list[bytes] = []
+    files = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
+    guard_texts: list[bytes] = []
     if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
         artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
-        said = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
-        said.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
-    return content + digest_of(*left, *said)
+        guard_texts = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        guard_texts.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    return content + digest_of(*files, *guard_texts)
 
 
 def graph_at(compile_: Compile, ref: str) -> GraphText | None:
-    """The parsed graph of a pane, by its address."""
+    """Return the parsed graph of a pane, by its address."""
     artifact = next((artifact for artifact in artifacts_of(compile_) if str(artifact.ref) == ref), None)
     return _Loader(compile_).graph(artifact)
 
 
 def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[Texts, dict[int, Pane]]:
-    """Read the texts of a unit; the panes that there are."""
+    """Read the texts of a unit; return them with its available panes."""
     pre, post = loader.graph(parts.pre), loader.graph(parts.post)
     panes = {
         records.PRE: _pane(records.PRE, parts.pre, pre.lines if pre else 0, parts.pre_why),
@@ -477,7 +496,7 @@ def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[T
     for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
         if name in parts.members:
             lines = loader.lines(parts.members[name])
-            code, pane = parse_code(lines, (*known, *(own.name for own in kernels.definitions))), number
+            code, pane = parse_code(lines, (*known, *(definition.name for definition in kernels.definitions))), number
             panes[number] = _pane(number, parts.members[name], len(lines))
     forward = forwards.get(parts.forward) if parts.forward is not None else None
     texts = Texts(
@@ -525,10 +544,10 @@ def _no_code(pane: int, panes: dict[int, Pane]) -> str:
 
 def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
     before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
-    told = woven.texts.left.operations.get(kernel.key, Operations())
+    operations = woven.texts.left.operations.get(kernel.key, Operations())
     key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
     places = woven.places.kernels[number]
-    own = kernel.definition
+    definition = kernel.definition
     lines_from = records.NONE
     if woven.places.from_stacks[number]:
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
@@ -538,10 +557,10 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else known
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
-        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,
         tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
         tuple(f"{file}:{line}" for file, line in places),
-        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, told.targets, told.again,
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, operations.targets, operations.again,
     )  # fmt: skip
 
 

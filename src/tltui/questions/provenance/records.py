@@ -55,7 +55,7 @@ class Place:
 
     @property
     def owner(self) -> str:
-        """Whose it is: a word of `tltui.text.torch_names.WORDS`."""
+        """The owner, a word of `tltui.text.torch_names.WORDS`."""
         return owner_of(self.file).word
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Kernel:
 
     @property
     def mapped(self) -> bool:
-        """Whether it leads to a node or to a line of the user."""
+        """Whether the kernel has a node or a user line."""
         return bool(self.post_nodes or self.pre_nodes or self.user_lines)
 
 
@@ -222,15 +222,18 @@ class Provenance:
     units: tuple[UnitProvenance, ...]
 
     def unit(self, name: str) -> UnitProvenance | None:
-        """The unit of a name; a beginning of it is enough where it is clear."""
+        """Return the unit of a name, or of an unambiguous prefix of one."""
         exact = next((unit for unit in self.units if unit.unit == name), None)
         near = [unit for unit in self.units if unit.unit.startswith(name)]
         return exact or (near[0] if len(near) == 1 else None)
 
 
 def correspondence(unit: UnitProvenance, source: tuple[int, ...] | list[int] | None = None) -> LineGroups:
-    """The correspondence of the panes of a unit. `source` gives the line of each place in the document of the source
-    (-1: it is not there); without it, lines of that pane are numbers of places."""
+    """Return the correspondence of a unit's panes.
+
+    `source` gives the line of each place in the source document (-1: absent); without it, lines of that pane are
+    numbers of places.
+    """
     if source is None:
         return LineGroups.of(len(PANES), unit.groups)
     placed = (Group((_placed(group.ranges[SOURCE], source), *group.ranges[1:]), group.band) for group in unit.groups)
@@ -319,13 +322,13 @@ class ProvenanceJson(TypedDict):
     units: list[UnitJson]
 
 
-def provenance_json(found: Provenance) -> ProvenanceJson:
-    """The documented shape (docs/json.md)."""
-    return {"schema": found.schema, "ref": found.ref, "units": [unit_json(unit) for unit in found.units]}
+def provenance_json(provenance: Provenance) -> ProvenanceJson:
+    """Return the documented JSON shape (docs/json.md)."""
+    return {"schema": provenance.schema, "ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
 
 
 def unit_json(unit: UnitProvenance) -> UnitJson:
-    """One unit. Lines are those of the payloads as they are, from 1."""
+    """Return one unit as JSON. Lines are those of the unmodified payloads, from 1."""
     return {
         "unit": unit.unit,
         "source": unit.source,
@@ -333,14 +336,17 @@ def unit_json(unit: UnitProvenance) -> UnitJson:
         "recorded": unit.recorded,
         "coverage": unit.coverage,
         "panes": [{"pane": pane.kind, "ref": pane.ref, "lines": pane.lines, "why": pane.why} for pane in unit.panes],
-        **{name: {str(line): list(lines) for line, lines in found.items()} for name, found in unit.maps.items()},  # type: ignore[typeddict-item]
+        **{name: {str(line): list(lines) for line, lines in line_map.items()} for name, line_map in unit.maps.items()},  # type: ignore[typeddict-item]
         "kernels": [_kernel_json(kernel) for kernel in unit.kernels],
         "lines": [_line_json(unit, line) for line in unit.lines],
     }
 
 
 def _line_json(unit: UnitProvenance, line: Born) -> Born:
-    """A line that is not yours without the kernels that do not name it: its nodes are among theirs, which says it already."""
+    """Return a line as JSON; one outside of user code without the kernels that do not name it.
+
+    Their entries already list its nodes.
+    """
     if line.owner in ("", WORDS[0]):
         return line
     place = f"{line.file}:{line.line}"
@@ -349,7 +355,7 @@ def _line_json(unit: UnitProvenance, line: Born) -> Born:
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:
-    found: KernelJson = {
+    kernel_json: KernelJson = {
         "key": kernel.key,
         "name": kernel.name,
         "handle": kernel.handle,
@@ -365,7 +371,7 @@ def _kernel_json(kernel: Kernel) -> KernelJson:
         "lines_from": kernel.lines_from,
     }
     if kernel.function:
-        found |= {"function": kernel.function, "times": kernel.times}
+        kernel_json |= {"function": kernel.function, "times": kernel.times}
     if kernel.operations:
-        found |= {"operations": list(kernel.operations), "again": list(kernel.again)}
-    return found
+        kernel_json |= {"operations": list(kernel.operations), "again": list(kernel.again)}
+    return kernel_json

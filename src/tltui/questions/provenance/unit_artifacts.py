@@ -25,7 +25,7 @@ Names = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class NodeMapping:
-    """Names ↔ names. A kernel is a key as the mapping has it: `NAME` or `NAME:HANDLE`."""
+    """Links by name in both directions. A kernel key is `NAME` or `NAME:HANDLE`."""
 
     version: float = 0.0
     """0 where there is no mapping, 1 for one without a version."""
@@ -34,17 +34,20 @@ class NodeMapping:
 
 @dataclass(frozen=True, slots=True)
 class Stacks:
-    """Kernel → the stacks of the operations in it: the user's frames, the nearest first, and the innermost frame."""
+    """Stacks by kernel: the user's frames, nearest first, and the innermost frame."""
 
     frames: dict[str, tuple[tuple[StackFrame, ...], ...]] = field(default_factory=dict)
 
     def users(self, kernel: str) -> tuple[tuple[StackFrame, ...], ...]:
-        """The user's frames of each stack of a kernel, the nearest first; stacks without any are left out."""
-        return tuple(found for stack in self.frames.get(kernel, ()) if (found := user_frames(stack)))
+        """Return the user's frames of each stack of a kernel, nearest first; empty ones omitted."""
+        return tuple(stacks for stack in self.frames.get(kernel, ()) if (stacks := user_frames(stack)))
 
 
 def split_key(key: str) -> tuple[str, int | None]:
-    """A key → name and handle. Names may hold colons (`ns::op:3`), so the last one counts, and only before a number."""
+    """Split a key into name and handle.
+
+    Names may contain colons (`ns::op:3`): only the last one before a number separates a handle.
+    """
     name, colon, number = key.rpartition(":")
     if colon and name and number.isascii() and number.isdigit() and len(number) < 16 and not name.endswith(":"):
         return name, int(number)
@@ -52,35 +55,35 @@ def split_key(key: str) -> tuple[str, int | None]:
 
 
 def inverse(names: Mapping[str, Iterable[str]]) -> Names:
-    """The same the other way round."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the inverse mapping."""
+    results: dict[str, dict[str, None]] = {}
     for key, values in names.items():
         for value in values:
-            found.setdefault(value, {})[key] = None
-    return {key: tuple(values) for key, values in found.items()}
+            results.setdefault(value, {})[key] = None
+    return {key: tuple(values) for key, values in results.items()}
 
 
 def merged(*parts: Mapping[str, Iterable[str]]) -> Names:
-    """All that several mappings say, in order, each name once."""
-    found: dict[str, dict[str, None]] = {}
+    """Merge mappings in order, without duplicate names."""
+    names: dict[str, dict[str, None]] = {}
     for part in parts:
         for key, values in part.items():
-            found.setdefault(key, {}).update(dict.fromkeys(values))
-    return {key: tuple(values) for key, values in found.items()}
+            names.setdefault(key, {}).update(dict.fromkeys(values))
+    return {key: tuple(values) for key, values in names.items()}
 
 
 def _names(value: object) -> Names:
     if not isinstance(value, dict):
         return {}
-    found = {}
+    results = {}
     for key, names in value.items():
         if isinstance(key, str) and isinstance(names, list):
-            found[key] = tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
-    return found
+            results[key] = tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return results
 
 
 def node_mapping(value: object) -> NodeMapping:
-    """A parsed node mapping. Both directions are read: any of the four may be missing."""
+    """Parse a node mapping, in both directions; any of the four parts may be missing."""
     if not isinstance(value, dict):
         return NodeMapping()
     version = value.get("version")
@@ -91,16 +94,16 @@ def node_mapping(value: object) -> NodeMapping:
 
 
 def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeMapping:
-    """The mapping that two older artifacts hold together: kernel → nodes, and node → the tree that it came from.
+    """Combine two older artifacts: kernel → nodes, and node → tree of origins.
 
-    Of the tree, the nodes of the pre-grad graph are meant, which is known by the id that stands at its end.
+    In the tree, nodes of the pre-grad graph have its id at their end.
     """
     post_to_pre: dict[str, tuple[str, ...]] = {}
     for name in nodes if isinstance(nodes, dict) and graph_id is not None else ():
         if isinstance(name, str):
-            found = dict.fromkeys(_ancestors(list_in(nodes, name), graph_id))
-            if found:
-                post_to_pre[name] = tuple(found)
+            result = dict.fromkeys(_ancestors(list_in(nodes, name), graph_id))
+            if result:
+                post_to_pre[name] = tuple(result)
     kernel_to_post = _names(kernels)
     if not post_to_pre and not kernel_to_post:
         return NodeMapping()
@@ -108,26 +111,26 @@ def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeM
 
 
 def _ancestors(tree: list[object], graph_id: int | None) -> Iterator[str]:
-    waiting, seen = list(reversed(tree)), 0
-    while waiting and seen < DEPTH:
-        node, seen = waiting.pop(), seen + 1
+    waiting, visited = list(reversed(tree)), 0
+    while waiting and visited < DEPTH:
+        node, visited = waiting.pop(), visited + 1
         if whole_in(node, "graph_id") == graph_id and (name := text_in(node, "name")):
             yield name
         waiting.extend(reversed(list_in(node, "from_node")))
 
 
 def kernel_stacks(value: object) -> Stacks:
-    """Parsed kernel stack traces. Older torch wrote the line ends as a backslash and an n."""
-    found = {}
+    """Parse kernel stack traces; older torch wrote line ends as a backslash and an n."""
+    results = {}
     for key, texts in value.items() if isinstance(value, dict) else ():
         if isinstance(key, str) and isinstance(texts, list):
             frames = (traceback_frames(text.replace("\\n", "\n")) for text in texts if isinstance(text, str))
-            found[key] = tuple(frame for frame in frames if frame)
-    return Stacks(found)
+            results[key] = tuple(frame for frame in frames if frame)
+    return Stacks(results)
 
 
 def read_json(reader: Reader, record: int | None) -> object:
-    """A JSON payload; None where there is none, or it is damaged."""
+    """Return a JSON payload; None if there is none, or it is damaged."""
     return None if record is None else reader.json(record, LIMIT)
 
 
@@ -141,7 +144,7 @@ _NODES = ("post_grad_nodes", "origins", "nodes")
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What runs in a kernel, in order."""
+    """The operations of a kernel, in order."""
 
     targets: tuple[str, ...] = ()
     """Inductor's own words: load, exp, store, …"""
@@ -153,7 +156,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What was left, by key as it is written: NAME:HANDLE, or NAME."""
+    """Provenance information of a job, by key (NAME:HANDLE, or NAME)."""
 
     post: Names = field(default_factory=dict)
     pre: Names = field(default_factory=dict)
@@ -162,23 +165,25 @@ class Left:
 
     @property
     def keys(self) -> Iterable[str]:
-        """All kernels that something is said of."""
+        """Return all kernels with information."""
         return dict.fromkeys((*self.post, *self.pre, *self.stacks.frames, *self.operations))
 
     def is_of(self, keys: Iterable[str], has_node: Callable[[str], bool]) -> bool:
-        """Whether it is about the code with these keys, and the graph that has these nodes. A file that lies somewhere may be about
-        any other one, and handles are small numbers."""
+        """Return whether the information matches the code with these keys and a graph with these nodes.
+
+        A file may be about another compile, and handles are small numbers.
+        """
         own = set(self.keys)
         named = (name for key in keys for name in self.post.get(key, ()))
         return bool(own) and own.issuperset(keys) and all(has_node(name) for name in named)
 
 
 def left_of(information: object, operations: object) -> Left:
-    """What the two parsed files say; None for one that is not there."""
+    """Combine the two parsed files; None for a missing one."""
     known = dict(_entries(information))
     return Left(
-        {key: found for key, entry in known.items() if (found := _texts(entry, "post_grad_nodes"))},
-        {key: found for key, entry in known.items() if (found := _texts(entry, "pre_grad_nodes"))},
+        {key: result for key, entry in known.items() if (result := _texts(entry, "post_grad_nodes"))},
+        {key: result for key, entry in known.items() if (result := _texts(entry, "pre_grad_nodes"))},
         kernel_stacks({key: list_in(entry, "stack_traces") for key, entry in known.items()}),
         {key: _operations(entry) for key, entry in _entries(operations)},
     )  # fmt: skip
@@ -193,13 +198,13 @@ def _parsed(text: bytes) -> object:
 
 
 def parsed_beside(log: str, name: str) -> object:
-    """The parsed file of a name beside a log; None where there is none, or it is no JSON."""
+    """Return a parsed JSON file beside a log; None if there is none, or it is no JSON."""
     text = read_beside_log(log, name, INFORMATION_LIMIT)
     return _parsed(text) if text else None
 
 
 def _entries(value: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """The kernels of a file: of `kernels`, or of the file itself."""
+    """Yield the kernels of a file: those in `kernels`, or in the file itself."""
     if not isinstance(value, dict):
         return
     inside = value.get("kernels")
@@ -263,13 +268,13 @@ class Parts:
         return next((self.members[name] for name in POST_GRAPHS if name in self.members), None)
 
     def record(self, name: str) -> int | None:
-        """The record of an artifact."""
-        found = self.members.get(name)
-        return None if found is None else found.record
+        """Return the record of an artifact."""
+        artifact = self.members.get(name)
+        return None if artifact is None else artifact.record
 
 
 def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reader) -> list[Parts]:
-    """The parts of each unit that has a graph, code or a mapping."""
+    """Return the parts of each unit with a graph, code or a mapping."""
     members: dict[int, dict[str, Artifact]] = {}
     firsts: dict[int, int] = {}
     for artifact in artifacts:
@@ -284,35 +289,35 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
     }  # fmt: skip
     found: list[Parts] = []
     for unit in units:
-        own = members.get(unit.number)
-        if own is None or not any(name in own for name in _OF_UNIT):
+        member = members.get(unit.number)
+        if member is None or not any(name in member for name in _OF_UNIT):
             continue
         number = numbers[unit.number]
         forward = forwards.get(number) if unit.direction == "backward" and number else None
         before = firsts[unit.number] if forward is None else firsts[forward]
-        pre, why = _pre_graph(artifacts, unit, own, before)
-        found.append(Parts(unit, own, pre, why, number, forward))
+        pre, why = _pre_graph(artifacts, unit, member, before)
+        found.append(Parts(unit, member, pre, why, number, forward))
     return found
 
 
 def _aot_number(code: Artifact | None, reader: Reader) -> str:
-    """The number that forward and backward share: `# AOT ID: ['0_backward']`."""
+    """Parse the number that forward and backward share: `# AOT ID: ['0_backward']`."""
     match = _AOT_ID.search(reader.payload(code.record, 400)) if code is not None else None
     return match[1].decode() if match else ""
 
 
 def _pre_graph(
-    artifacts: Sequence[Artifact], unit: Unit, own: dict[str, Artifact], before: int
+    artifacts: Sequence[Artifact], unit: Unit, members: dict[str, Artifact], before: int
 ) -> tuple[Artifact | None, str]:
-    """The graph that Inductor began with: the last one before the unit, of its subgraph if it has one."""
-    if name := next((name for name in PRE_GRAPHS if name in own), ""):
-        return own[name], ""
+    """Return Inductor's input graph: the last one before the unit, of its subgraph if it has one."""
+    if name := next((name for name in PRE_GRAPHS if name in members), ""):
+        return members[name], ""
     same = [a for a in artifacts if a.attempt == unit.attempt]
     for subgraph in dict.fromkeys((unit.subgraph, None)):
         for name in PRE_GRAPHS:
-            found = [a for a in same if a.name == name and a.record < before and a.subgraph == subgraph]
-            if found:
-                return found[-1], ""
+            candidates = [a for a in same if a.name == name and a.record < before and a.subgraph == subgraph]
+            if candidates:
+                return candidates[-1], ""
     graph = next((a for a in reversed(same) if a.name == DYNAMO_GRAPH), None)
     if graph is None and artifacts and not artifacts[0].owner.process.is_traced:
         return None, "only a trace has the pre-grad graph"

@@ -49,12 +49,12 @@ LEGEND = f"{DERIVED_MARK} worked out here from code and graph, not told by torch
 
 
 def marked(source: str) -> str:
-    """`≈ ` where what comes from a source was not written by torch."""
+    """Return `≈ ` for a source that torch did not record."""
     return f"{DERIVED_MARK} " if source in DERIVED else ""
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """`20/39 kernels with nodes (19 ≈) · 39/39 with lines · 100/173 nodes with kernels`"""
+    """Format `20/39 kernels with nodes (19 ≈) · 39/39 with lines · 100/173 nodes with kernels`."""
     if not coverage.kernels and not coverage.nodes:
         return "no kernels, no nodes"
     counts = (
@@ -62,33 +62,36 @@ def coverage_text(coverage: Coverage) -> str:
         (coverage.kernels_with_lines, coverage.kernels, "with lines", coverage.kernel_lines_from),
         (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
     )
-    return " · ".join(f"{known}/{all_} {what}{_derived(found)}" for known, all_, what, found in counts)
+    return " · ".join(f"{item}/{all_} {text}{_derived(found)}" for item, all_, text, found in counts)
 
 
-def _derived(found: tuple[Known, ...]) -> str:
-    count = sum(known.count for known in found if known.source in DERIVED)
+def _derived(sources: tuple[Known, ...]) -> str:
+    count = sum(item.count for item in sources if item.source in DERIVED)
     return f" ({count} {DERIVED_MARK})" if count else ""
 
 
 def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
-    """Label and text of each of the three counts: `20 of 39: 3 from torch's node mappings, ≈ 17 from the flow of data`."""
+    """Yield label and text of each of the three counts.
+
+    For example `20 of 39: 3 from torch's node mappings, ≈ 17 from the flow of data`.
+    """
     counts = (
         ("kernels with nodes", coverage.kernels_with_nodes, coverage.kernels, coverage.kernel_nodes_from),
         ("kernels with lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
         ("nodes with kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
     )
-    for label, known, all_, found in counts:
-        yield label, f"{known} of {all_}" + (f": {_sources(found, known)}" if found else "")
+    for label, item, all_, found in counts:
+        yield label, f"{item} of {all_}" + (f": {_sources(found, item)}" if found else "")
 
 
-def _sources(found: tuple[Known, ...], known: int) -> str:
-    if len(found) == 1 and found[0].count == known:
-        return f"{marked(found[0].source)}from {SAID[found[0].source]}"
-    return ", ".join(f"{marked(one.source)}{one.count} from {SAID.get(one.source, one.source)}" for one in found)
+def _sources(sources: tuple[Known, ...], known: int) -> str:
+    if len(sources) == 1 and sources[0].count == known:
+        return f"{marked(sources[0].source)}from {SAID[sources[0].source]}"
+    return ", ".join(f"{marked(item.source)}{item.count} from {SAID.get(item.source, item.source)}" for item in sources)
 
 
 def unknown_text(unknown: Unknown) -> str:
-    """`nodes of 19 kernels: torch writes no mapping of …`"""
+    """Format `nodes of 19 kernels: torch writes no mapping of …`."""
     count = len(unknown.names)
     if unknown.what == KERNEL_NODES:
         of = f"nodes of {fmt.plural(count, 'kernel')}"
@@ -115,21 +118,24 @@ LONGEST = 40
 
 
 def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
-    """`41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`, the longest first, each with less
-    than the one before, and whether torch recorded provenance; if not, how it does."""
+    """Return coverage texts, longest first, and whether torch recorded provenance.
+
+    `41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`; without a recording,
+    also how to enable it.
+    """
     counts = coverage_text(unit.coverage)
     sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"
     known = (sourced, counts, counts.rpartition(" · ")[0] or counts)
     if unit.recorded:
         return known, True
-    said = f"{sourced} · provenance was not recorded"
-    return (f"{said}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", said, *known), False
+    message = f"{sourced} · provenance was not recorded"
+    return (f"{message}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", message, *known), False
 
 
 def selection_document(
     unit: UnitProvenance, groups: LineGroups, documents: Mapping[int, Document], pane: int, line: int
 ) -> TextDocument:
-    """One line of a pane and all that it maps to. Lines count from 1."""
+    """Return the document of one pane line and its matches. Lines count from 1."""
     refs = (parse_ref(own.ref) for own in unit.panes if own.ref)
     of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
     builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
@@ -153,7 +159,7 @@ NAMES_UP_TO = 22
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """What belongs to a line of the tree: its layer and all that it holds, each once."""
+    """The distinct nodes and kernels of a tree line: its layer and all nested ones."""
 
     path: str
     pre: frozenset[str]
@@ -166,7 +172,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True)
 class LayerTree:
-    """The document, and what each of its lines stands for."""
+    """The document of the layers, and the layers of each of its lines."""
 
     document: TextDocument
     below: dict[int, Below]
@@ -183,14 +189,14 @@ class _Node:
     """Layers of exactly this path, without those in them."""
 
     def layers(self) -> Iterator[Layer]:
-        """The layers of it and of what it holds."""
+        """Yield the layer and all nested layers."""
         yield from self.own
         for child in self.children.values():
             yield from child.layers()
 
 
 def layer_tree(ref: str, unit: UnitLayers) -> LayerTree | None:
-    """The tree of a unit; None where no layer is known but the outermost."""
+    """Return the tree of a unit; None if only the outermost layer is known."""
     root = _Node("", "")
     for layer in unit.layers:
         _place(root, layer)
@@ -219,7 +225,7 @@ def _place(root: _Node, layer: Layer) -> None:
 
 
 def _joined(node: _Node) -> _Node:
-    """A module that only holds another one is written with it: `model.layers`, and `layers.0` where that is one of many."""
+    """Merge a module with its only child: `model.layers`, and `layers.0` of several."""
     while not node.own and len(node.children) == 1:
         (child,) = node.children.values()
         node = _Node(child.path, f"{node.name}.{child.name}", child.children, child.own)
@@ -247,13 +253,13 @@ def _add(builder: Builder, node: _Node, depth: int, below: dict[int, Below], pla
 
 
 def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, int]) -> dict[int, dict[int, frozenset[int]]]:
-    """Line of the tree → pane → the lines there that belong to it."""
+    """Map tree lines to panes and their matching lines."""
     pre = {node.name: node.line - 1 for born in unit.lines for node in born.pre}
     post = {node.name: node.line - 1 for born in unit.lines for node in born.post}
     source = {str(unit.places[n]): line for line, n in places.items()}
-    found: dict[int, dict[int, frozenset[int]]] = {}
+    results: dict[int, dict[int, frozenset[int]]] = {}
     for line, below in tree.below.items():
-        own = found[line] = {
+        own = results[line] = {
             SOURCE: frozenset(source[place] for place in below.lines if place in source),
             PRE: frozenset(pre[name] for name in below.pre if name in pre),
             POST: frozenset(post[name] for name in below.post if name in post),
@@ -261,7 +267,7 @@ def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, 
         for pane in (PY, CPP, KERNEL):
             calls = (kernel.call_lines for kernel in unit.kernels if kernel.key in below.kernels and kernel.call_pane == pane)
             own[pane] = frozenset(n - 1 for lines in calls for n in lines)
-    return found
+    return results
 
 
 AROUND = 5
@@ -273,7 +279,7 @@ ReadFile = Callable[[str], "list[str] | None"]
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """The document, and for each place its line there."""
+    """The source document, and the line of each place in it."""
 
     document: TextDocument
     lines: tuple[int, ...]
@@ -282,8 +288,10 @@ class SourceLines:
 
 
 def read_file(path: str) -> list[str] | None:
-    """The lines of a source file of this machine; None where there is none. Paths come from a trace: only regular files of
-    a sensible size are opened."""
+    """Return the lines of a local source file; None if there is none.
+
+    Paths come from a trace: only regular files up to a size limit are opened.
+    """
     if not os.path.isabs(path):
         return None
     try:
@@ -295,7 +303,7 @@ def read_file(path: str) -> list[str] | None:
 def source_lines(
     ref: str, title: str, places: Sequence[Place], options: Options, read: ReadFile = read_file
 ) -> SourceLines:
-    """The document of some places, in the order in which they come (of one file they stand together)."""
+    """Return the document of some places in the given order, grouped by file."""
     page = Page(ref, title, options)
     lines = [-1] * len(places)
     if not places:
@@ -308,7 +316,7 @@ def source_lines(
 
 
 def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int]) -> None:
-    """One file: its name, why there is no more of it, and its lines."""
+    """Add one file: its name, why the rest is missing, and its lines."""
     page.heading(fmt.home(file))
     kept = {place.line for _, place in members if text is not None and _same(text, place)}
     if note := _note(file, members, text, kept):
@@ -328,32 +336,35 @@ def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[st
         code = text[number - 1] if text is not None and number in kept else place.code
         lines[n] = len(page.growing().lines)
         target = fmt.place_target(file, number)
-        said = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)
-        page.add((f"{number:>{pad}}", tokens.LINK if target else tokens.NUMBER, target), "  ", said, anchor=f"{file}:{number}")
+        message = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)
+        page.add((f"{number:>{pad}}", tokens.LINK if target else tokens.NUMBER, target), "  ", message, anchor=f"{file}:{number}")
 
 
 def _same(text: list[str], place: Place) -> bool:
-    """Whether the file still has the recorded code there. Torch cuts blanks off, and joins nothing."""
+    """Return whether the file still has the recorded code at a place.
+
+    Torch strips blanks and joins no lines.
+    """
     code = place.code.split("\n")[0].strip()
     return bool(code) and 0 < place.line <= len(text) and text[place.line - 1].strip() == code
 
 
 def _around(numbers: Iterable[int], count: int) -> set[int]:
-    found: set[int] = set()
+    results: set[int] = set()
     for number in numbers:
-        found.update(range(max(number - AROUND, 1), min(number + AROUND, count) + 1))
-    return found
+        results.update(range(max(number - AROUND, 1), min(number + AROUND, count) + 1))
+    return results
 
 
-def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, kept: set[int]) -> str:
-    """What somebody who reads these lines must know; '' where the file is as it was."""
+def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, matching: set[int]) -> str:
+    """Return a warning about differences between file and trace; '' if there are none."""
     if file.startswith("<"):
         return "generated code: these are the lines that torch recorded"
     if text is None:
         return "not readable on this machine: these are the lines that torch recorded"
-    changed = sum(place.line not in kept and bool(place.code) for _, place in members)
+    changed = sum(place.line not in matching and bool(place.code) for _, place in members)
     if not changed:
         return ""
-    if not kept:
+    if not matching:
         return "the file on this machine has other code now: these are the lines that torch recorded"
     return f"the file on this machine has other code now at {changed} of {fmt.plural(len(members), 'line')}, shown as recorded"

@@ -17,7 +17,7 @@ _Names = Callable[["KernelTime"], tuple[str, ...]]
 
 
 class Costs:
-    """The costs of a run. At least one profile was joined."""
+    """The costs of a run with at least one joined profile."""
 
     def __init__(self, runtimes: Sequence[Runtime]) -> None:
         self.runtimes = tuple(runtimes)
@@ -26,8 +26,8 @@ class Costs:
         self._compiles: dict[str, tuple[CompileTime, Runtime]] = {}
         for runtime in self.runtimes:
             for compile_ in runtime.compiles:  # of two profiles of one process the one that saw more of it
-                known = self._compiles.get(compile_.ref)
-                if known is None or known[0].regions.calls < compile_.regions.calls:
+                entry = self._compiles.get(compile_.ref)
+                if entry is None or entry[0].regions.calls < compile_.regions.calls:
                     self._compiles[compile_.ref] = compile_, runtime
         self._hottest = max(
             (kernel.time.us / self._steps(runtime) for compile_, runtime in self._compiles.values()
@@ -36,60 +36,63 @@ class Costs:
 
     @property
     def of(self) -> str:
-        """What a figure is of, for a head or a sentence: `a step`, `in all`."""
+        """The basis of a figure, for a heading or a sentence: `a step`, `in all`."""
         return "a step" if self.per_step else "in all"
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """The addresses of the compiles that ran."""
+        """Return the addresses of the compiles that ran."""
         return tuple(self._compiles)
 
     def of_compile(self, ref: str) -> CompileTime | None:
-        """What was measured of a compile, in all; None where it did not run in any profile."""
+        """Return the total times of a compile; None if it ran in no profile."""
         return self._compiles[ref][0] if ref in self._compiles else None
 
     def runtime_of(self, ref: str) -> Runtime | None:
-        """The profile that tells of a compile."""
+        """Return the profile with a compile."""
         return self._compiles[ref][1] if ref in self._compiles else None
 
     def us_of(self, ref: str) -> float | None:
-        """What a compile costs: its guards, its regions without those inside of them, and its backward graphs, which run outside
-        of the region. These may be added. None where it did not run."""
-        found = self._compiles.get(ref)
-        return None if found is None else own_us(found[0]) / self._steps(found[1])
+        """Return the cost of a compile in µs; None if it did not run.
+
+        Its guards, its regions without nested ones, and its backward graphs, which run outside of the region. These
+        costs may be added up.
+        """
+        entry = self._compiles.get(ref)
+        return None if entry is None else own_us(entry[0]) / self._steps(entry[1])
 
     def share_of(self, ref: str, us: float) -> float:
-        """The share, 0…1, that `us` (a figure of a compile, as all here) has in a step, or in the window."""
-        found = self._compiles.get(ref)
-        if found is None:
+        """Return the share (0…1) of `us`, a figure of a compile, in a step or in the window."""
+        entry = self._compiles.get(ref)
+        if entry is None:
             return 0.0
-        whole = whole_us(found[1]) / self._steps(found[1])
-        return us / whole if whole > 0 else 0.0
+        total_us = whole_us(entry[1]) / self._steps(entry[1])
+        return us / total_us if total_us > 0 else 0.0
 
     def scaled(self, ref: str, us: float) -> float:
-        """Of a time in the whole window of a compile's profile what falls to a figure here: a step's part."""
-        found = self._compiles.get(ref)
-        return us if found is None else us / self._steps(found[1])
+        """Convert a time in a profile's window to the basis of these figures: a step's share."""
+        entry = self._compiles.get(ref)
+        return us if entry is None else us / self._steps(entry[1])
 
     def of_kernels(self, ref: str, unit: str) -> Mapping[str, KernelTime]:
-        """By `tltui.questions.provenance.records.Kernel.key` what was measured of each kernel, in all."""
+        """Return total times by `tltui.questions.provenance.records.Kernel.key`."""
         return {kernel.key: kernel for graph in self._graphs(ref, unit) for kernel in graph.kernels if kernel.key}
 
     def of_nodes(self, ref: str, unit: str) -> Mapping[str, float]:
-        """By node the time of the kernels that it is in."""
+        """Return for each node the time of its kernels."""
         return self._spread(ref, unit, lambda kernel: kernel.nodes)
 
     def of_lines(self, ref: str, unit: str) -> Mapping[str, float]:
-        """By `FILE:LINE` the time of the kernels that it is in."""
+        """Return for each `FILE:LINE` the time of its kernels."""
         return self._spread(ref, unit, lambda kernel: kernel.lines)
 
     def heat(self, us: float) -> float:
-        """How dear a kernel is beside the dearest of the run: 0…1, linear."""
+        """Return the cost of a kernel relative to the run's most expensive one: 0…1, linear."""
         return min(max(us / self._hottest, 0.0), 1.0) if self._hottest > 0 else 0.0
 
     def _graphs(self, ref: str, unit: str) -> list[GraphTime]:
-        found = self._compiles.get(ref)
-        return [graph for graph in found[0].graphs if graph.unit == unit] if found else []
+        entry = self._compiles.get(ref)
+        return [graph for graph in entry[0].graphs if graph.unit == unit] if entry else []
 
     def _spread(self, ref: str, unit: str, names: _Names) -> Mapping[str, float]:
         sums: defaultdict[str, float] = defaultdict(float)
@@ -107,7 +110,7 @@ _KEPT: WeakKeyDictionary[Run, tuple[tuple[Runtime | Refused, ...], Costs | None]
 
 
 def costs_of(run: Run) -> Costs | None:
-    """The costs of a run, kept; None where no profile was joined, or none is read yet."""
+    """Return the cached costs of a run; None without a joined profile."""
     if not run.profiles.version:
         return None
     from tltui.questions.runtime.profile_sums import runtimes_of  # joining is much to import where there is no profile
@@ -116,7 +119,7 @@ def costs_of(run: Run) -> Costs | None:
 
 
 def known_costs(run: Run) -> Costs | None:
-    """The costs of a run as they were last asked for: for what is drawn, which never waits for a profile to be joined."""
+    """Return the last computed costs of a run, for drawing, which never waits for a profile."""
     return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
 
 
@@ -133,11 +136,11 @@ def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
 
 
 def own_us(compile_: CompileTime) -> float:
-    """What a compile took in the window without other compiles in its regions: its guards, its regions, its backward."""
+    """Return a compile's time without nested compiles: guards, regions, backward."""
     outside = sum(graph.time.us for graph in compile_.graphs if graph.unit.startswith(BACKWARD))
     return compile_.region_self_us + compile_.lookups.us + outside
 
 
 def whole_us(runtime: Runtime) -> float:
-    """What shares are of: all of the window."""
+    """Return the denominator of shares: the length of the window."""
     return runtime.share.whole_us or max(runtime.end_us - runtime.begin_us, 0.0)

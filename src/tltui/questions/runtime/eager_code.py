@@ -17,7 +17,7 @@ from tltui.text.torch_names import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class BreakTime:
-    """What the graph break of a compile costs in a window."""
+    """The cost of a compile's graph break in a window."""
 
     ref: str
     """The compile whose graph it ends."""
@@ -34,7 +34,7 @@ class BreakTime:
 
     @property
     def us(self) -> float:
-        """Eager time, and the guards of what goes on behind it."""
+        """The eager time plus the guards of the resume functions."""
         return self.eager_us + self.guards_us
 
 
@@ -50,13 +50,13 @@ class FallbackTime:
 
 
 def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
-    """The graph breaks of what ran, those first that cost most."""
+    """Return the graph breaks of compiles that ran, most expensive first."""
     eager: defaultdict[str, list[EagerTime]] = defaultdict(list)
     for item in runtime.eager:
         if item.inside is not None:
             eager[item.inside].append(item)
     ran = {compile_.ref: compile_ for compile_ in runtime.compiles}
-    found = []
+    results = []
     for ref in ran:
         node = compile_at(run, ref)
         breaks = breaks_at(node) if node is not None else ()
@@ -64,27 +64,29 @@ def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
             resumed = tuple(_resumed(node, breaks, ran)) if node is not None else ()
             ops = tuple(sorted(eager[ref], key=lambda item: -item.us))
             guards = sum(ran[name].lookups.us for name in resumed)
-            found.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
-    return tuple(sorted(found, key=lambda item: -item.us))
+            results.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
+    return tuple(sorted(results, key=lambda item: -item.us))
 
 
 @part
 def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
-    """The graph break that ends the graph of a compile: those of the last attempt that had one, each place once. Earlier ones came
-    while the analysis looked for where it could break."""
+    """Return the graph breaks that end a compile's graph, without duplicate places.
+
+    Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
+    """
     known = known_breaks(compile_)
-    last = max((found.attempt for found in known), default=0)
+    last = max((graph_break.attempt for graph_break in known), default=0)
     places: dict[tuple[str, int | None], GraphBreak] = {}
-    for found in known:
-        if found.attempt == last:
-            lead = found.lead
-            places.setdefault((lead.file, lead.line) if lead else (found.headline, None), found)
+    for graph_break in known:
+        if graph_break.attempt == last:
+            lead = graph_break.lead
+            places.setdefault((lead.file, lead.line) if lead else (graph_break.headline, None), graph_break)
     return tuple(places.values())
 
 
 def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, CompileTime]) -> list[str]:
-    """The compiles of the functions that go on behind breaks: torch names them by function and line."""
-    lines = {frame.line for found in breaks for frame in (found.at, *found.stack) if frame is not None}
+    """Return the compiles of resume functions: torch names them by function and line."""
+    lines = {frame.line for graph_break in breaks for frame in (graph_break.at, *graph_break.stack) if frame is not None}
     name, file, _ = compile_.frame.code
     names = {f"{PREFIX}{name}_at_{line}" for line in lines if line is not None}
     return [
@@ -94,9 +96,9 @@ def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, 
 
 
 def fallback_times(fallbacks: Sequence[Fallback]) -> tuple[FallbackTime, ...]:
-    """Fallbacks by function and by what ran then, the most frequent first."""
+    """Group fallbacks by function and executed code, most frequent first."""
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Fallback]] = defaultdict(list)
     for item in fallbacks:
         groups[item.ref, item.ops].append(item)
-    made = [FallbackTime(ref, len(own), sum(item.lookup_us for item in own), ops) for (ref, ops), own in groups.items()]
-    return tuple(sorted(made, key=lambda item: -item.calls))
+    results = [FallbackTime(ref, len(group), sum(item.lookup_us for item in group), ops) for (ref, ops), group in groups.items()]
+    return tuple(sorted(results, key=lambda item: -item.calls))

@@ -58,7 +58,7 @@ class CodeGraph:
 
 @part
 def graphs_of(compile_: Compile, reader: Reader) -> tuple[CodeGraph, ...]:
-    """The lowered graphs of a compile."""
+    """Return the lowered graphs of a compile."""
     artifacts = artifacts_of(compile_)
     keys: dict[int | None, set[str]] = {}
     for artifact in artifacts:
@@ -77,13 +77,13 @@ def graphs_of(compile_: Compile, reader: Reader) -> tuple[CodeGraph, ...]:
 
 
 def _calls(kernels: tuple[Kernel, ...]) -> tuple[CodeCall, ...]:
-    """Each place that calls a kernel, by its line; of several calls of one row all."""
+    """Return each kernel call by line; several if they share a line."""
     calls = [(line, CodeCall(code_name(kernel.name), kernel)) for kernel in kernels for line in _first_lines(kernel)]
-    return tuple(call for _, call in sorted(calls, key=lambda own: own[0]))
+    return tuple(call for _, call in sorted(calls, key=lambda pair: pair[0]))
 
 
 def _first_lines(kernel: Kernel) -> tuple[int, ...]:
-    """The first line of each of its calls: the lines of one stand together."""
+    """Return the first line of each call of a kernel; lines of a call are contiguous."""
     return tuple(line for line in kernel.call_lines if line - 1 not in kernel.call_lines)
 
 
@@ -93,7 +93,7 @@ SEQUENCE = "Sequence number"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One graph of one compile, as the profile and the trace know it."""
+    """One graph of one compile, from the profile and the trace."""
 
     compile: Compile
     unit: str
@@ -102,7 +102,7 @@ class Group:
 
 @dataclass(slots=True)
 class Joined:
-    """What belongs together."""
+    """The result of the join."""
 
     compile_of: dict[int, Compile] = field(default_factory=dict)
     """Region (a span) → the compile that it runs."""
@@ -122,7 +122,7 @@ class Joined:
 
 
 class Joiner:
-    """Joins a profile and a process."""
+    """The join of a profile and a process."""
 
     def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
         self._profile, self._nested, self._process = profile, nested, process
@@ -136,7 +136,7 @@ class Joiner:
         self._kernel_names: dict[int, str] = {}
 
     def join(self) -> Joined:
-        """Find out what belongs together."""
+        """Compute the join."""
         nested = self._nested
         for span, kind in enumerate(nested.kind):
             if kind == REGION:
@@ -150,11 +150,11 @@ class Joiner:
         return self.found
 
     def is_whole(self, span: int) -> bool:
-        """Whether a span was over when the window ended."""
+        """Return whether a span ended within the window."""
         return self._profile.end(self._nested.event[span]) <= self._profile.window[1]
 
     def _tie(self) -> None:
-        """The arrows between forwards and backwards of compiled graphs."""
+        """Link forwards and backwards of compiled graphs by the profile's flow events."""
         profile = self._profile
         ends: dict[int, tuple[int, int]] = {}
         for number, thread, time in zip(profile.flow, profile.flow_thread, profile.flow_time, strict=True):
@@ -185,12 +185,12 @@ class Joiner:
         return self._process.epochs_of(CompileId(autograd, int(match[2]), int(match[3])))
 
     @staticmethod
-    def _at(own: list[Compile], us: float) -> Compile:
-        """Of several compiles with one id the last one that had begun."""
-        return next((compile_ for compile_ in reversed(own) if (compile_.start_us or 0) <= us), own[0])
+    def _at(compiles: list[Compile], us: float) -> Compile:
+        """Return the last begun of several compiles with one id."""
+        return next((compile_ for compile_ in reversed(compiles) if (compile_.start_us or 0) <= us), compiles[0])
 
     def _remember(self, span: int) -> None:
-        """A forward, by what ties its backward to it."""
+        """Index a forward by its links to a backward."""
         event = self._nested.event[span]
         self._begun[self._profile.thread[event], self._profile.begin[event]] = span
         number = self._profile.extra.get(event, {}).get(SEQUENCE)
@@ -198,7 +198,7 @@ class Joiner:
             self._forwards[number, self._profile.threads[self._profile.thread[event]][0]].append(span)
 
     def _call(self, span: int) -> None:
-        """The graph of a call."""
+        """Resolve the graph of a call."""
         key = graph_key(self._profile.name_of(self._nested.event[span]))
         above, is_backward = self._above(span)
         names = self._names(span)
@@ -219,8 +219,11 @@ class Joiner:
         self.found.calls[group].append(span)
 
     def loose(self) -> dict[Group, list[int]]:
-        """Events on a device whose launch was not recorded, by the only graph that ran and whose code has a kernel of that name."""
-        found: dict[Group, list[int]] = defaultdict(list)
+        """Assign device events without a recorded launch.
+
+        Each goes to the only graph that ran and has a kernel of its name.
+        """
+        results: dict[Group, list[int]] = defaultdict(list)
         by_name: dict[str, list[Group]] = defaultdict(list)
         for group, graph in self.found.graph_of.items():
             for name in {call.name for call in graph.calls} if graph is not None else ():
@@ -228,13 +231,13 @@ class Joiner:
         for event in self._nested.loose:
             groups = by_name.get(self.kernel_named(event), [])
             if len(groups) == 1:
-                found[groups[0]].append(event)
+                results[groups[0]].append(event)
             else:
                 self.found.strange["events on a device whose launch was not recorded"] += 1
-        return found
+        return results
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
-        """Whether a call speaks for this process."""
+        """Count evidence from a call for or against this process."""
         known = {own for each in graphs for own in each.keys}
         if key is not None and known:
             self.found.same_key += key in known
@@ -246,7 +249,7 @@ class Joiner:
             self.found.other_names += not is_same
 
     def _above(self, span: int) -> tuple[int, bool]:
-        """The region that a call is in, or that its forward was in, -1 for none; whether it is a backward."""
+        """Return the region around a call or its forward, -1 for none; and whether it is a backward."""
         parents, kinds = self._nested.parent, self._nested.kind
         above = parents[span]
         while above >= 0 and kinds[above] not in (REGION, BACKWARD):
@@ -259,25 +262,28 @@ class Joiner:
         return forward, True
 
     def _forward(self, event: int) -> int:
-        """The span of the forward of a backward: by the arrow, else by the number, which each thread counts for itself; -1."""
+        """Return the forward's span of a backward, -1 for none.
+
+        By flow event, else by sequence number, which counts per thread.
+        """
         profile = self._profile
         thread = profile.thread[event]
         if (start := self._tied.get((thread, profile.begin[event]))) is not None:
             return self._begun[start]
         number = profile.extra.get(event, {}).get(SEQUENCE)
-        own = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
-        own = [span for span in own if profile.begin[self._nested.event[span]] <= profile.begin[event]]
-        return own[0] if len(own) == 1 else -1
+        forwards = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
+        forwards = [span for span in forwards if profile.begin[self._nested.event[span]] <= profile.begin[event]]
+        return forwards[0] if len(forwards) == 1 else -1
 
     def _by_graph(self, key: str | None, names: Counter[str], is_backward: bool) -> Compile | None:
-        """The only compile that has such a graph: its forward ran before the window."""
-        found = []
+        """Return the only compile with a graph; None otherwise. Its forward ran before the window."""
+        compiles = []
         for compile_ in self._process.ordered():
             for graph in self._graphs_of(compile_):
                 same = key in graph.keys if key is not None else graph.has_code and _wanted(graph) == names
                 if same and (graph.direction == "backward") == is_backward:
-                    found.append(compile_)
-        return found[0] if len(set(map(id, found))) == 1 else None
+                    compiles.append(compile_)
+        return compiles[0] if len(set(map(id, compiles))) == 1 else None
 
     def _graphs_of(self, compile_: Compile) -> tuple[CodeGraph, ...]:
         if compile_ not in self._graphs:
@@ -285,12 +291,12 @@ class Joiner:
         return self._graphs[compile_]
 
     def _names(self, span: int) -> Counter[str]:
-        """The kernels of a call, as the code names them."""
+        """Count the kernels of a call, by their names in the code."""
         nested = self._nested
         return Counter(self.kernel_named(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
 
     def kernel_named(self, event: int) -> str:
-        """What the code calls the kernel of an event."""
+        """Return the name in the code of an event's kernel."""
         number = self._profile.name[self._nested.named_by.get(event, event)]
         if number not in self._kernel_names:
             self._kernel_names[number] = kernel_name(self._profile.names[number])
@@ -302,7 +308,7 @@ def _wanted(graph: CodeGraph) -> Counter[str]:
 
 
 def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> CodeGraph | None:
-    """The graph of a call: by its key, then by its kernels."""
+    """Return the graph of a call: by its key, then by its kernels."""
     same = [graph for graph in graphs if key is not None and key in graph.keys] or graphs
     if len(same) > 1:
         same = [graph for graph in same if _wanted(graph) == names] or [
@@ -312,8 +318,8 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
 
 
 def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
-    """The lookups of each compile, and those that something else than a region followed."""
-    own: dict[Compile, list[int]] = defaultdict(list)
+    """Return the lookups of each compile, and those that no region followed."""
+    lookups: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
         if kind != LOOKUP or not is_whole(span):
@@ -322,12 +328,12 @@ def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) 
         if region == -1:
             lost.append(span)
         elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
-            own[compile_].append(span)
-    return own, lost
+            lookups[compile_].append(span)
+    return lookups, lost
 
 
 def called(joined: Joined) -> Iterable[Compile]:
-    """The compiles that ran."""
+    """Return the compiles that ran."""
     return dict.fromkeys((*joined.compile_of.values(), *(group.compile for group in joined.calls)))
 
 
@@ -336,14 +342,14 @@ NO_TIME = Spread(0, 0.0, 0.0, 0.0, 0.0)
 
 
 def spread(times: list[int] | array[int]) -> Spread:
-    """How long something took each time; times in ns."""
+    """Return the distribution of durations in ns."""
     if not times:
         return NO_TIME
     return Spread(len(times), sum(times) / 1000, median(times) / 1000, min(times) / 1000, max(times) / 1000)
 
 
 class Devices:
-    """What ran on devices, by the kernel that launched it."""
+    """Device events by the kernel that launched them."""
 
     def __init__(self, profile: Profile, nested: Nested) -> None:
         self._of_kernel = array("q", bytes(8 * len(nested.kernels)))
@@ -358,7 +364,7 @@ class Devices:
         self.name = min(launches & {"cuda", "xpu", "mtia", "hpu", "privateuse1"}, default="device")
 
     def time(self, kernel: int) -> int:
-        """The ns on a device that a kernel launched."""
+        """Return the device time in ns of a kernel's launches."""
         return self._of_kernel[kernel]
 
 
@@ -370,15 +376,18 @@ class Kernels:
         self.doubts: Counter[str] = Counter()
 
     def graph(self, unit: str, key: str | None, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> GraphTime:
-        """The times of a graph that was called so often. `loose`: what ran on a device for it, by name alone."""
+        """Return the times of a graph.
+
+        `loose`: its device events by name alone.
+        """
         profile, nested = self._profile, self._nested
         gaps: list[int] = []
-        whole, inside, on_device = 0, 0, 0
+        total, inside, on_device = 0, 0, 0
         for span in calls:
             event = nested.event[span]
-            whole += profile.duration[event]
+            total += profile.duration[event]
             before = -1
-            on_device += sum(profile.duration[own] for own in self._devices.replayed.get(span, ()))
+            on_device += sum(profile.duration[item] for item in self._devices.replayed.get(span, ()))
             for row in range(nested.first[span], nested.last[span]):
                 kernel = nested.kernels[row]
                 inside += profile.duration[kernel]
@@ -390,15 +399,15 @@ class Kernels:
         kernels = self._kernels(calls, graph, loose)
         return GraphTime(
             unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
-            inside / 1000, max(whole - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
+            inside / 1000, max(total - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
         )  # fmt: skip
 
     def _kernels(self, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> tuple[KernelTime, ...]:
-        """Each call of the code, then what cannot be told apart, or is not in the code."""
+        """Return the calls of the code, then ambiguous kernels and those not in the code."""
         nested = self._nested
-        wanted: dict[str, list[CodeCall]] = defaultdict(list)
+        calls_by_name: dict[str, list[CodeCall]] = defaultdict(list)
         for call in graph.calls if graph is not None else ():
-            wanted[call.name].append(call)
+            calls_by_name[call.name].append(call)
         rows: dict[tuple[str, int], list[int]] = defaultdict(list)
         uneven: set[str] = set()
         for span in calls:
@@ -407,27 +416,27 @@ class Kernels:
                 name = self._joiner.kernel_named(nested.kernels[row])
                 rows[name, count[name]].append(row)
                 count[name] += 1
-            uneven.update(name for name in wanted.keys() | count.keys() if count[name] != len(wanted[name]))
-        found: list[KernelTime] = []
+            uneven.update(name for name in calls_by_name.keys() | count.keys() if count[name] != len(calls_by_name[name]))
+        kernel_times: list[KernelTime] = []
         for call in graph.calls if graph is not None else ():
-            nth = wanted[call.name].index(call)
+            nth = calls_by_name[call.name].index(call)
             if call.name not in uneven and (own := rows.get((call.name, nth))):
-                found.append(self._time(call, call.kernel.name, nth, own))
+                kernel_times.append(self._time(call, call.kernel.name, nth, own))
         lacking = sum(call.kernel.name[:3] == "cpp" and not rows.get((call.name, 0)) for call in graph.calls) if graph else 0
         if lacking:
             self.doubts[f"calls of C++ kernels were not recorded: {CPP_KERNELS}"] += lacking
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
-            together = [row for (own, _), those in rows.items() if own == name for row in those]
-            found.append(self._together(name, wanted.get(name, []), together))
+            members = [row for (own, _), those in rows.items() if own == name for row in those]
+            kernel_times.append(self._together(name, calls_by_name.get(name, []), members))
         replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
         if replayed:
             self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
         if loose:
             self.doubts["kernels on a device, of which no launch was recorded, are told by name or handle"] += len(loose)
-        return (*found, *self._by_name([*replayed, *loose], wanted))
+        return (*kernel_times, *self._by_name([*replayed, *loose], calls_by_name))
 
     def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
-        """One call of the code."""
+        """Return the time of one call of the code."""
         on_device = [time for row in rows if (time := self._devices.time(row))]
         times = on_device or [self._profile.duration[self._nested.kernels[row]] for row in rows]
         device = self._devices.name if on_device else "cpu"
@@ -437,7 +446,7 @@ class Kernels:
         return KernelTime(kernel.key, name, nth, kernel.handle, spread(times), kernel.post_nodes, kernel.user_lines, device)
 
     def _together(self, name: str, calls: list[CodeCall], rows: list[int]) -> KernelTime:
-        """All calls of a name, where they are not as many as in the code."""
+        """Return the time of all calls of a name if their number differs from the code's."""
         if not calls:
             self.doubts["calls of kernels that are not in the code of their graph"] += len(rows)
             return self._time(None, name, -1, rows)
@@ -446,30 +455,31 @@ class Kernels:
         own = self._time(calls[0], name, -1, rows)
         return own if len(calls) == 1 else _of_all(own, calls)
 
-    def _by_name(self, events: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
-        """What ran on a device, by its name; by the handle of the call where the device says it (`debug_handle`)."""
+    def _by_name(self, events: list[int], calls_by_name: dict[str, list[CodeCall]]) -> list[KernelTime]:
+        """Return device events by name, or by the handle of the call if present (`debug_handle`)."""
         times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for event in events:
             name = self._joiner.kernel_named(event)
             handle = self._profile.extra.get(event, {}).get("debug_handle")
-            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in wanted.get(name, ()))
+            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
             times[name, handle if known else None].append(self._profile.duration[event])
-        found = []
-        for (name, handle), own in times.items():
-            calls = wanted.get(name, [])
+        results = []
+        for (name, handle), duration in times.items():
+            calls = calls_by_name.get(name, [])
             same = [call for call in calls if handle is not None and call.kernel.handle == handle]
             nth = calls.index(same[0]) if len(same) == 1 else -1
-            time = KernelTime("", name, nth, None, spread(own), (), (), self._devices.name)
-            found.append(_of_all(time, same or calls) if calls else time)
-        return found
+            time = KernelTime("", name, nth, None, spread(duration), (), (), self._devices.name)
+            results.append(_of_all(time, same or calls) if calls else time)
+        return results
 
 
-def _of_all(own: KernelTime, calls: list[CodeCall]) -> KernelTime:
-    """With the nodes and lines of these calls of a name; a key only where there is one."""
+def _of_all(kernel_time: KernelTime, calls: list[CodeCall]) -> KernelTime:
+    """Return the time with nodes and lines of all calls of a name; a key only for a single call."""
     kernels = [call.kernel for call in calls]
     keys = {kernel.key for kernel in kernels}
     return KernelTime(
-        keys.pop() if len(keys) == 1 else "", kernels[0].name, own.nth, kernels[0].handle if len(kernels) == 1 else None, own.time,
+        keys.pop() if len(keys) == 1 else "", kernels[0].name, kernel_time.nth,
+        kernels[0].handle if len(kernels) == 1 else None, kernel_time.time,
         tuple(dict.fromkeys(node for kernel in kernels for node in kernel.post_nodes)),
-        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), own.device,
+        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), kernel_time.device,
     )  # fmt: skip

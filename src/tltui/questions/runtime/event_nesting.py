@@ -38,7 +38,7 @@ _ALLOCATIONS = frozenset(f"aten::{name}" for name in (
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What names and categories of a profile mean, by their numbers."""
+    """The kinds of a profile's names and categories, by their numbers."""
 
     of_name: bytes
     of_category: bytes
@@ -49,7 +49,7 @@ class Kinds:
     """1: its events nest on the thread."""
 
 def kinds_of(profile: Profile) -> Kinds:
-    """What the names and categories of a profile mean."""
+    """Return the kinds of a profile's names and categories."""
     categories = profile.categories
     own = {"user_annotation": ANNOTATION}
     return Kinds(
@@ -61,7 +61,7 @@ def kinds_of(profile: Profile) -> Kinds:
 
 
 def kind_of(name: str) -> int:
-    """The kind of an event of this name."""
+    """Return the kind of an event name."""
     if (exact := _EXACT.get(name)) is not None:
         return exact
     if name in _ALLOCATIONS:
@@ -82,24 +82,30 @@ def kind_of(name: str) -> int:
 
 
 def region_id(name: str) -> str:
-    """`2/1` of a region; '' where it says none (torch 2.3 and before)."""
+    """Return the id `2/1` of a region; '' if it has none (torch 2.3 and before)."""
     match = _REGION.match(name)
     return match[1] or "" if match else ""
 
 
 def graph_key(name: str) -> str | None:
-    """The cache key of a call; None where caches are off."""
+    """Return the cache key of a call; None where caches are off."""
     match = _CALL.match(name)
     return None if match is None or match[1] == "None" else match[1]
 
 
 def kernel_name(name: str) -> str:
-    """As the code calls it: without the number of the graph before it, or of the step behind it (`name#3`, torch-spyre)."""
+    """Return the kernel's name in the code.
+
+    Without the graph's number before it, or the step behind it (`name#3`, torch-spyre).
+    """
     return _STEP.sub("", _GRAPH.sub("", name))
 
 
 def code_name(name: str) -> str:
-    """What the profile calls a kernel of the code: `extern_kernels.mm` and `torch.ops.aten.mm.default` are `aten::mm`."""
+    """Return the profiler's name of a kernel in the code.
+
+    `extern_kernels.mm` and `torch.ops.aten.mm.default` are `aten::mm`.
+    """
     parts = name.split(".")
     if parts[0] == "extern_kernels" and len(parts) > 1:
         return f"aten::{parts[-1]}"
@@ -127,16 +133,16 @@ Events = int | list[int]
 
 
 def _put(events: dict[int, Events], key: int, event: int) -> None:
-    known = events.setdefault(key, event)
-    if isinstance(known, list):
-        known.append(event)
-    elif known != event:
-        events[key] = [known, event]
+    previous = events.setdefault(key, event)
+    if isinstance(previous, list):
+        previous.append(event)
+    elif previous != event:
+        events[key] = [previous, event]
 
 
 def _got(events: dict[int, Events], key: int) -> Sequence[int]:
-    found = events.get(key, ())
-    return (found,) if isinstance(found, int) else found
+    entry = events.get(key, ())
+    return (entry,) if isinstance(entry, int) else entry
 
 
 def _i() -> array[int]:
@@ -149,7 +155,7 @@ def _u() -> array[int]:
 
 @dataclass(slots=True)
 class Nested:
-    """The events of a profile that mean something, as columns. A *span* is one of them, an *event* a number of the profile."""
+    """The relevant events of a profile, as columns. A *span* is one of them, an *event* a number of the profile."""
 
     event: array[int] = field(default_factory=_u)
     """Of each span."""
@@ -192,7 +198,7 @@ class Nested:
 
 
 def nested(profile: Profile) -> Nested:
-    """Nest the events of a profile. Linear in its events, where they stand in order."""
+    """Nest the events of a profile, in linear time if they are sorted."""
     for _ in (walk := Walk(profile)).steps():
         pass
     return walk.found
@@ -200,7 +206,7 @@ def nested(profile: Profile) -> Nested:
 
 @dataclass(slots=True)
 class _Open:
-    """An event that is not over yet."""
+    """An event that has not ended."""
 
     end: int
     what: int
@@ -222,7 +228,7 @@ class _Open:
 
 
 class Walk:
-    """Nests the events of a profile thread by thread, in steps."""
+    """Stepwise nesting of a profile's events, thread by thread."""
 
     def __init__(self, profile: Profile) -> None:
         self.found = Nested()
@@ -238,17 +244,17 @@ class Walk:
         self._rough = ROUGH if is_rough else 0
 
     def steps(self) -> Iterator[None]:
-        """Go on."""
+        """Run in steps."""
         self._find_device()
         yield None
-        for own in self._by_thread():
-            if own:
-                yield from self._thread(self._ordered(own))
+        for item in self._by_thread():
+            if item:
+                yield from self._thread(self._ordered(item))
         self.found.loose = [event for event in self._profile.on_device if not self._taken[event]]
         self._sum()
 
     def _find_device(self) -> None:
-        """What ran on a device, by what tells who launched it."""
+        """Index device events by the ids that link them to their launches."""
         profile, is_launch = self._profile, self._kinds.is_launch
         if not profile.on_device:
             return
@@ -262,16 +268,16 @@ class Walk:
                 _put(self._by_external, operator, event)
 
     def _by_thread(self) -> list[array[int]]:
-        """The events of each thread that nest."""
-        found = [array("I") for _ in self._profile.threads]
+        """Return the nested events of each thread."""
+        results = [array("I") for _ in self._profile.threads]
         nests = self._kinds.nests
         for event, (thread, category) in enumerate(zip(self._profile.thread, self._profile.category, strict=True)):
             if nests[category]:
-                found[thread].append(event)
-        return found
+                results[thread].append(event)
+        return results
 
     def _ordered(self, events: array[int]) -> Iterable[int]:
-        """The events of a thread in their order. Torch writes them so, mostly."""
+        """Return a thread's events in order; torch mostly writes them sorted."""
         begin, duration, order = self._profile.begin, self._profile.duration, self._profile.order
 
         def key(event: int) -> tuple[int, int, int]:
@@ -283,13 +289,13 @@ class Walk:
         return runs[0] if len(runs) == 1 else heapq.merge(*runs, key=key)
 
     def _thread(self, events: Iterable[int]) -> Iterator[None]:
-        """The events of one thread."""
+        """Process the events of one thread."""
         profile, kinds = self._profile, self._kinds
         begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
         of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
         times, whats = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
-        what, event = IDLE, -1
+        state, event = IDLE, -1
         for count, event in enumerate(events):
             begin = begins[event]
             end = begin + durations[event]
@@ -303,10 +309,10 @@ class Walk:
                     break
                 self.found.overlapping += is_cut
                 top = stack[-1]
-                if top.what != what:
-                    what = top.what
+                if top.what != state:
+                    state = top.what
                     times.append(at)
-                    whats.append(what)
+                    whats.append(state)
             category = categories[event]
             kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
             if kind in BY_OPERATOR and of_category[category]:
@@ -317,36 +323,36 @@ class Walk:
                 continue
             new = self._opened(event, kind, end, top)
             stack.append(new)
-            if new.what != what:
-                what = new.what
+            if new.what != state:
+                state = new.what
                 times.append(begin)
-                whats.append(what)
+                whats.append(state)
             if not count % RUN:
                 yield None
         if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
             self.found.led[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
-            if stack[-1].what != what:
-                what = stack[-1].what
+            if stack[-1].what != state:
+                state = stack[-1].what
                 times.append(end)
-                whats.append(what)
+                whats.append(state)
         if times:
             self._changes.append((times, whats))
 
     def _opened(self, event: int, kind: int, end: int, top: _Open) -> _Open:
-        """An event begins inside of another one."""
-        found = self.found
+        """Open an event inside of another one."""
+        columns = self.found
         fell = top.waiting if top.waiting >= 0 else top.fell
         if kind in SPANS:
             return self._span(event, kind, end, top)
         new = _Open(end, top.what, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
         if kind == ANNOTATION:
-            found.annotations.append(event)
+            columns.annotations.append(event)
             top.waiting = top.fell = new.fell = -1
         elif kind == COMPILING:
             new.what, new.is_operator = IDLE, True
-            found.compiling.append(event)
+            columns.compiling.append(event)
         elif kind == LAUNCH:
             self._launched(event, top, new)
         elif top.call >= 0:
@@ -356,9 +362,9 @@ class Walk:
                 self._attach(event, False, top.call, new.kernel)
         elif kind in (OPERATOR, ALLOCATION):
             new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
-            found.eager.append(event)
-            found.eager_in.append(top.region)
-            found.eager_after.append(fell)
+            columns.eager.append(event)
+            columns.eager_in.append(top.region)
+            columns.eager_after.append(fell)
             if self._by_external:
                 self._attach(event, False, -1, -1)
         elif kind == ENGINE:
@@ -367,23 +373,23 @@ class Walk:
         return new
 
     def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
-        found, number = self.found, len(self.found.event)
-        found.event.append(event)
-        found.kind.append(kind)
-        found.parent.append(top.span)
-        found.inner.append(0)
-        found.first.append(len(found.kernels))
-        found.last.append(len(found.kernels))
-        found.led.append(-1)
+        columns, number = self.found, len(self.found.event)
+        columns.event.append(event)
+        columns.kind.append(kind)
+        columns.parent.append(top.span)
+        columns.inner.append(0)
+        columns.first.append(len(columns.kernels))
+        columns.last.append(len(columns.kernels))
+        columns.led.append(-1)
         new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
         if kind in (REGION, LOOKUP):
             if top.within >= 0:
-                found.inner[top.within] += end - self._profile.begin[event]
+                columns.inner[top.within] += end - self._profile.begin[event]
             new.within = number
         if kind == REGION:
             new.region = number
             if top.waiting >= 0:
-                found.led[top.waiting] = number
+                columns.led[top.waiting] = number
             top.waiting = -1
             new.is_operator = False
         elif kind == LOOKUP:
@@ -393,13 +399,16 @@ class Walk:
         return new
 
     def _kernel(self, event: int, top: _Open, new: _Open) -> None:
-        """An event that stands directly in a call is a kernel."""
+        """Record a direct child of a call as a kernel."""
         new.kernel, new.what, new.is_operator = len(self.found.kernels), KERNELS, True
         self.found.kernels.append(event)
         self.found.last[top.call] = len(self.found.kernels)
 
     def _launched(self, event: int, top: _Open, new: _Open) -> None:
-        """A launch that is in no operator: of a kernel, where one follows of it on the device; or of a whole graph of kernels."""
+        """Record a launch outside of operators.
+
+        It is of a kernel if a device event follows from it, or of a CUDA graph of kernels.
+        """
         own = _got(self._by_correlation, self._profile.link[event])
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
         if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
@@ -408,31 +417,33 @@ class Walk:
         self._attach(event, True, top.call, new.kernel)
 
     def _is_kernel(self, event: int) -> bool:
-        """Whether it is no copy."""
+        """Return whether a device event is a kernel rather than a copy."""
         return not self._profile.categories[self._profile.category[event]].startswith("gpu_mem")
 
     def _attach(self, event: int, is_launch: bool, call: int, kernel: int) -> None:
-        """What was launched on a device belongs to a kernel, or to a call, or to none. Correlations are sure; the number of an
-        operator does where they lack."""
-        known = self._by_correlation if is_launch else self._by_external
-        for own in _got(known, self._profile.link[event]):
-            if not self._taken[own]:
-                self._taken[own] = 1
+        """Assign device events to a kernel, a call, or neither.
+
+        By correlation id, which is exact, else by the operator's number.
+        """
+        kernels_by_id = self._by_correlation if is_launch else self._by_external
+        for item in _got(kernels_by_id, self._profile.link[event]):
+            if not self._taken[item]:
+                self._taken[item] = 1
                 if call >= 0:
-                    self.found.device.append(own)
+                    self.found.device.append(item)
                     self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)
 
     def _sum(self) -> None:
-        """How long it was at what. Of several threads the one that is at the most counts."""
+        """Sum up time by kind; of several threads the busiest counts."""
         total = [0] * 6
         states = [IDLE] * len(self._changes)
         streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
         begin, end = self._profile.window
         before, state = begin, IDLE
-        for time, number, what in heapq.merge(*streams):
+        for time, number, kind in heapq.merge(*streams):
             time = min(max(time, begin), end)
             total[state] += time - before
-            states[number] = what
+            states[number] = kind
             before, state = time, max(states)
         self.found.us_of = [ns / 1000 for ns in total]
         self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)

@@ -14,7 +14,7 @@ from tltui.model.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How long something took each time."""
+    """The distribution of durations."""
 
     calls: int
     us: float
@@ -25,7 +25,7 @@ class Spread:
 
     @property
     def mean_us(self) -> float:
-        """A call on average."""
+        """The mean per call."""
         return self.us / self.calls if self.calls else 0.0
 
 
@@ -168,7 +168,7 @@ class Refused:
 
 
 def compile_at(run: Run, ref: str) -> Compile | None:
-    """The compile at an address of a result."""
+    """Return the compile at an address of a result."""
     try:
         node = run.resolve(ref)
     except BadAddress:
@@ -177,7 +177,10 @@ def compile_at(run: Run, ref: str) -> Compile | None:
 
 
 def process_of(run: Run, runtime: Runtime) -> Process | None:
-    """The process that a profile was joined to: that of its compiles. Its pid may be another, as in containers."""
+    """Return the process that a profile was joined to, by its compiles.
+
+    Its pid may differ, as in containers.
+    """
     for ref in (*(own.ref for own in runtime.compiles), *runtime.never_called):
         if (compile_ := compile_at(run, ref)) is not None:
             return compile_.process
@@ -186,7 +189,7 @@ def process_of(run: Run, runtime: Runtime) -> Process | None:
 
 @dataclass(slots=True)
 class LineTime:
-    """A line of source, or a layer: the whole time of each kernel that it is in. Of several of them it is never added."""
+    """A source line or layer with the full time of each of its kernels. Times of several lines cannot be added."""
 
     name: str
     us: float = 0.0
@@ -197,51 +200,51 @@ class LineTime:
 
     @property
     def mean_us(self) -> float:
-        """All of its kernels, each called once."""
+        """The sum of its kernels' means."""
         return sum(kernel.time.mean_us for kernel in self.kernels)
 
     @property
     def median_us(self) -> float:
-        """The same with the medians of the kernels."""
+        """The sum of its kernels' medians."""
         return sum(kernel.time.median_us for kernel in self.kernels)
 
 
 def line_times(graphs: Sequence[GraphTime]) -> list[LineTime]:
-    """The lines of graphs, the dearest first."""
+    """Return the lines of graphs, most expensive first."""
     kernels = [kernel for graph in graphs for kernel in graph.kernels]
     return _together([(kernel, kernel.lines, set(kernel.lines) if len(kernel.lines) == 1 else set()) for kernel in kernels])
 
 
 def layer_times(graph: GraphTime, of_kernel: dict[str, tuple[str, ...]]) -> list[LineTime]:
-    """The layers of a graph, with those that they are in: `layers`, `layers.3`, `layers.3.attn`."""
-    found = []
+    """Return the layers of a graph with enclosing ones: `layers`, `layers.3`, `layers.3.attn`."""
+    results = []
     for kernel in graph.kernels:
         inner = of_kernel.get(kernel.key, ())
         names = _with_outer(inner)
-        found.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
-    return _together(found)
+        results.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
+    return _together(results)
 
 
 def _with_outer(paths: Sequence[str]) -> tuple[str, ...]:
-    """Paths and all that hold them, without the outermost, which is everything."""
-    found: dict[str, None] = {}
+    """Return paths and all enclosing ones except for the outermost, which contains everything."""
+    results: dict[str, None] = {}
     for path in paths:
         names = path.split(".")
-        found.update(dict.fromkeys(".".join(names[: n + 1]) for n in range(len(names)) if path))
-    return tuple(found)
+        results.update(dict.fromkeys(".".join(names[: n + 1]) for n in range(len(names)) if path))
+    return tuple(results)
 
 
 def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -> list[LineTime]:
-    """Of each kernel its names, and those of them that have all of it."""
-    found: dict[str, LineTime] = {}
+    """Group names by kernels, and merge those with all kernels in common."""
+    results: dict[str, LineTime] = {}
     for kernel, names, alone in members:
         for name in dict.fromkeys(names):
-            own = found.setdefault(name, LineTime(name))
+            own = results.setdefault(name, LineTime(name))
             own.us += kernel.time.us
             own.alone_us += kernel.time.us if name in alone else 0.0
             own.calls += kernel.time.calls
             own.kernels.append(kernel)
-    return sorted(found.values(), key=lambda own: (-own.us, own.name))
+    return sorted(results.values(), key=lambda own: (-own.us, own.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,22 +261,22 @@ class RankKernel:
 
     @property
     def slowest(self) -> int:
-        """The rank on which it takes longest."""
+        """The rank with the longest time."""
         return max(self.means, key=lambda item: item[1])[0]
 
     @property
     def median_us(self) -> float:
-        """The rank in the middle."""
+        """The time on the median rank."""
         return median(us for _, us in self.means)
 
     @property
     def lost_us(self) -> float:
-        """How much longer it takes on the slowest rank than on the one in the middle."""
+        """The excess of the slowest rank over the median one."""
         return max(us for _, us in self.means) - self.median_us
 
 
 def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
-    """The kernels that several ranks have, those first of which the ranks differ most, in µs."""
+    """Return the kernels on several ranks, sorted by the difference between ranks in µs."""
     groups: defaultdict[tuple[str, str, str, int], list[tuple[int, str, KernelTime]]] = defaultdict(list)
     for runtime in runtimes:
         for compile_ in runtime.compiles if runtime.rank is not None else ():
@@ -281,9 +284,9 @@ def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
             for graph in compile_.graphs:
                 for kernel in graph.kernels:
                     groups[own, graph.unit, kernel.name, kernel.nth].append((runtime.rank or 0, compile_.ref, kernel))
-    found = []
+    results = []
     for (_, unit, _, _), members in groups.items():
         if len({rank for rank, _, _ in members}) > 1:
             _, ref, kernel = max(members, key=lambda item: item[2].time.mean_us)
-            found.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
-    return sorted(found, key=lambda item: -item.lost_us)
+            results.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
+    return sorted(results, key=lambda item: -item.lost_us)

@@ -44,24 +44,28 @@ MOST_STEPS = 0.5
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
-    """The steps, in order. Of annotations that repeat the outermost ones are taken, those that take the most time together."""
+    """Return the steps in order.
+
+    Among repeated annotations, the outermost ones with the largest total time.
+    """
     named = [(event, profile.name_of(event)) for event in nested.annotations]
-    own = [event for event, name in named if _PROFILER.match(name)]
-    if not own:
+    annotations = [event for event, name in named if _PROFILER.match(name)]
+    if not annotations:
         families: dict[str, list[int]] = defaultdict(list)
         for event, name in named:
             if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
         several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
-        own = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
-    own.sort(key=lambda event: profile.begin[event])
+        annotations = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
+    annotations.sort(key=lambda event: profile.begin[event])
     return tuple(
-        Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000) for event in own
+        Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000)
+        for event in annotations
     )  # fmt: skip
 
 
 def _cover(profile: Profile, events: list[int]) -> bool:
-    """Whether annotations are most of the time that they span: what happens now and then is no step."""
+    """Return whether annotations cover most of their range: sporadic events are no steps."""
     first, last = min(profile.begin[event] for event in events), max(profile.end(event) for event in events)
     return sum(profile.duration[event] for event in events) >= MOST_STEPS * (last - first)
 
@@ -70,7 +74,7 @@ MOST_OPS = 50
 
 
 class Sums:
-    """Puts together what a profile says of one process."""
+    """Sums over one process of a profile."""
 
     def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
         self._profile, self._nested, self._process = profile, nested, process
@@ -80,7 +84,7 @@ class Sums:
         self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
 
     def runtime(self, doubts: tuple[str, ...]) -> Runtime:
-        """All of it."""
+        """Return all sums."""
         profile, joined = self._profile, self.joined
         graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
         loose = self.joiner.loose()
@@ -91,10 +95,11 @@ class Sums:
         ran = set(called(joined))
         regions, preludes = self._regions(), self._preludes()
         compiles = [
-            self._compile(own, regions.get(own, []), preludes.get(own, 0), graphs[own], eager_in.get(own, 0.0))
-            for own in self._process.ordered() if own in ran
+            self._compile(compile_, regions.get(compile_, []), preludes.get(compile_, 0), graphs[compile_],
+                          eager_in.get(compile_, 0.0))
+            for compile_ in self._process.ordered() if compile_ in ran
         ]  # fmt: skip
-        compiles = [own for own in compiles if own.regions.calls or own.lookups.calls or own.graphs]
+        compiles = [compile_ for compile_ in compiles if compile_.regions.calls or compile_.lookups.calls or compile_.graphs]
         begin, end = profile.window
         us = self._nested.us_of
         strange = dict(joined.strange)
@@ -110,21 +115,21 @@ class Sums:
         )  # fmt: skip
 
     def _regions(self) -> dict[Compile, list[int]]:
-        """The regions of each compile that are whole."""
-        found: dict[Compile, list[int]] = defaultdict(list)
-        for span, own in self.joined.compile_of.items():
+        """Return the complete regions of each compile."""
+        regions: dict[Compile, list[int]] = defaultdict(list)
+        for span, item in self.joined.compile_of.items():
             if self.joiner.is_whole(span):
-                found[own].append(span)
-        return found
+                regions[item].append(span)
+        return regions
 
     def _preludes(self) -> dict[Compile, int]:
-        """The prologues in the regions of each compile: ns."""
+        """Return the prologue time in the regions of each compile, in ns."""
         profile, nested = self._profile, self._nested
-        found: dict[Compile, int] = defaultdict(int)
+        times: dict[Compile, int] = defaultdict(int)
         for span, kind in enumerate(nested.kind):
             if kind == PRELUDE and (own := self.joined.compile_of.get(self._region_of(span))) is not None:
-                found[own] += profile.duration[nested.event[span]]
-        return found
+                times[own] += profile.duration[nested.event[span]]
+        return times
 
     def _compile(
         self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
@@ -143,7 +148,7 @@ class Sums:
         return span
 
     def _eager(self) -> tuple[tuple[EagerTime, ...], dict[Compile, float]]:
-        """Eager operators by where they ran, the most time first."""
+        """Return eager operators by location, most time first."""
         count: Counter[tuple[Compile | None, int]] = Counter()
         ns: Counter[tuple[Compile | None, int]] = Counter()
         nested, profile = self._nested, self._profile
@@ -159,11 +164,11 @@ class Sums:
         for (compile_, _), time in ns.items():
             if compile_ is not None:
                 inside[compile_] += time / 1000
-        found = [
+        eager_times = [
             EagerTime(None if own[0] is None else str(own[0].ref), profile.names[own[1]], count[own], time / 1000)
             for own, time in ns.most_common()
         ]
-        return tuple(found), inside
+        return tuple(eager_times), inside
 
     def _fallbacks(self) -> tuple[Fallback, ...]:
         nested, profile = self._nested, self._profile
@@ -181,39 +186,44 @@ class Sums:
         )  # fmt: skip
 
     def _limited(self) -> str:
-        """The compile that tells of the recompile limit, where only one frame has reached it."""
-        limited = {id(own.frame): own for own in self._process.ordered() if own.is_compile and own.facts.recompile_limit}
+        """Return the compile with the recompile limit hit, if only one frame reached it."""
+        limited = {
+            id(compile_.frame): compile_
+            for compile_ in self._process.ordered()
+            if compile_.is_compile and compile_.facts.recompile_limit
+        }
         return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
 
     def _never_called(self) -> tuple[str, ...]:
-        """Compiles that were there before the window ended and did not run."""
+        """Return compiles finished before the window's end that did not run."""
         ran = set(called(self.joined))
         end = self._profile.epoch_us(self._profile.window[1])
         return tuple(
-            str(own.ref)
-            for own in self._process.ordered()
-            if own.is_compile and own not in ran and own.facts.left_code and own.is_closed and (own.start_us or 0) < end
+            str(compile_.ref)
+            for compile_ in self._process.ordered()
+            if compile_.is_compile and compile_ not in ran and compile_.facts.left_code and compile_.is_closed
+            and (compile_.start_us or 0) < end
         )
 
     def _doubts(self) -> list[str]:
-        found = list(self._profile.faults)
+        doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
         if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
-            found.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
+            doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
         if nested.compiling:
             seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
-            found.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
+            doubts.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
         if nested.overlapping:
-            found.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
+            doubts.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
         if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
-            found.append("other threads are in it with profile_all_threads only: what never ran may have run there")
+            doubts.append("other threads are in it with profile_all_threads only: what never ran may have run there")
         for text, count in self._kernels.doubts.items():
-            found.append(f"{count:,} {text}")
-        return found
+            doubts.append(f"{count:,} {text}")
+        return doubts
 
 
 def _covered(intervals: list[tuple[int, int]]) -> int:
-    """How long at least one of them lasted."""
+    """Return the length of the union of intervals."""
     total, reached = 0, -(1 << 62)
     for begin, end in sorted(intervals):
         total += max(end - max(begin, reached), 0)
@@ -227,7 +237,7 @@ BEFORE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A process that a profile may be of."""
+    """A candidate process for a profile."""
 
     sums: Sums
     process: Process
@@ -236,26 +246,26 @@ class _Case:
 
     @property
     def is_proven(self) -> bool:
-        """Whether graphs are the same."""
+        """Whether graphs are equal."""
         joined = self.sums.joined
         return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
 
     @property
     def is_disproven(self) -> bool:
-        """Whether graphs are others."""
+        """Whether graphs differ."""
         joined = self.sums.joined
         return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
 
     @property
     def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """The better one is larger."""
+        """Return the sort key; a better match is larger."""
         joined = self.sums.joined
         names = joined.same_names - joined.other_names
         return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
 
 
 def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
-    """What a profile says of the process that it is of."""
+    """Join a profile with its process, or refuse it."""
     if not len(profile):
         return Refused(profile.path, "nothing is recorded in it: it has no events")
     candidates = [process for process in processes if process.compiles]
@@ -269,7 +279,7 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
     cases = [
         _Case(Sums(profile, nested, process), process, process.pid == profile.pid, _in_time(profile, process)) for process in own
     ]
-    case = max(cases, key=lambda one: one.rank, default=None)
+    case = max(cases, key=lambda item: item.rank, default=None)
     if case is None:
         return Refused(profile.path, "the trace has no compile")
     if case.is_disproven or not (case.is_proven or (case.same_pid and case.in_time)):
@@ -278,22 +288,22 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
 
 
 def _in_time(profile: Profile, process: Process) -> bool:
-    """Whether the window ends after the process began to write."""
+    """Return whether the window ends after the process's first record."""
     return not process.is_dated or profile.epoch_us(profile.window[1]) / 1e6 >= process.started - BEFORE
 
 
 def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
-    """What speaks against it."""
-    found = []
+    """Return the evidence against a match."""
+    doubts = []
     if not case.same_pid:
-        found.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
+        doubts.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
     elif not case.in_time:
-        found.append("it was recorded before the trace began: their graphs are the same")
-    return tuple(found)
+        doubts.append("it was recorded before the trace began: their graphs are the same")
+    return tuple(doubts)
 
 
 def _why(profile: Profile, nested: Nested, case: _Case) -> str:
-    """Why it is of another run."""
+    """Return the reason that a profile is of another run."""
     joined = case.sums.joined
     calls = sum(kind == CALL for kind in nested.kind)
     if joined.other_key:
@@ -313,7 +323,7 @@ __all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]
 
 
 def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
-    """What each profile that was read says of the run, or why it is not of this run."""
+    """Return for each read profile its result, or the reason that it is not of this run."""
     profiles = run.profiles
     if not profiles.version:
         return ()
@@ -323,28 +333,28 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
         state = profiles.version, _stamps(run)
         profiles.kept_for = run.version, profiles.version
         if profiles.kept[0] != state:
-            found: list[Runtime | Refused] = []
+            results: list[Runtime | Refused] = []
             for file in profiles.files:
                 if file.profile is not None:
-                    found.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
+                    results.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
                 elif file.fault:
-                    found.append(Refused(file.found.name, file.fault))
-            profiles.kept = state, tuple(found)
+                    results.append(Refused(file.found.name, file.fault))
+            profiles.kept = state, tuple(results)
         return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
 
 
 def _stamps(run: Run) -> list[object]:
-    """What a change of the run that matters changes: compiles that began after the windows do not."""
-    last = max((own.epoch_us(own.window[1]) for own in run.profiles.profiles), default=0.0)
-    found: list[object] = [process.naming.stamp for process in run.processes()]
-    found += [
-        (own.key, own.stamp) for process in run.processes() for own in process.ordered() if (own.start_us or 0.0) <= last
+    """Return the cache key of a run's relevant state; compiles begun after the windows do not count."""
+    last = max((item.epoch_us(item.window[1]) for item in run.profiles.profiles), default=0.0)
+    stamps: list[object] = [process.naming.stamp for process in run.processes()]
+    stamps += [
+        (item.key, item.stamp) for process in run.processes() for item in process.ordered() if (item.start_us or 0.0) <= last
     ]
-    return found
+    return stamps
 
 
 def preparing(run: Run) -> Iterator[None]:
-    """Nest the profiles of a run that were read, in steps: what `runtimes_of` then asks for. Touches no node."""
+    """Nest the read profiles of a run in steps, for `runtimes_of`. Does not touch any node."""
     for profile in run.profiles.profiles:
         if not run.profiles.is_derived(profile):
             walk = Walk(profile)
@@ -353,7 +363,7 @@ def preparing(run: Run) -> Iterator[None]:
 
 
 def nested_of(run: Run, profile: Profile) -> Nested:
-    """The nested events of a profile of the run; made once."""
+    """Return the cached nested events of a profile of the run."""
     return cast(Nested, run.profiles.derived(profile, nested))
 
 
@@ -396,13 +406,13 @@ class StepFlame:
 
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
-    """The profile that a result was made from; None when it is no longer there."""
-    found = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
-    return next((profile for profile in found if profile is not None), None)
+    """Return the profile of a result; None if it is no longer open."""
+    profiles = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
+    return next((profile for profile in profiles if profile is not None), None)
 
 
 def compiling_us(run: Run, runtime: Runtime) -> float:
-    """How long torch compiled while the profiler ran, as the profile has it."""
+    """Return the compile time while the profiler ran, from the profile."""
     profile = profile_of(run, runtime)
     if profile is None:
         return 0.0
@@ -415,8 +425,10 @@ def compiling_us(run: Run, runtime: Runtime) -> float:
 
 
 def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:
-    """What means something and lies from `begin` to `end` (ns, in the profile's own time), kind by kind: regions, guards, graphs,
-    kernels, eager operators, what ran on a device. None now and then: a moment at which a reader may leave."""
+    """Yield the relevant events from `begin` to `end` (ns, in the profile's own time), by kind.
+
+    Regions, guards, graphs, kernels, eager operators, device events. Yields None in between: a reader may stop there.
+    """
     begins, durations = profile.begin, profile.duration
     kinds = ((KERNEL, nested.kernels), (EAGER, nested.eager), (DEVICE, nested.device))
     for kind, events in (("", nested.event), *kinds):
@@ -425,8 +437,8 @@ def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator
                 yield None
             if begin <= begins[event] and begins[event] + durations[event] <= end:
                 name = profile.name_of(event)
-                said = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
-                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *said)
+                label = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
+                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *label)
 
 
 def _said(kind: int, name: str) -> tuple[str, str]:
@@ -443,7 +455,10 @@ def _said(kind: int, name: str) -> tuple[str, str]:
 
 
 def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepFlame, ...]]:
-    """The step in the middle by its time, a flame a thread; without steps the whole window. The busiest thread first."""
+    """Return the median step by duration, one flame per thread, busiest first.
+
+    The entire window if there are no steps.
+    """
     profile = profile_of(run, runtime)
     if profile is None:
         return ()
@@ -457,9 +472,9 @@ def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepF
             yield
         elif span.kind != DEVICE:
             threads.setdefault(span.thread, []).append(span)
-    refs = {f"[{own.ref.rpartition(':')[2].partition('~')[0]}]": own.ref for own in runtime.compiles}
-    made = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]
-    return tuple(sorted(made, key=lambda found: -sum(bar.self_s for bar in found.flame.bars)))
+    refs = {f"[{compile_.ref.rpartition(':')[2].partition('~')[0]}]": compile_.ref for compile_ in runtime.compiles}
+    flames = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]
+    return tuple(sorted(flames, key=lambda flame: -sum(bar.self_s for bar in flame.flame.bars)))
 
 
 def _typical(runtime: Runtime) -> Step | None:
@@ -468,7 +483,7 @@ def _typical(runtime: Runtime) -> Step | None:
 
 
 def _flame(step: str, spans: list[RunSpan], begin: int, end: int, profile: Profile, refs: dict[str, str]) -> StepFlame:
-    """Nested by time, parents before their children. What is in nothing but the step is at depth 0."""
+    """Nest spans by time, parents before children; direct children of the step have depth 0."""
     spans.sort(key=lambda span: (span.begin_ns, -span.end_ns))
     shown = spans[:MOST]
     depths: list[int] = []

@@ -31,8 +31,10 @@ from tltui.questions.stacks.function_names import shown_name
 
 @part
 def estimated_us(compile_: Compile, reader: Reader) -> float | None:
-    """`guard_latency_us` of the metrics: torch runs the guards once, warmed up, right after it has made them. None where it is not
-    logged."""
+    """Return `guard_latency_us` of the metrics, None if it was not logged.
+
+    Torch runs the guards once, warmed up, right after it has created them.
+    """
     fields = next((fields for event, fields in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
     value = fields.get("guard_latency_us")
     return float(value) if isinstance(value, (int, float)) else None
@@ -43,8 +45,10 @@ CPP = "cpp_"
 
 
 def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
-    """How many calls of kernels in the code of a graph are not in the profile, how many there are, and whether the missing ones are
-    C++ kernels, which tell the profiler nothing unless they are made to (`enable_kernel_profile`). (0, 0, False) without code."""
+    """Count a graph's kernel calls missing from the profile: (missing, all, whether they are C++ kernels).
+
+    C++ kernels appear in a profile only with `enable_kernel_profile`. (0, 0, False) without code.
+    """
     unit = provenance_of(compile_).unit(graph.unit) if compile_ is not None and graph.unit else None
     if unit is None or unit.unit != graph.unit:
         return 0, 0, False
@@ -66,7 +70,7 @@ EAGER_SHARE = 0.2
 
 
 class Fact(Enum):
-    """What a finding is about."""
+    """The kind of a finding."""
 
     GUARDS = "guards"
     BREAK = "break"
@@ -106,16 +110,16 @@ class Finding:
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
-    """The facts of a profile. First what could be better, by what it costs; then where the most time is."""
+    """Return the findings of a profile: improvements by cost, then the largest times."""
     steps = max(len(runtime.steps), 1)
-    whole = max(whole_us(runtime), 1e-9)
-    found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
-             *_launches(run, runtime, steps, whole), *_eager(runtime, steps, whole),
-             *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
-    found.sort(key=lambda item: -item.us)
-    dear = [item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
+    total_us = max(whole_us(runtime), 1e-9)
+    findings = [*_guards(runtime, steps), *_breaks(run, runtime, steps, total_us), *_fallbacks(run, runtime, steps, total_us),
+             *_launches(run, runtime, steps, total_us), *_eager(runtime, steps, total_us),
+             *(compiling := tuple(_compiling(run, runtime, steps, total_us)))]  # fmt: skip
+    findings.sort(key=lambda item: -item.us)
+    dear = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
     idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
-    return (*dear, *_kernels(runtime, steps, whole), *idle, *_never(run, runtime))
+    return (*dear, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
@@ -125,31 +129,34 @@ def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
             yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / own, lookups.calls, lookups.mean_us)
 
 
-def _breaks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     for item in break_times(run, runtime):
         calls = next(c.regions.calls for c in runtime.compiles if c.ref == item.ref)
         broke = item.breaks[0] if len(item.breaks) == 1 else None
         if item.breaks:
-            yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / whole, calls, broke=broke)
+            yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / total_us, calls, broke=broke)
 
 
-def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+def _fallbacks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     if runtime.fallbacks:
         us = sum(item.lookup_us for item in runtime.fallbacks)
         refs = {item.ref for item in runtime.fallbacks}
         ref = min(refs) if len(refs) == 1 else ""
         compile_ = compile_at(run, ref) if ref else None
         name = (shown_name(compile_.frame) if compile_ is not None else None) or "the function of"
-        yield Finding(Fact.FALLBACK, ref, us / steps, us / whole, len(runtime.fallbacks), name=name)
+        yield Finding(Fact.FALLBACK, ref, us / steps, us / total_us, len(runtime.fallbacks), name=name)
 
 
-def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """Graphs whose time is mostly between kernels. Where not all kernels of the code are in the profile that is not known."""
+def _launches(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield graphs with most of their time between kernels.
+
+    Only if all kernels of the code are in the profile; otherwise unknown.
+    """
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
             us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
-            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
+            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * total_us)
             if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
                 yield Finding(
                     Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
@@ -157,50 +164,54 @@ def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[
                 )  # fmt: skip
 
 
-def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """What was compiled while the profiler ran, as far as the metrics tell: it says nothing of later steps. How long that took the
-    profile says, where it does."""
+def _compiling(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the compile time while the profiler ran, which does not affect later steps.
+
+    The compiles are from the metrics; the duration is from the profile if it has one.
+    """
     process = process_of(run, runtime)
-    found: list[tuple[float, str]] = []
+    times: list[tuple[float, str]] = []
     for compile_ in process.ordered() if process is not None else ():
         start, seconds = compile_.start_us, compile_.duration_s
         if start is not None and seconds:
             overlap = min(start + seconds * 1e6, runtime.end_us) - max(start, runtime.begin_us)
             if overlap > 0 and compile_.is_compile:
-                found.append((overlap, str(compile_.ref)))
-    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in found), whole)
+                times.append((overlap, str(compile_.ref)))
+    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in times), total_us)
     if us:
-        yield Finding(Fact.COMPILING, max(found, default=(0.0, ""))[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
+        yield Finding(Fact.COMPILING, max(times, default=(0.0, ""))[1], us / steps, us / total_us,
+                      count=len(times), seconds=us / 1e6)
 
 
-def _eager(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """What runs in no compiled code at all."""
+def _eager(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the time outside of compiled code."""
     outside = [item for item in runtime.eager if item.inside is None]
     us = sum(item.us for item in outside)
-    if outside and us >= EAGER_SHARE * whole:
+    if outside and us >= EAGER_SHARE * total_us:
         most = max(outside, key=lambda item: item.us)
-        yield Finding(Fact.EAGER, "", us / steps, us / whole, sum(item.calls for item in outside), name=most.op)
+        yield Finding(Fact.EAGER, "", us / steps, us / total_us, sum(item.calls for item in outside), name=most.op)
 
 
 def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
     share = runtime.share
     if share.whole_us > 0 and share.idle_us >= IDLE_SHARE * share.whole_us:
-        has_device = any(graph.device_us for own in runtime.compiles for graph in own.graphs)
+        has_device = any(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs)
         name = "device" if has_device else ""
         yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us, name=name)
 
 
-def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
-    """The dearest call of a kernel."""
+def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
+    """Yield the most expensive kernel call."""
     dearest: tuple[float, CompileTime, Finding] | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
                 us = kernel.time.us
-                if us >= KERNEL_SHARE * whole and (dearest is None or us > dearest[0]):
+                if us >= KERNEL_SHARE * total_us and (dearest is None or us > dearest[0]):
                     name = kernel.key or kernel.name
                     dearest = us, compile_, Finding(
-                        Fact.KERNEL, compile_.ref, us / steps, us / whole, kernel.time.calls, kernel.time.mean_us, graph.unit, name,
+                        Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls,
+                        kernel.time.mean_us, graph.unit, name,
                         kernel.lines,
                     )  # fmt: skip
     if dearest is not None:
@@ -208,7 +219,7 @@ def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
 
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
-    """What was compiled and did not run, said once."""
+    """Yield one finding for compiles that did not run."""
     own = [(seconds_of(run, ref), ref) for ref in runtime.never_called]
     if own:
         most, ref = max(own)
@@ -216,7 +227,7 @@ def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
 
 
 def seconds_of(run: Run, ref: str) -> float:
-    """What compiling took, 0 where that is not known."""
+    """Return the compile time in seconds, 0 if unknown."""
     compile_ = compile_at(run, ref)
     return compile_.tally.seconds if compile_ is not None else 0.0
 
@@ -357,7 +368,10 @@ class RuntimesJson(TypedDict):
 def runtimes_json(
     runtimes: Sequence[Runtime], refused: Sequence[Refused], refs: Collection[str] | None = None
 ) -> RuntimeJson | RuntimesJson:
-    """The documented shape (docs/json.md). `refs`: only these compiles, and what stands in them."""
+    """Return the documented JSON shape (docs/json.md).
+
+    `refs`: only these compiles and their contents.
+    """
     if len(runtimes) == 1 and not refused:
         return runtime_json(runtimes[0], refs)
     return {
@@ -368,7 +382,7 @@ def runtimes_json(
 
 
 def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> RuntimeJson:
-    """One profile."""
+    """Return one profile as JSON."""
     share = runtime.share
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {

@@ -35,18 +35,18 @@ class Symbol:
 
     @property
     def unbacked(self) -> bool:
-        """Whether its value depends on data, so that it has no hint."""
+        """Whether the value depends on data and so has no hint."""
         return self.hint is None
 
     @property
     def is_size(self) -> bool:
-        """Whether it is a size, stride or offset of a tensor rather than a Python number."""
+        """Whether it is a tensor's size, stride or offset rather than a Python number."""
         return self.source is not None and any(word in self.source for word in ("size()", "stride()", "storage_offset"))
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInput:
-    """A tensor as Dynamo saw it."""
+    """A tensor as described by Dynamo."""
 
     source: str
     dtype: str
@@ -79,12 +79,12 @@ class Inputs:
 
 
 def short_dtype(dtype: str | None) -> str:
-    """`torch.float32` → `float32`"""
+    """Shorten `torch.float32` to `float32`."""
     return (dtype or "?").removeprefix("torch.")
 
 
 def short_device(device: str | None) -> str:
-    """`device(type='cuda', index=0)` → `cuda:0`"""
+    """Shorten `device(type='cuda', index=0)` to `cuda:0`."""
     match = _DEVICE.search(device or "")
     if match is None:
         return device or "?"
@@ -92,7 +92,7 @@ def short_device(device: str | None) -> str:
 
 
 def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | None = None) -> Inputs:
-    """The inputs of an attempt; by default of the last one that describes any."""
+    """Return the inputs of an attempt; by default of the last one with a description."""
     log = compile_.process.log
     reader = reader or Reader(log)
     records = list(named(compile_, _EVENTS))
@@ -106,7 +106,7 @@ def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | No
 
 
 class _Collected:
-    """The records of one attempt while they are read."""
+    """The records of one attempt during reading."""
 
     def __init__(self, compile_: Compile) -> None:
         self._process = compile_.process
@@ -116,7 +116,7 @@ class _Collected:
         self._symbols: dict[str, Symbol] = {}
 
     def take(self, event: str, fields: dict[str, Any]) -> None:
-        """One record."""
+        """Add one record."""
         key = (_key(fields.get("describer_id")), _key(fields.get("id")))
         if event == "describe_storage":
             size = whole_in(fields, "size")
@@ -147,7 +147,7 @@ class _Collected:
             )
 
     def result(self) -> Inputs:
-        """The joined records."""
+        """Return the joined records."""
         by_source = {symbol.source: symbol for symbol in self._symbols.values() if symbol.source}
         tensors = tuple(
             self._tensor(source, self._tensors[key], key, by_source)
@@ -204,5 +204,5 @@ def _note(fields: dict[str, Any]) -> str:
 
 
 def _key(value: object) -> object:
-    """An id as a key: whatever was written, as long as it can be one."""
+    """Convert an id of any JSON type to a hashable key."""
     return value if isinstance(value, (int, str)) else repr(value)[:80]

@@ -56,7 +56,7 @@ class Dim:
 
 @dataclass(frozen=True, slots=True)
 class SymbolShape:
-    """A symbol, with all that happened to it."""
+    """A symbol and its history."""
 
     name: str
     source: str | None
@@ -89,7 +89,7 @@ class SymbolShape:
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """An input tensor with a dim that is not just static."""
+    """An input tensor with a dim that is not plainly static."""
 
     source: str
     dtype: str
@@ -131,13 +131,13 @@ class CompileShapes:
 
     @property
     def weight(self) -> tuple[int, int, int]:
-        """For sorting: what was fixed, then what is conditional."""
+        """Return the sort key: number of specializations, then of guards."""
         fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.stuck)
         return fixed, len(self.kept) + len(self.real), self.guards
 
 
 def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
-    """Read what a compile logged about shapes."""
+    """Read a compile's records about shapes."""
     reader = reader or Reader(compile_.process.log)
     records = shape_records(compile_, reader)
     guarded = guarded_sizes(compile_, reader)
@@ -147,12 +147,12 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     became = tuple(became_of(event) for event in automatic(compile_, reader))
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
-    kept = tuple(
+    guards = tuple(
         replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
         for guard in guarded.kept
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
-    symbols = _symbols(records, kept, tensors, became)
+    symbols = _symbols(records, guards, tensors, became)
     function, file, line = compile_.frame.code
     interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))
     stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
@@ -160,64 +160,70 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     return CompileShapes(
         str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
         (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
-        stuck, interesting, len(tensors) - len(interesting), kept, guarded.found,
+        stuck, interesting, len(tensors) - len(interesting), guards, guarded.found,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
 
 
 def automatic(compile_: Compile, reader: Reader) -> list[Event]:
-    """The `automatic_dynamic` instants of a compile. Other events are not parsed: there are many."""
-    found = automatic_in_text(compile_, reader)
+    """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
+    events = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
             continue
         value = reader.json(record, EVENT_LIMIT)
         args = value.get("args") if isinstance(value, dict) else None
         if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
-            found.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
-    return found
+            events.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
+    return events
 
 
 def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
-    """The places in the user's code that records name: by line, then by file."""
-    found: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
+    """Map lines to files to the user frames in records."""
+    frames: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
     for group in (records.symbols, records.guards, records.fixed):
         for item in group:
             if item.user is not None:
-                found[item.user.line].setdefault(item.user.file, item.user)
-    return found
+                frames[item.user.line].setdefault(item.user.file, item.user)
+    return frames
 
 
 def _by_length(sources: Iterable[str]) -> dict[int, set[str]]:
-    found: dict[int, set[str]] = defaultdict(set)
+    results: dict[int, set[str]] = defaultdict(set)
     for source in sources:
-        found[len(source)].add(source)
-    return found
+        results[len(source)].add(source)
+    return results
 
 
 def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
-    """Whether one of the sources stands in an expression. There may be thousands, but of few lengths."""
+    """Return whether any source occurs in an expression.
+
+    There may be thousands of sources, but of few lengths.
+    """
     return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
 
 
 def has_marks(compile_: Compile, reader: Reader) -> bool:
-    """Whether a tensor came with dims that `mark_dynamic` had marked (what else can be marked shows only in guards)."""
+    """Return whether any tensor had dims marked by `mark_dynamic`.
+
+    Other marks are visible only in guards.
+    """
     return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
 
 
 def signature(shapes: CompileShapes) -> tuple[object, ...]:
-    """Equal for compiles of one code object to which the same happened, on whatever rank."""
+    """Return a key that is equal for compiles of one code object with equal shapes, on any rank."""
     symbols = tuple(
         (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
         for s in shapes.symbols
     )
-    kept = tuple(guard.expr for guard in shapes.kept)
+    guards = tuple(guard.expr for guard in shapes.kept)
     real = tuple(item.expr for item in shapes.real)
-    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, kept, real)
+    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, guards, real)
 
 
 def dim_of(source: str | None) -> tuple[str | None, int | None]:
-    """Tensor and dimension of `L['x'].size()[0]`; (None, None) for anything else."""
+    """Return tensor and dimension of `L['x'].size()[0]`; (None, None) for anything else."""
     match = _SIZE.match(source or "")
     return (match["tensor"], int(match["dim"])) if match else (None, None)
 
@@ -225,13 +231,13 @@ def dim_of(source: str | None) -> tuple[str | None, int | None]:
 def _tensors(
     inputs: Iterable[TensorInput], records: ShapeRecords, guarded: GuardedSizes, graph: dict[str, tuple[str, ...]]
 ) -> list[TensorShape]:
-    """The tensors with what became of each dim."""
+    """Return the tensors with the outcome of each dim."""
     by_source = {symbol.source: symbol for symbol in records.symbols if symbol.source}
     fixed = {item.symbol for item in records.fixed}
     by_input: dict[str | None, list[NewSymbol]] = defaultdict(list)
     for symbol in records.symbols:
         by_input[symbol.input].append(symbol)
-    found = []
+    tensors = []
     for tensor in inputs:
         in_graph = graph.get(plain_name(tensor.source), ())
         checked = guarded.sizes.get(tensor.source, ())
@@ -253,14 +259,14 @@ def _tensors(
                 symbolic = shown if shown and not _NUMBER.match(shown) else None
                 dim = replace(dim, state="unbacked" if (symbolic or "").startswith("u") else "dynamic", symbol=symbolic)
             dims.append(dim)
-        found.append(TensorShape(tensor.source, tensor.dtype, tuple(dims)))
-    return found
+        tensors.append(TensorShape(tensor.source, tensor.dtype, tuple(dims)))
+    return tensors
 
 
 def _symbols(
     records: ShapeRecords, kept: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
-    """Each symbol with what is said of it anywhere."""
+    """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
     for guard in records.guards:
         for name in guard.symbols:
@@ -279,54 +285,57 @@ def _symbols(
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)
-    found = []
-    for made in _known(records):
-        tensor, number = dim_of(made.source)
-        own = next((d for d in dims[made.name] if (d.tensor, d.dim) == (tensor, number) or made.source is None), None)
+    symbols = []
+    for created in _known(records):
+        tensor, number = dim_of(created.source)
+        own = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
         if own is not None:
             tensor, number = own.tensor, own.dim
-        source = made.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
-        at = fixed.get(made.name)
-        found.append(
+        source = created.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
+        at = fixed.get(created.name)
+        symbols.append(
             SymbolShape(
-                made.name, source, tensor, number, made.hint, made.range, made.hint is None and made.source is None,
-                own.mark if own else "", made.user, made.by, made.ref, at, tuple(guards[made.name]),
+                created.name, source, tensor, number, created.hint, created.range, created.hint is None and created.source is None,
+                own.mark if own else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
                 tuple(by_source.get(source, ())) if source is not None else (),
-                _equal(made.name, guards[made.name]),
-                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[made.name] if d is not own and made.source),
+                _equal(created.name, guards[created.name]),
+                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not own and created.source),
                 tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
                 tuple(
-                    b for name in dict.fromkeys((tensor, made.source)) for b in changes.get(name, ())
-                    if (b.source, b.dim) == (tensor, number) or b.source == made.source
+                    b for name in dict.fromkeys((tensor, created.source)) for b in changes.get(name, ())
+                    if (b.source, b.dim) == (tensor, number) or b.source == created.source
                 ),
             )
         )  # fmt: skip
-    return tuple(sorted(found, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
+    return tuple(sorted(symbols, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
 
 
 def _known(records: ShapeRecords) -> list[NewSymbol]:
-    """The symbols that were made, and those that are only spoken of (the log begins later, or was cut)."""
-    found = {symbol.name: symbol for symbol in records.symbols}
+    """Return created symbols, and those only referred to because the log is incomplete."""
+    symbols = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:
         source = item.sources[0] if item.sources else None
-        found.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
-    return list(found.values())
+        symbols.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
+    return list(symbols.values())
 
 
 def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
-    """The symbols that guards `Eq(a, b)` make equal to one."""
-    found = []
+    """Return the symbols that guards `Eq(a, b)` equate with one."""
+    names = []
     for guard in guards:
         match = re.fullmatch(r"Eq\((\w+), (\w+)\)", guard.expr)
         if match is not None and name in match.groups():
             other = match[2] if match[1] == name else match[1]
             if other in guard.symbols and other != name:
-                found.append(other)
-    return tuple(dict.fromkeys(found))
+                names.append(other)
+    return tuple(dict.fromkeys(names))
 
 
 def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str:
-    """`dim 0 of L['x']`; the source itself where it is no size; '' for a value that depends on data."""
+    """Format `dim 0 of L['x']`.
+
+    The source itself if it is no size; '' for a value that depends on data.
+    """
     if tensor is not None and dim is not None:
         return f"dim {dim} of {tensor}"
     return source or ""
@@ -341,7 +350,7 @@ _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 @part
 def interest(compile_: Compile, reader: Reader) -> int:
-    """FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, as far as the kinds of its records tell."""
+    """Return FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, from the kinds of a compile's records."""
     names = {name for _, name in named(compile_, EVENTS)}
     if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
         return FIXED
@@ -352,58 +361,58 @@ def interest(compile_: Compile, reader: Reader) -> int:
 
 @part
 def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
-    """What a compile logged about shapes, and what may be done."""
+    """Return the shapes of a compile with advice."""
     shapes = shapes_of(compile_, reader)
     return replace(shapes, advice=advice_of(shapes))
 
 
 def python_name(source: str) -> str:
-    """A source as the user's code has it: `L['x']` → `x`."""
+    """Return a source as in user code: `L['x']` → `x`."""
     match = _ARGUMENT.match(source)
     return _MODULE_PART.sub(r".\1", match["name"] + match["rest"]) if match else source
 
 
 def advice_of(shapes: CompileShapes) -> tuple[str, ...]:
-    """Advice for a compile, each piece once, what matters most first."""
-    found: list[str] = []
+    """Return distinct advice for a compile, most important first."""
+    advice: list[str] = []
     for symbol in shapes.symbols:
         if symbol.fixed is not None:
-            found += _for_fixed(symbol)
+            advice += _for_fixed(symbol)
     for dim in shapes.stuck:
-        found += _for_stuck(dim)
+        advice += _for_stuck(dim)
     for symbol in shapes.symbols:
         if symbol.fixed is None:
-            found += _for_bounds(symbol)
-    return tuple(dict.fromkeys(found))
+            advice += _for_bounds(symbol)
+    return tuple(dict.fromkeys(advice))
 
 
-def _call(what: str, dim: Dim | SymbolShape) -> str:
-    return f"{what}({python_name(dim.tensor or '')}, {dim.dim})"
+def _call(text: str, dim: Dim | SymbolShape) -> str:
+    return f"{text}({python_name(dim.tensor or '')}, {dim.dim})"
 
 
 def _for_fixed(symbol: SymbolShape) -> list[str]:
     fixed = symbol.fixed
     assert fixed is not None
-    what = readable_dim(symbol.tensor, symbol.dim, symbol.source)
+    text = readable_dim(symbol.tensor, symbol.dim, symbol.source)
     code = ((fixed.user.code if fixed.user else None) or "").strip()
     partners = [partner for partner in symbol.partners if not partner.parameter]
     if code.startswith("assert"):
         return [
-            f"If {what} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
+            f"If {text} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
         ]
-    found = []
+    advice = []
     if symbol.tensor is not None and partners:
         mark = "maybe_mark_dynamic" if symbol.mark == "maybe dynamic" else "mark_dynamic"
         names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
-        found.append(f"If the two sizes belong together, mark the other one too: {names}.")
+        advice.append(f"If the two sizes belong together, mark the other one too: {names}.")
     elif any(partner.parameter for partner in symbol.partners):
-        found.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
+        advice.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
     if symbol.mark == "dynamic" and symbol.tensor is not None:
-        found.append(
+        advice.append(
             f"{_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic makes it no error: torch may fix "
             "the size, and every other size is a compile of its own."
         )
-    return found
+    return advice
 
 
 def _for_stuck(dim: Dim) -> list[str]:
@@ -416,7 +425,7 @@ def _for_stuck(dim: Dim) -> list[str]:
 
 
 def _for_bounds(symbol: SymbolShape) -> list[str]:
-    """A condition in the user's code that splits the sizes."""
+    """Return advice on a user condition that splits the size range."""
     if symbol.unbacked or symbol.tensor is None:
         return []
     splits = [guard for guard in symbol.guards if guard.why == PROGRAM and not guard.deferred]

@@ -46,16 +46,19 @@ Names = dict[str, tuple[int, SymbolShape]]
 """The symbols of a compile by name, each with its place."""
 
 
-def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str], known_as: str = "") -> None:
-    """What happened to the sizes of a compile: fixed ones first. `said` holds what a page says once."""
+def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, notes: set[str], known_as: str = "") -> None:
+    """Add the size history of a compile, specializations first.
+
+    `said` holds the page's one-time texts.
+    """
     shown = known_as or shapes.function or ""
     name = f"[{shapes.ref}]"
     if not single:
         page.close(0)
         page.blank()
         page.open(f"{name} {shown}", folded)
-    what = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
-    function: Piece = (sanitize(shown), tokens.FUNCTION) if shapes.function or shapes.status else (what, tokens.DIM)
+    text = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
+    function: Piece = (sanitize(shown), tokens.FUNCTION) if shapes.function or shapes.status else (text, tokens.DIM)
     head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", function, "  "]
     if shapes.file is not None:
         head += [page.place(shapes.file, shapes.line), "  "]
@@ -64,33 +67,36 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, s
     page.row(head, "")
     if shapes.fail_reason:
         page.say(fmt.clip(shapes.fail_reason, REASON), "  ", tokens.DIM)
-    told: set[str] = set()
+    shown_guards: set[str] = set()
     names: Names = {}
     for n, symbol in enumerate(shapes.symbols):
         names.setdefault(symbol.name, (n, symbol))
     for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
-        _symbol(page, symbol, names, told)
+        _symbol(page, symbol, names, shown_guards)
     for dim in shapes.stuck:
         _stuck(page, dim)
-    _more(page, shapes, names, told)
+    _more(page, shapes, names, shown_guards)
     _automatic(page, shapes)
     _real(page, shapes)
-    _kept(page, shapes, said)
+    _kept(page, shapes, notes)
     if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
         page.say("A size that breaks a condition asserted at run time is an error, not another compile.", "  ", tokens.VALUE)
     _advice(page, shapes.advice)
     _inputs(page, shapes)
     if not shapes.symbols and not shapes.stuck and not shapes.real:
-        what = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
-        page.say(page.so_far(what), "  ")
+        text = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
+        page.say(page.so_far(text), "  ")
 
 
-def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> None:
-    """`dim 0 of L['x']` and what became of it. `told` holds the guards that were shown before."""
-    what = _name(symbol)
-    page.open(what)
+def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str]) -> None:
+    """Add `dim 0 of L['x']` and its outcome.
+
+    `told` holds the guards already on the page.
+    """
+    text = _name(symbol)
+    page.open(text)
     style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
-    title: Piece = (fmt.clip_middle(what, page.width - 4), style, "" if symbol.source else symbol.ref)
+    title: Piece = (fmt.clip_middle(text, page.width - 4), style, "" if symbol.source else symbol.ref)
     page.joined([title, *((words, style) for words in _state(symbol, names))], "  ")
     notes: list[Piece] = [(symbol.name, tokens.NAME, symbol.ref)] if symbol.source else []
     if symbol.hint is not None:
@@ -98,7 +104,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> No
     if symbol.range:
         notes.append((f"range {symbol.range}", tokens.DIM))
     guards = [guard for guard in symbol.guards if symbol.fixed is None or not _fixes(guard, symbol)]
-    new = [guard for guard in guards if guard.ref not in told]
+    new = [guard for guard in guards if guard.ref not in shown_guards]
     if symbol.user is not None and symbol.fixed is None and not any(_same(guard.user, symbol.user) for guard in new):
         notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
     page.joined(notes, "    ")
@@ -114,7 +120,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> No
             _asked(page, "", symbol.by, "       ", "made by")
     _fixed(page, symbol)
     _guards(page, new)
-    told.update(guard.ref for guard in symbol.guards)
+    shown_guards.update(guard.ref for guard in symbol.guards)
     page.close()
 
 
@@ -122,18 +128,18 @@ def _name(symbol: SymbolShape) -> str:
     return readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
 
 
-def _same(left: StackFrame | None, right: StackFrame | None) -> bool:
-    """Whether two frames are at one place."""
-    return left is not None and right is not None and (left.file, left.line) == (right.file, right.line)
+def _same(first: StackFrame | None, right: StackFrame | None) -> bool:
+    """Return whether two frames are at one place."""
+    return first is not None and right is not None and (first.file, first.line) == (right.file, right.line)
 
 
 def _at(label: str, frame: StackFrame) -> Piece:
-    """A place in the user's source behind a label, as one link."""
+    """Return a label and a link to the user's source."""
     return (label + fmt.place(frame.file, frame.line), tokens.LINK, fmt.place_target(frame.file, frame.line))
 
 
 def _state(symbol: SymbolShape, names: Names) -> list[str]:
-    """`marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`"""
+    """Return state texts: `marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`."""
     mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
     words = mark.get(symbol.mark, "")
     if not words and symbol.became:
@@ -142,21 +148,21 @@ def _state(symbol: SymbolShape, names: Names) -> list[str]:
         return [f"{words}, but fixed to {symbol.fixed.value}" if words else f"fixed to {symbol.fixed.value}"]
     if symbol.unbacked and not words:
         words = "unbacked: its value depends on data"
-    found = [words or "dynamic"]
+    results = [words or "dynamic"]
     same = min((names[name] for name in symbol.equal if name in names), key=lambda item: item[0], default=None)
     low, high = bounds(symbol)
-    what = "sizes" if symbol.dim is not None else "values"
+    text = "sizes" if symbol.dim is not None else "values"
     if (low, high) == (None, None) and same is not None:
-        found.append(f"has to equal {_name(same[1])}")
+        results.append(f"has to equal {_name(same[1])}")
     elif high is not None:
-        found.append(f"this compile is for {what} {low or 0} to {high}")
+        results.append(f"this compile is for {text} {low or 0} to {high}")
     elif low is not None:
-        found.append(f"this compile is for {what} {low} and up")
-    return found
+        results.append(f"this compile is for {text} {low} and up")
+    return results
 
 
 def bounds(symbol: SymbolShape) -> tuple[int | None, int | None]:
-    """The least and the largest value that the guards let through."""
+    """Return the least and the largest value that the guards accept."""
     lows = [guard.low for guard in symbol.kept if guard.low is not None]
     highs = [guard.high for guard in symbol.kept if guard.high is not None]
     return max(lows, default=None), min(highs, default=None)
@@ -184,12 +190,12 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     _asked(page, fixed.why, fixed.by, "    ")
     for partner in symbol.partners[:3]:
         kind = "a parameter's, so " if partner.parameter else ""
-        what = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
-        page.say(what, "    ", tokens.VALUE)
+        text = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
+        page.say(text, "    ", tokens.VALUE)
 
 
 def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
-    """What torch wanted to know, and where."""
+    """Add torch's reason for a guard or specialization, and its place."""
     if why:
         page.say(why, indent, tokens.DIM)
     if by is not None and not why.endswith(("your code", "by it")):
@@ -197,12 +203,12 @@ def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str =
 
 
 def _inside(path: str) -> str:
-    """A file of torch from its package on."""
+    """Shorten a torch file path to begin at its package."""
     return path.replace("\\", "/").rpartition("/torch/")[2] or path
 
 
 def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
-    """Conditions noted down on the way, equal ones once."""
+    """Add the conditions from tracing, without duplicates."""
     groups: dict[tuple[object, ...], list[ShapeGuard]] = {}
     for guard in guards:
         place = (guard.user.file, guard.user.line) if guard.user else None
@@ -213,9 +219,9 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
         _guard(page, group, "    ", last)
         last = group[0].user
     if len(members) > GUARDS_SHOWN:
-        what = fmt.plural(len(members) - GUARDS_SHOWN, "more condition")
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
+        text = fmt.plural(len(members) - GUARDS_SHOWN, "more condition")
+        page.open(text, folded=True)
+        page.add("    ", (text, tokens.DIM))
         for group in members[GUARDS_SHOWN:]:
             _guard(page, group, "      ", last)
             last = group[0].user
@@ -223,7 +229,7 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
 
 
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
-    """One condition; the source line is left out where it is that of the one `before`."""
+    """Add one condition; without its source line if equal to that of `before`."""
     guard = group[0]
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 20), tokens.NAME, guard.ref)]
     if len(group) > 1:
@@ -244,7 +250,7 @@ def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFr
 
 
 def _automatic(page: Page, shapes: CompileShapes) -> None:
-    """What torch marked by itself beside the symbols above."""
+    """Add torch's automatic marks on other dims than those of the symbols above."""
     told = {id(change) for symbol in shapes.symbols for change in symbol.became}
     for change in shapes.became:
         if id(change) not in told:
@@ -252,30 +258,30 @@ def _automatic(page: Page, shapes: CompileShapes) -> None:
 
 
 def _became(change: Became) -> str:
-    what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    text = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
     if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
-        return f"{what} varied: it was {change.before}, then {change.now}"
-    return f"{what}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
+        return f"{text} varied: it was {change.before}, then {change.now}"
+    return f"{text}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
 
 
 def _stuck(page: Page, dim: Dim) -> None:
-    """A mark without effect."""
-    what = f"dim {dim.dim} of {readable(dim.tensor)}"
-    words: list[Piece] = [("  " + fmt.clip_middle(what, page.width - 4), tokens.WARN)]
+    """Add a mark without effect."""
+    text = f"dim {dim.dim} of {readable(dim.tensor)}"
+    words: list[Piece] = [("  " + fmt.clip_middle(text, page.width - 4), tokens.WARN)]
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
     page.joined(words)
     if dim.size in ("0", "1"):
         page.say("torch makes no symbol for a size of 0 or 1 (0/1 specialisation).", "    ")
 
 
-def _more(page: Page, shapes: CompileShapes, names: Names, told: set[str]) -> None:
-    rest = shapes.symbols[SYMBOLS_SHOWN:]
-    if rest:
-        what = fmt.plural(len(rest), "more symbol")
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
-        for symbol in rest:
-            _symbol(page, symbol, names, told)
+def _more(page: Page, shapes: CompileShapes, names: Names, shown_guards: set[str]) -> None:
+    symbols = shapes.symbols[SYMBOLS_SHOWN:]
+    if symbols:
+        text = fmt.plural(len(symbols), "more symbol")
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
+        for symbol in symbols:
+            _symbol(page, symbol, names, shown_guards)
         page.close()
     if shapes.more_guards:
         page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
@@ -290,27 +296,27 @@ def _real(page: Page, shapes: CompileShapes) -> None:
         page.row(pieces, "")
 
 
-def _kept(page: Page, shapes: CompileShapes, said: set[str]) -> None:
-    """What every call is checked for."""
+def _kept(page: Page, shapes: CompileShapes, notes: set[str]) -> None:
+    """Add the conditions checked on every call."""
     if not shapes.kept:
         return
     backed = any(not symbol.unbacked for symbol in shapes.symbols)
-    what = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
-    page.add("  ", (what, tokens.LABEL))
+    text = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
+    page.add("  ", (text, tokens.LABEL))
     for guard in shapes.kept[:KEPT_SHOWN]:
         _kept_guard(page, guard)
-    rest = shapes.kept[KEPT_SHOWN:]
-    if rest:
-        what = fmt.plural(len(rest), "more guard")
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
-        for guard in rest:
+    remaining = shapes.kept[KEPT_SHOWN:]
+    if remaining:
+        text = fmt.plural(len(remaining), "more guard")
+        page.open(text, folded=True)
+        page.add("    ", (text, tokens.DIM))
+        for guard in remaining:
             _kept_guard(page, guard)
         page.close()
-    if any(guard.zero_one for guard in shapes.kept) and "0/1" not in said:
-        said.add("0/1")
-        what = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
-        page.say(what, "    ", tokens.DIM)
+    if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
+        notes.add("0/1")
+        text = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
+        page.say(text, "    ", tokens.DIM)
 
 
 def _kept_guard(page: Page, guard: KeptGuard) -> None:
@@ -326,7 +332,7 @@ def _advice(page: Page, advice: Sequence[str]) -> None:
 
 
 def _inputs(page: Page, shapes: CompileShapes) -> None:
-    """The inputs with a dim that is not just static."""
+    """Add the inputs with a dim that is not plainly static."""
     if not shapes.tensors:
         return
     for n, tensor in enumerate(shapes.tensors):
@@ -365,7 +371,7 @@ class ShapesReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The shapes of the scope."""
+    """Return the shapes of the scope."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, scope))
@@ -379,11 +385,11 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
     if not single:
         _head(page, with_symbols, [*marked, *plain])
         yield
-    found: list[CompileShapes] = []
+    compile_shapes: list[CompileShapes] = []
     like: list[tuple[str, str]] = []
     more: list[CompileShapes] = []
-    seen: dict[tuple[object, ...], str] = {}
-    said: set[str] = set()
+    visited: dict[tuple[object, ...], str] = {}
+    notes: set[str] = set()
     lacking: set[int] = set()
     without: list[Compile] = []
     for node in [*with_symbols, *marked, *(plain if single else ())]:
@@ -391,50 +397,50 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
         if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
             lacking.add(id(node))
             continue
-        found.append(shapes)
-        first = seen.setdefault(signature(shapes), shapes.ref)
+        compile_shapes.append(shapes)
+        first = visited.setdefault(signature(shapes), shapes.ref)
         if first != shapes.ref:
             like.append((shapes.ref, first))
-        elif len(seen) > BLOCKS:
+        elif len(visited) > BLOCKS:
             more.append(shapes)
         else:
-            add_compile(page, shapes, single, len(seen) > SHOWN, said, shown_name(node.frame) or "")
+            add_compile(page, shapes, single, len(visited) > SHOWN, notes, shown_name(node.frame) or "")
         yield
     if not single:
         without = [node for node in with_symbols if id(node) in lacking]
-        rest = {id(node) for node in plain} | lacking.difference(id(node) for node in with_symbols)
-        without += [node for node in scope.compiles if id(node) in rest]
+        remaining = {id(node) for node in plain} | lacking.difference(id(node) for node in with_symbols)
+        without += [node for node in scope.compiles if id(node) in remaining]
         page.close(0)
         yield from _further(page, more)
         _like(page, like)
-        _plain(page, without, bool(found))
-    found.sort(key=lambda shapes: shapes.weight, reverse=True)
-    return ShapesReport(1, tuple(found), tuple(str(node.ref) for node in without if node.is_compile or single))
+        _plain(page, without, bool(compile_shapes))
+    compile_shapes.sort(key=lambda shapes: shapes.weight, reverse=True)
+    return ShapesReport(1, tuple(compile_shapes), tuple(str(node.ref) for node in without if node.is_compile or single))
 
 
 def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:
-    """Compiles that are too many for a block each: those above are the most interesting."""
+    """Add a short list of compiles beyond the limit, which are less interesting."""
     if not more:
         return
     page.blank()
-    what = f"{fmt.plural(len(more), 'more compile')} with symbols"
+    text = f"{fmt.plural(len(more), 'more compile')} with symbols"
     named = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
-    yield from add_named(page, what, [functions([shapes.function for shapes in more], page.width - len(what) - 4)], named, "")
+    yield from add_named(page, text, [functions([shapes.function for shapes in more], page.width - len(text) - 4)], named, "")
     page.close(0)
 
 
 def _like(page: Page, like: list[tuple[str, str]]) -> None:
-    """Compiles of the same code to which the same happened, on other ranks as a rule."""
+    """Add the compiles with equal shapes, usually on other ranks."""
     if not like:
         return
     page.blank()
-    what = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
-    page.open(what, folded=True)
-    page.add((fmt.clip(what, page.width), tokens.DIM))
+    text = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
+    page.open(text, folded=True)
+    page.add((fmt.clip(text, page.width), tokens.DIM))
     groups = alike_on_ranks(like, lambda pair: pair[0], page.newest, lambda pair: pair[1])
-    for own in groups[:NAMED]:
-        first = own[0][1]
-        refs = OnRanks(tuple(ref for ref, _ in own), said_ranks([ref for ref, _ in own], page.newest))
+    for group in groups[:NAMED]:
+        first = group[0][1]
+        refs = OnRanks(tuple(ref for ref, _ in group), said_ranks([ref for ref, _ in group], page.newest))
         page.row([*refs.pieces(), " like ", (f"[{first}]", tokens.LINK, first)])
     if len(groups) > NAMED:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
@@ -442,7 +448,7 @@ def _like(page: Page, like: list[tuple[str, str]]) -> None:
 
 
 def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile], list[Compile]]]:
-    """The compiles with shape records, those in which something was fixed first; those with dims that were marked; the others."""
+    """Sort the compiles into those with shape records (specialized first), marked dims, and neither."""
     sorts: tuple[list[Compile], ...] = ([], [], [], [], [])
     for n, node in enumerate(scope.compiles):
         sorts[interest(node)].append(node)
@@ -452,36 +458,36 @@ def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Com
 
 
 def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
-    """What there is, in one line."""
+    """Add the counts in one line."""
     total = sum(node.is_compile for node in with_symbols + plain)
     fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
-    what = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
-    page.joined([(what, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
+    text = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
+    page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
 
 
 def _plain(page: Page, plain: list[Compile], some: bool) -> None:
-    """The compiles without symbols, folded."""
+    """Add the compiles without symbols, folded."""
     if not plain:
         return
     page.close(0)
     page.blank()
     real = [node for node in plain if node.is_compile]
     if not some:
-        what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
+        text = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
         if page.untold:
-            what = "No symbol of a dynamic size."
-        page.say(page.so_far(what))
+            text = "No symbol of a dynamic size."
+        page.say(page.so_far(text))
         page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
     if not real:
         return
-    what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
-    page.open(what, folded=True)
-    page.add((what, tokens.DIM))
+    text = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
+    page.open(text, folded=True)
+    page.add((text, tokens.DIM))
     groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
-    for own in groups[:NAMED]:
-        _, file, line = own[0].frame.code
-        name = shown_name(own[0].frame)
-        refs = tuple(str(node.ref) for node in own)
+    for group in groups[:NAMED]:
+        _, file, line = group[0].frame.code
+        name = shown_name(group[0].frame)
+        refs = tuple(str(node.ref) for node in group)
         link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
         page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
     if len(groups) > NAMED:
@@ -522,14 +528,15 @@ class ShapeRow:
 
 
 def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
-    """A row each."""
+    """Yield a row per symbol."""
     for compile_ in data.compiles:
-        for own in compile_.symbols:
-            fixed = own.fixed
+        for symbol in compile_.symbols:
+            fixed = symbol.fixed
             user = fixed.user if fixed is not None else None
-            yield ShapeRow(compile_.ref, compile_.function, own.name, own.source, own.tensor, own.dim, own.hint, own.range,
-                           own.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
-                           user.line if user is not None else None, len(own.guards))  # fmt: skip
+            yield ShapeRow(compile_.ref, compile_.function, symbol.name, symbol.source, symbol.tensor, symbol.dim, symbol.hint,
+                           symbol.range,
+                           symbol.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
+                           user.line if user is not None else None, len(symbol.guards))  # fmt: skip
 
 
 QUESTION = Question(

@@ -27,16 +27,18 @@ _BY_FILE = {("_prims_common/__init__.py", "infer_size"): RESHAPE, ("_subclasses/
 
 
 def meaning_of(file: str, name: str, expression: str, code: str, framework: bool) -> str:
-    """What the line of torch that asked is about; '' where that is not known. `code` is the line that was being traced,
-    `framework` whether that is none of the user's."""
+    """Return the meaning of the torch line that evaluated a condition; '' if unknown.
+
+    `code` is the traced line, `framework` whether it is outside of user code.
+    """
     path = "/" + file.replace("\\", "/")
     if "/_dynamo/symbolic_convert.py" in path or name == "evaluate_expr":
         return LIBRARY if framework else ASSERT if code.strip().startswith("assert") else PROGRAM
     if "/_inductor/" in path:
         return INDUCTOR
-    for (ending, function), what in _BY_FILE.items():
+    for (ending, function), text in _BY_FILE.items():
         if name == function and path.endswith("/" + ending):
-            return DIVISIBLE if what == RESHAPE and ("Mod(" in expression or "%" in expression) else what
+            return DIVISIBLE if text == RESHAPE and ("Mod(" in expression or "%" in expression) else text
     return _BY_NAME.get(name, "")
 
 
@@ -62,7 +64,7 @@ _ZERO_ONE = "0/1 specialization"
 
 @dataclass(frozen=True, slots=True)
 class KeptGuard:
-    """A condition on sizes that every call is checked for: where it does not hold, torch compiles again."""
+    """A size condition checked on every call; a failure causes a recompile."""
 
     expr: str
     """In the words of the caller: `2 <= L['x'].size()[0] <= 9`."""
@@ -79,7 +81,7 @@ class KeptGuard:
 
 @dataclass(frozen=True, slots=True)
 class GuardedSizes:
-    """What the guards say about tensors and symbols."""
+    """The guards on tensor sizes and symbols."""
 
     marks: dict[tuple[str, int], str]
     """(tensor, dim) → how the user marked it, as in `MARKS`."""
@@ -123,7 +125,7 @@ def _kept(text: str, ref: str) -> KeptGuard:
 
 
 def graph_sizes(compile_: Compile, reader: Reader) -> dict[str, tuple[str, ...]]:
-    """Sizes of the inputs in the graph that Dynamo made, by plain name (see `plain_name`): symbols where they are free."""
+    """Return input sizes in Dynamo's graph by plain name (see `plain_name`), symbolic if free."""
     records = [record for record, _ in named(compile_, (GRAPH,))]
     sizes = reader.event(records[-1]).get("sizes") if records else None
     if not isinstance(sizes, dict):
@@ -132,15 +134,15 @@ def graph_sizes(compile_: Compile, reader: Reader) -> dict[str, tuple[str, ...]]
 
 
 def plain_name(source: str) -> str:
-    """What is left of the name of an input in all of torch's ways to write it: `L['x']`, `L_x_`, `l_x_` → `lx`"""
+    """Normalize torch's spellings of an input name: `L['x']`, `L_x_`, `l_x_` → `lx`."""
     return re.sub(r"[\W_]+", "", source).lower()
 
 
-def whole_path(frame: StackFrame | None, known: Iterable[StackFrame | None]) -> StackFrame | None:
-    """Guards name files by the end of their paths: the same place as another record names it, if one does."""
+def whole_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
+    """Resolve a guard's path suffix to the equal place in another record, if any."""
     if frame is None:
         return None
-    for other in known:
+    for other in frames:
         if other is not None and other.line == frame.line and is_end_of(frame.file, other.file):
             return other
     return frame
@@ -165,7 +167,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class ShapeGuard:
-    """A condition that torch noted down while it traced: the code made is right only where it holds."""
+    """A condition from tracing; the generated code is valid only if it holds."""
 
     expr: str
     """In symbols: `Eq(s77, 5)`, `s77 < 10`."""
@@ -198,7 +200,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class NewSymbol:
-    """A symbol as it was made."""
+    """A symbol at its creation."""
 
     name: str
     source: str | None
@@ -214,7 +216,7 @@ class NewSymbol:
 
 @dataclass(frozen=True, slots=True)
 class RealValue:
-    """An unbacked expression that torch put a real value in for, since it could not decide without one."""
+    """An unbacked expression that torch replaced with a real value to decide a condition."""
 
     expr: str
     result: str
@@ -225,7 +227,7 @@ class RealValue:
 
 @dataclass(frozen=True, slots=True)
 class ShapeRecords:
-    """What one attempt of a compile logged about shapes."""
+    """The shape records of one attempt of a compile."""
 
     symbols: tuple[NewSymbol, ...]
     guards: tuple[ShapeGuard, ...]
@@ -236,7 +238,7 @@ class ShapeRecords:
 
 
 def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
-    """The shape records of the last attempt: what an earlier one found out, it finds out again."""
+    """Read the shape records of the last attempt, which repeats earlier ones' results."""
     log = compile_.process.log
     records = [(n, name) for n, name in named(compile_, (*EVENTS, "describe_source"))]
     attempt = max((log.context(n).attempt or 0 for n, _ in records), default=0)
@@ -255,12 +257,12 @@ def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
 
 
 def names_in(expression: str) -> tuple[str, ...]:
-    """The names in an expression, each once."""
+    """Return the distinct names in an expression."""
     return tuple(dict.fromkeys(_NAME.findall(expression)))
 
 
 def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
-    """The frame of torch that asked: the innermost one above the machinery of symbolic shapes."""
+    """Return torch's frame above symbolic-shape internals: the innermost one."""
     for frame in reversed(list(stack)):
         path = frame.file.replace("\\", "/")
         if not _MACHINERY.search(path):
@@ -269,7 +271,7 @@ def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
 
 
 def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = "") -> str:
-    """What a line of torch that asked is about; '' where that is not known."""
+    """Return the meaning of a torch line that evaluates a condition; '' if unknown."""
     if by is None:
         return ""
     code, framework = (user.code or "", user.framework and not user.file.startswith("<")) if user is not None else ("", False)
@@ -277,7 +279,7 @@ def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = ""
 
 
 class _Records:
-    """The records of an attempt while they are read."""
+    """The records of an attempt during reading."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -288,7 +290,7 @@ class _Records:
         self._input: str | None = None
 
     def take(self, event: str, fields: dict[str, Any], ref: str) -> None:
-        """One record."""
+        """Add one record."""
         if event == "describe_source":
             self._input = text_in(fields, "source")
             return
@@ -303,7 +305,7 @@ class _Records:
             sources = tuple(str(source) for source in list_in(fields, "sources"))
             value = str(fields.get("value"))[:80]
             if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
-                equal = next((own for own in reversed(self._guards) if own.expr == f"Eq({name}, {value})"), None)
+                equal = next((guard for guard in reversed(self._guards) if guard.expr == f"Eq({name}, {value})"), None)
                 user, by, why = (equal.user, equal.by, equal.why) if equal is not None else (user, by, why)
             self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
         elif event in (GUARD, DTRACE_GUARD) and expr:
@@ -313,12 +315,12 @@ class _Records:
             self._real.append(RealValue(expr, str(fields.get("result"))[:80], user, by, ref))
 
     def _user(self, fields: dict[str, Any]) -> StackFrame | None:
-        """The innermost line of the user's own; of a library's model the innermost at all."""
+        """Return the innermost user frame; for a library's model the innermost of all."""
         frames = frames_of(self._process, list_in(fields, "user_stack"))
         own = user_frames(frames)
         return own[0] if own else frames[-1] if frames else None
 
-    def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], made: NewSymbol) -> None:
+    def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], new_symbol: NewSymbol) -> None:
         name = text_in(fields, "symbol")
         if name is None:
             return
@@ -328,7 +330,7 @@ class _Records:
         self._symbols.setdefault(
             name,
             replace(
-                made,
+                new_symbol,
                 name=name,
                 source=text_in(fields, "source"),
                 hint=None if hint is None else str(hint)[:80],
@@ -338,7 +340,7 @@ class _Records:
         )
 
     def result(self, more_guards: int) -> ShapeRecords:
-        """What was read. Names in guards that are no symbols (`Eq`, `Mod`) are dropped."""
+        """Return the records, without names in guards that are no symbols (`Eq`, `Mod`)."""
         known = self._symbols.keys() | self._fixed.keys()
         guards = tuple(
             replace(guard, symbols=tuple(name for name in guard.symbols if name in known or _is_symbol(name)))
@@ -350,5 +352,5 @@ class _Records:
 
 
 def _is_symbol(name: str) -> bool:
-    """Whether a name looks like torch's symbols: `s77`, `u0`, `zf1`, `zuf0`."""
+    """Return whether a name has the form of torch's symbols: `s77`, `u0`, `zf1`, `zuf0`."""
     return bool(re.fullmatch(r"(?:s|u|zf|zuf)\d+", name))

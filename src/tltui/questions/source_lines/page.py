@@ -46,7 +46,7 @@ class BadPlace(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """One thing that was born of the line."""
+    """One result of the line: a graph node, kernel, guard, break or other fact."""
 
     kind: str
     """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `fixed` (a symbol that it fixed to a number),
@@ -61,7 +61,7 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class CompileTrails:
-    """What one compile made of the line."""
+    """The results of the line in one compile."""
 
     ref: str
     function: str
@@ -70,7 +70,7 @@ class CompileTrails:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """The answer: what became of a line."""
+    """The results of the line in all compiles."""
 
     schema: int
     file: str
@@ -86,7 +86,7 @@ class SourceLine:
 
 
 def parse_place(text: str) -> tuple[str, int]:
-    """`FILE:LINE` → file and line. Raises `BadPlace`."""
+    """Parse `FILE:LINE` into file and line. Raises `BadPlace`."""
     file, _, number = text.strip().rpartition(":")
     if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
         raise BadPlace(f"{text!r} names no line: FILE:LINE is meant, for example train.py:42")
@@ -95,7 +95,7 @@ def parse_place(text: str) -> tuple[str, int]:
 
 @dataclass(slots=True)
 class _Search:
-    """A line that is looked for, and what was found out about it on the way."""
+    """A line to search for, and the files and code matched during the search."""
 
     file: str
     line: int
@@ -107,14 +107,14 @@ class _Search:
         self.tail = "/" + self.file.removeprefix("./").lstrip("/")
 
     def same_file(self, path: str | None) -> bool:
-        """Whether somebody who typed our file means this one."""
+        """Return whether the requested file can refer to this path."""
         if path is None:
             return False
         path = path.replace("\\", "/")
         return path == self.file or path.endswith(self.tail)
 
     def here(self, path: str | None, line: int | None, code: str | None = None) -> bool:
-        """Whether a place is the line. Remembers the file and its code."""
+        """Return whether a place is the line; remember its file and code."""
         if line != self.line or path is None or not self.same_file(path):
             return False
         self.files[path] = None
@@ -123,37 +123,37 @@ class _Search:
         return True
 
     def distinct(self) -> tuple[str, ...]:
-        """The files, without shorter spellings of others: guards name theirs by the end of its path."""
+        """Return the files without suffixes of others: guards shorten paths to their end."""
         return tuple(file for file in self.files if not any(is_end_of(file, other) for other in self.files))
 
     def frame(self, frame: StackFrame | None) -> bool:
-        """Whether a frame of a stack is at the line."""
+        """Return whether a stack frame is at the line."""
         return frame is not None and self.here(frame.file, frame.line, frame.code)
 
     def maybe_in(self, payload: bytes) -> bool:
-        """Whether a text can name the line at all: cheap, before it is parsed."""
+        """Return whether a text may contain the line: a cheap check before parsing."""
         name = self.file.replace("\\", "/").rpartition("/")[2].encode("utf-8", "surrogatepass")
         number = str(self.line).encode()
         return name + b":" + number in payload or (name in payload and b"line " + number in payload)
 
 
 def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Generator[CompileTrails | None, None, SourceLine]:
-    """Search the compiles, one after another; yields what each of them made of the line, None for nothing."""
+    """Search the compiles one by one; yield the results of each, None for none."""
     search = _Search(file, line)
-    found: list[CompileTrails] = []
+    compile_trails: list[CompileTrails] = []
     for compile_ in compiles:
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
         own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
         if own is not None:
-            found.append(own)
+            compile_trails.append(own)
         yield own
-    return SourceLine(1, file, line, search.distinct(), search.code, tuple(found), len(compiles))
+    return SourceLine(1, file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
-    """The whole answer at once."""
+    """Search all compiles at once."""
     steps = source_line_steps(compiles, file, line)
     while True:
         try:
@@ -173,7 +173,7 @@ NOTHING: Found = ((), (), "")
 
 @part
 def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
-    """What one compile made of a line."""
+    """Return the results of a line in one compile."""
     search = _Search(file, line)
     trails = tuple(
         trail for find in (_functions, _failures, _breaks, _recompiles, _sizes, _born, _guards, _symbols)
@@ -183,7 +183,7 @@ def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
 
 
 def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """The function begins here, or is called here."""
+    """Yield the functions defined or called at the line."""
     name, file, line = compile_.frame.code
     ref = str(compile_.ref)
     if search.here(file, line):
@@ -206,30 +206,30 @@ def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tr
 
 
 def _in_short(reason: str) -> str:
-    """A reason without torch's hints, where it has them."""
+    """Shorten a reason by torch's hints."""
     if "Explanation:" not in reason:
         return reason
-    said = from_restart(reason)
-    return f"{said.headline}: {said.explanation}" if said.explanation else said.headline
+    message = from_restart(reason)
+    return f"{message.headline}: {message.explanation}" if message.explanation else message.headline
 
 
 def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    for found in known_breaks(compile_):
-        ref = found.ref or str(compile_.ref)
-        if search.here(found.file, found.line, found.code):
-            yield Trail("graph break", found.headline, ref, found.gb or "")
-        elif any(map(search.frame, found.stack)):
-            yield Trail("graph break", found.headline, ref, "in a function that is called here")
+    for graph_break in known_breaks(compile_):
+        ref = graph_break.ref or str(compile_.ref)
+        if search.here(graph_break.file, graph_break.line, graph_break.code):
+            yield Trail("graph break", graph_break.headline, ref, graph_break.gb or "")
+        elif any(map(search.frame, graph_break.stack)):
+            yield Trail("graph break", graph_break.headline, ref, "in a function that is called here")
 
 
 def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     if not compile_.is_recompile:
         return
-    found = known_recompile(compile_)
-    if found is None:
+    result = known_recompile(compile_)
+    if result is None:
         return
-    ref = found.ref or str(compile_.ref)
-    for number, reason in enumerate(found.reasons):
+    ref = result.ref or str(compile_.ref)
+    for number, reason in enumerate(result.reasons):
         if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
             yield Trail("recompile", reason.text, ref)
         elif number < EARLIER_READ and reason.file is None and _comes_from(search, compile_, reason):
@@ -237,38 +237,41 @@ def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[
 
 
 def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> bool:
-    """Whether the guard on a tensor that a reason without a place is about comes from the line: its earlier compile tells."""
-    said = _OF_TENSOR.match(reason.text)
+    """Return whether a tensor guard without a place comes from the line.
+
+    The earlier compile of the recompiled function has the place.
+    """
+    match = _OF_TENSOR.match(reason.text)
     ref = ref_named(reason.earlier or "")
-    if said is None or ref is None or ref.id is None:
+    if match is None or ref is None or ref.id is None:
         return False
     earlier = compile_.process.compiles.get(ref.id.of(compile_.id.epoch))
     if earlier is None:
         return False
-    checks = (f"check_tensor(L['{said['name']}'],", f"check_tensor({said['name']},")
+    checks = (f"check_tensor(L['{match['name']}'],", f"check_tensor({match['name']},")
     trails = guards_from(earlier, search.file, search.line)[0]
     return any(check in trail.text for trail in trails for check in checks)
 
 
 def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Sizes that the line fixed, and the conditions that torch noted while it traced the line."""
+    """Yield sizes that the line specialized, and conditions evaluated while tracing it."""
     number = b'"line": %d' % search.line
     if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
         return
-    found = shape_records(compile_, reader)
-    conditions = [guard for guard in found.guards if search.frame(guard.user)]
-    for item in found.fixed:
+    result = shape_records(compile_, reader)
+    conditions = [guard for guard in result.guards if search.frame(guard.user)]
+    for item in result.fixed:
         if search.frame(item.user):
-            what = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
+            text = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
             by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
-            yield Trail("fixed", f"{what} was fixed to {item.value}", item.ref, by and f"by {by}")
+            yield Trail("fixed", f"{text} was fixed to {item.value}", item.ref, by and f"by {by}")
     first: dict[str, ShapeGuard] = {}
     for guard in conditions:
         first.setdefault(guard.expr, guard)
     for guard in first.values():
         late = "checked by an assertion at run time: a call that breaks it raises an error" if guard.deferred else guard.why
         yield Trail("condition", guard.expr, guard.ref, late)
-    for real in found.real:
+    for real in result.real:
         if search.frame(real.user):
             yield Trail("condition", f"{real.expr} was taken to be {real.result}", real.ref)
 
@@ -278,12 +281,12 @@ def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tra
         return
     for symbol in inputs_of(compile_, reader).symbols:
         if search.frame(symbol.where):
-            what = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
-            yield Trail("symbol", what, str(compile_.ref), symbol.range or "")
+            text = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
+            yield Trail("symbol", text, str(compile_.ref), symbol.range or "")
 
 
 def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Guards whose comment names the line."""
+    """Yield guards whose comment refers to the line."""
     trails, files, code = guards_from(compile_, search.file, search.line)
     search.files.update(dict.fromkeys(files))
     search.code = search.code or code
@@ -292,7 +295,7 @@ def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trai
 
 @part
 def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
-    """The guards of a compile that come from a line."""
+    """Return the guards of a compile that come from a line."""
     search = _Search(file, line)
     trails = tuple(_guards_in(search, compile_, reader))
     return trails, tuple(search.files), search.code
@@ -309,12 +312,15 @@ def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
         for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
             path = whole if whole is not None and is_end_of(node.path, whole) else node.path
             if node.place == search.line and search.here(path, node.place, node.code):
-                said = f"{node.kind}: {node.expression or node.source}"
-                yield Trail("guard", said, at_line(refs[record], node.line + 1), node.hint)
+                message = f"{node.kind}: {node.expression or node.source}"
+                yield Trail("guard", message, at_line(refs[record], node.line + 1), node.hint)
 
 
 def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    """Nodes and kernels; a graph that was never lowered has nodes too. Of equal texts equal things are born."""
+    """Yield nodes and kernels, including nodes of graphs that were never lowered.
+
+    Equal texts have equal results.
+    """
     if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
         return
     base = str(compile_.ref)
@@ -327,25 +333,25 @@ def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]
 
 
 def _born_in(asked: _Search, compile_: Compile) -> Found:
-    """The same for all compiles with these texts: addresses without that of the compile."""
+    """Return nodes and kernels for all compiles with equal texts, with addresses relative to the compile."""
     search, base = _Search(asked.file, asked.line), str(compile_.ref)
-    seen: set[str] = set()
+    visited: set[str] = set()
     trails = [
         replace(trail, ref=trail.ref.removeprefix(base))
         for unit in provenance_of(compile_).units
         for born in unit.lines
         if born.file and search.here(born.file, born.line, born.code)
-        for trail in _of_unit(unit, born, seen)
+        for trail in _of_unit(unit, born, visited)
     ]
     return tuple(trails), tuple(search.files), search.code
 
 
-def _of_unit(unit: UnitProvenance, born: Born, seen: set[str]) -> Iterator[Trail]:
+def _of_unit(unit: UnitProvenance, born: Born, visited: set[str]) -> Iterator[Trail]:
     for which, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
         for node in nodes:
             ref = at_line(unit.panes[which].ref, node.line)
-            if f"{ref} {node.name}" not in seen:
-                seen.add(f"{ref} {node.name}")
+            if f"{ref} {node.name}" not in visited:
+                visited.add(f"{ref} {node.name}")
                 yield Trail("node", node.name, ref, f"{PANES[which]}-grad graph", unit.unit)
     kernels = {kernel.key: kernel for kernel in unit.kernels}
     for key in born.kernels:
@@ -367,7 +373,7 @@ STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tok
 
 
 def source_document(run: Run, ref: Ref, options: Options) -> Document:
-    """What became of the line that `ref.artifact` names. Grows: compile after compile. Raises `BadAddress`."""
+    """Return the results of the line in `ref.artifact`, growing by compile. Raises `BadAddress`."""
     try:
         file, line = parse_place(ref.artifact or "")
     except BadPlace as bad:
@@ -380,15 +386,15 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
         kinds: dict[tuple[object, ...], list[str]] = {}
         while True:
             try:
-                found = next(steps)
+                result = next(steps)
             except StopIteration as stop:
                 answer: SourceLine = stop.value
                 break
-            if found is not None:
-                same = kinds.setdefault(_kind(found) if len(scope.compiles) > LISTED else (found.ref,), [])
-                same.append(found.ref)
+            if result is not None:
+                same = kinds.setdefault(_kind(result) if len(scope.compiles) > LISTED else (result.ref,), [])
+                same.append(result.ref)
                 if len(same) == 1:
-                    _compile(page, found)
+                    _compile(page, result)
             yield
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same", several, lambda ref: f"@source:{ref}:{file}:{line}")
@@ -399,16 +405,17 @@ def source_document(run: Run, ref: Ref, options: Options) -> Document:
     return GrowingDocument(address, f"{fmt.file_name(file)}:{line}", options, fill, Page)
 
 
-def _kind(found: CompileTrails) -> tuple[object, ...]:
-    """What compiles share of which the page says the same."""
-    return found.function, *(replace(trail, ref=trail.ref.removeprefix(found.ref)) for trail in found.trails)
+def _kind(compile_trails: CompileTrails) -> tuple[object, ...]:
+    """Return a key that is equal for compiles with the same output."""
+    ref = compile_trails.ref
+    return compile_trails.function, *(replace(trail, ref=trail.ref.removeprefix(ref)) for trail in compile_trails.trails)
 
 
-def _compile(page: Page, found: CompileTrails) -> None:
-    page.heading(f"[{found.ref}] {found.function}".rstrip())
-    page.row([("compile ", tokens.LABEL), (f"[{found.ref}]", tokens.LINK, found.ref), "  ",
-              ("provenance", tokens.LINK, f"@provenance:{found.ref}")])  # fmt: skip
-    for (kind, unit), members in groupby(found.trails, key=lambda trail: (trail.kind, trail.unit)):
+def _compile(page: Page, compile_trails: CompileTrails) -> None:
+    page.heading(f"[{compile_trails.ref}] {compile_trails.function}".rstrip())
+    page.row([("compile ", tokens.LABEL), (f"[{compile_trails.ref}]", tokens.LINK, compile_trails.ref), "  ",
+              ("provenance", tokens.LINK, f"@provenance:{compile_trails.ref}")])  # fmt: skip
+    for (kind, unit), members in groupby(compile_trails.trails, key=lambda trail: (trail.kind, trail.unit)):
         _trails(page, kind, unit, list(members))
 
 
@@ -421,9 +428,9 @@ def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
     for trail in trails[:SHOWN]:
         _one(page, trail)
     if len(trails) > SHOWN:
-        what = f"{fmt.count(len(trails) - SHOWN)} more"
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
+        text = f"{fmt.count(len(trails) - SHOWN)} more"
+        page.open(text, folded=True)
+        page.add("    ", (text, tokens.DIM))
         for trail in trails[SHOWN:]:
             _one(page, trail)
         page.close()
@@ -443,7 +450,7 @@ def _one(page: Page, trail: Trail) -> None:
 
 
 def _end(page: Page, answer: SourceLine) -> None:
-    """Which files were meant, and what the line was; that nothing was found, and what that means."""
+    """Add the matched files and the line's code, or an explanation if nothing matched."""
     page.heading("The line")
     if answer.code:
         page.code(answer.code, "  ")

@@ -36,7 +36,7 @@ _PLAIN = frozenset(("function", "builtin_function_or_method", "method", "type", 
 
 @dataclass(frozen=True, slots=True)
 class _Locals:
-    """What a guard tree says of the local names of the function."""
+    """The classes of the function's local names in a guard tree."""
 
     first: str | None
     """The name of the first argument, where it is the object that the function is a method of."""
@@ -49,18 +49,18 @@ class _Locals:
 
 
 def says_little(name: str | None) -> bool:
-    """Whether half of all functions are called so."""
+    """Return whether a function name is ambiguous, such as `forward`."""
     return name is not None and (name in METHODS or _WRAPPER.fullmatch(name) is not None)
 
 
 def known_as(frame: Frame) -> str | None:
-    """What a function is known by; None where its own name is all there is."""
+    """Return the qualified name of a function; None if its name is unambiguous."""
     return _told(frame) if says_little(frame.code[0]) else None
 
 
 @part
 def _told(frame: Frame, reader: Reader) -> str | None:
-    """What the compiles of a function tell."""
+    """Return the qualified name from the function's compiles."""
     name, file = frame.code[0] or "", frame.code[1]
     compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile][:COMPILES_READ]
     found = next((known for compile_ in compiles if (known := _known(compile_, reader, name, file or "")) is not None), None)
@@ -68,37 +68,37 @@ def _told(frame: Frame, reader: Reader) -> str | None:
         return None
     text, first = found
     reasons = [m.recompile_reason for compile_ in frame.compiles for m in compile_.metrics if m.recompile_reason]
-    others = any(first in said.groups() for reason in reasons if first and (said := _OTHER_TYPE.search(reason)))
+    others = any(first in match.groups() for reason in reasons if first and (match := _OTHER_TYPE.search(reason)))
     if not others and name not in METHODS:
         others = any(map(_OTHER_CODE.search, reasons))
     return f"{text} and others" if others else text
 
 
 def shown_name(frame: Frame) -> str | None:
-    """The name to show for a function."""
+    """Return the display name of a function."""
     return known_as(frame) or frame.code[0]
 
 
 def _known(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
-    """What one compile tells, and the argument whose class it names."""
-    found = _locals(compile_, reader)
+    """Return the qualified name from one compile, and the argument of that class."""
+    result = _locals(compile_, reader)
     if name in METHODS:
-        return (f"{found.receiver}.{name}", found.first) if found.receiver else None
-    if file.replace("\\", "/").endswith(_EXTERNAL) and found.called:
-        return f"{found.called}.__call__", "fn"
+        return (f"{result.receiver}.{name}", result.first) if result.receiver else None
+    if file.replace("\\", "/").endswith(_EXTERNAL) and result.called:
+        return f"{result.called}.__call__", "fn"
     below = _called(compile_, reader, name, file)
-    if found.first == "self" and found.closes and below is not None and below.name in METHODS:
-        return f"{found.receiver}.{below.name} ({name})", found.first
-    if found.first == "self" and _is_forward(start_stack(compile_, reader)):
-        return f"{found.receiver}.forward ({name})", found.first
+    if result.first == "self" and result.closes and below is not None and below.name in METHODS:
+        return f"{result.receiver}.{below.name} ({name})", result.first
+    if result.first == "self" and _is_forward(start_stack(compile_, reader)):
+        return f"{result.receiver}.forward ({name})", result.first
     if below is not None:
         return f"{below.name} ({name})", None
-    runs = _runs(compile_, reader, name) if found.closes else None
+    runs = _runs(compile_, reader, name) if result.closes else None
     return (f"{name} (runs {runs})", None) if runs else None
 
 
 def _locals(compile_: Compile, reader: Reader) -> _Locals:
-    """The classes of local names, as the guards on them name them (torch 2.10 and later)."""
+    """Return the classes of local names, from the guards on them (torch 2.10 and later)."""
     first = receiver = called = None
     closes = False
     for record, _ in named(compile_, (GUARDS,)):
@@ -116,12 +116,12 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
 
 
 def _is_module(name: bytes, text: bytes) -> bool:
-    """Whether guards look into a local object as into a module."""
+    """Return whether guards on a local name access it as a module."""
     return any(b"L['%s']._%s" % (name, what) in text for what in (b"modules", b"parameters", b"buffers"))
 
 
 def _called(compile_: Compile, reader: Reader, name: str, file: str) -> StackFrame | None:
-    """The function that a wrapper called, as the stack of a record has it: the first one below that is no wrapper."""
+    """Return the function that a wrapper called: the first frame below without a wrapper."""
     for record, _ in named(compile_, _WITH_STACK):
         stack = frames_of(compile_.process, list_in(reader.event(record), "user_stack"))
         if len(stack) > 1 and (stack[0].name, stack[0].file) == (name, file):
@@ -130,7 +130,10 @@ def _called(compile_: Compile, reader: Reader, name: str, file: str) -> StackFra
 
 
 def _is_forward(stack: tuple[StackFrame, ...]) -> bool:
-    """Whether a module called it as its `forward`: nothing but Dynamo stands between `Module._call_impl` and it."""
+    """Return whether a module called a frame as its `forward`.
+
+    Only Dynamo frames lie between `Module._call_impl` and it.
+    """
     for frame in reversed(stack[:-1]):
         path = frame.file.replace("\\", "/")
         if "/torch/_dynamo/" not in path:
@@ -139,8 +142,8 @@ def _is_forward(stack: tuple[StackFrame, ...]) -> bool:
 
 
 def _runs(compile_: Compile, reader: Reader, name: str) -> str | None:
-    """The one function whose operations are in the graph."""
+    """Return the only function with operations in the graph."""
     for record, _ in named(compile_, (GRAPH,)):
-        found = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
-        return found.pop() if len(found) == 1 else None
+        result = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
+        return result.pop() if len(result) == 1 else None
     return None

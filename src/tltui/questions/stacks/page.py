@@ -27,42 +27,42 @@ FOLD = 2
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The stack trie of the scope."""
+    """Return the stack trie of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
         started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
         if started and scope.n is None:  # there at once, before a stack is read
             _begun(page, started)
             yield
-        found = yield from stacks(scope.processes, scope.compiles)
+        result = yield from stacks(scope.processes, scope.compiles)
         if scope.n is not None:
-            found = replace(found, nodes=part_of(found.nodes, scope.n), unknown=(), without=())
-        if not started or scope.n is not None or not found.nodes:
-            _head(page, found, run.finished)
-        yield from add_trie(page, found.nodes)
-        _add_without(page, found.without)
-        if found.unknown:
-            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in found.unknown))})")
-            what = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
-            page.say(what, "  ", tokens.DIM)
-            yield from add_trie(page, found.unknown)
-        return found
+            result = replace(result, nodes=part_of(result.nodes, scope.n), unknown=(), without=())
+        if not started or scope.n is not None or not result.nodes:
+            _head(page, result, run.finished)
+        yield from add_trie(page, result.nodes)
+        _add_without(page, result.without)
+        if result.unknown:
+            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in result.unknown))})")
+            text = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
+            page.say(text, "  ", tokens.DIM)
+            yield from add_trie(page, result.unknown)
+        return result
 
     ref = replace(scope.ref, view="stacks", n=scope.n)
     return GrowingDocument(str(ref), f"stacks{scope.title}", options, fill, Page)
 
 
-def _head(page: Page, found: Stacks, finished: bool) -> None:
-    if not found.nodes:
+def _head(page: Page, stacks: Stacks, finished: bool) -> None:
+    if not stacks.nodes:
         why = "" if finished else " so far"
-        if found.compiles:
-            page.say(f"No stack was logged{why} for {fmt.plural(found.compiles, 'compile')}.")
-        elif not found.unknown:
+        if stacks.compiles:
+            page.say(f"No stack was logged{why} for {fmt.plural(stacks.compiles, 'compile')}.")
+        elif not stacks.unknown:
             page.say(f"There is no compile and no other record with a stack{why}.")
         else:
             page.say(f"There is no compile{why}.")
         return
-    _begun(page, len({(c.rank, c.ref) for node in found.nodes for c in node.compiles}))
+    _begun(page, len({(c.rank, c.ref) for node in stacks.nodes for c in node.compiles}))
 
 
 def _begun(page: Page, count: int) -> None:
@@ -74,20 +74,20 @@ def _begun(page: Page, count: int) -> None:
     page.blank()
 
 
-def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
-    if not found:
+def _add_without(page: Page, trie_compiles: Sequence[TrieCompile]) -> None:
+    if not trie_compiles:
         return
-    page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(trie_compiles))})"))
     if not page.goes_on:
-        what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        text = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
         if page.untold:
-            what = "No line tells who called them."
-        page.say(what, "  ", tokens.DIM)
-    _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
+            text = "No line tells who called them."
+        page.say(text, "  ", tokens.DIM)
+    _add_groups(page, _marks(page, trie_compiles, apart=True), "  ", "  ")
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
-    """All frames; runs of frames of torch and of libraries, and subtrees of nothing else, are folded."""
+    """Add all frames; library and torch runs and subtrees are folded."""
     ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
     guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
     closes: list[int] = []  # where the open sections end
@@ -122,7 +122,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
 
 
 def _ends(nodes: Sequence[TrieNode]) -> list[int]:
-    """For each node the place after the last node below it."""
+    """Return the end index of each node's subtree."""
     ends = [n + 1 for n in range(len(nodes))]
     for n in range(len(nodes) - 1, 0, -1):
         parent = nodes[n].parent
@@ -132,7 +132,7 @@ def _ends(nodes: Sequence[TrieNode]) -> list[int]:
 
 
 def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
-    """Up to where none of the user's frames follow: the whole subtree, or else the run up to where the ways part."""
+    """Return the end of the framework frames: of the subtree, or of the run up to a fork."""
     n = start
     while n < end and nodes[n].frame.framework and not nodes[n].compiles and nodes[n].dump is None:
         n += 1
@@ -147,7 +147,7 @@ def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
 
 
 def _indent(page: Page, guides: str) -> str:
-    """The lines of the tree; of very deep ones the innermost."""
+    """Return the tree guides; for very deep trees the innermost."""
     room = page.width // 3
     return "  " + (guides if len(guides) <= room else guides[len(guides) - room :])
 
@@ -156,12 +156,12 @@ def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, 
     owners = {node.frame.owner for node in nodes}
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
     whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
-    what = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
+    text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
     records = sum(node.count for node in nodes)
     if whole and records:
-        what += f", {fmt.plural(records, 'record')}"
-    page.open(what, folded=True, aside=torch and not records)
-    page.add((_indent(page, first), tokens.DIM), (what, tokens.DIM))
+        text += f", {fmt.plural(records, 'record')}"
+    page.open(text, folded=True, aside=torch and not records)
+    page.add((_indent(page, first), tokens.DIM), (text, tokens.DIM))
     base = nodes[0].level
     for node in nodes:
         guides = deeper + "  " * (1 + node.level - base)
@@ -170,7 +170,7 @@ def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, 
 
 
 def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
-    """`✓ [0/0] models/train.py:12 forward   source line`, or the marks on lines of their own where they are many."""
+    """Add `✓ [0/0] models/train.py:12 forward   source line`; many marks go to lines of their own."""
     indent = _indent(page, first)
     groups = _marks(page, node.compiles)
     pieces = [piece for group in groups for piece in (*group, "  ")]
@@ -186,9 +186,9 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
     target = _target(node)
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
-    left = page.width - used
+    remaining = page.width - used
     known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
-    name = fmt.clip_middle(sanitize(known), min(max(left - (24 if frame.code else 0), page.width // 4, 8), max(left, 8)))
+    name = fmt.clip_middle(sanitize(known), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
     pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
     used += len(name)
     if records:
@@ -199,7 +199,7 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
 
 
 def _target(node: TrieNode) -> str:
-    """The user's source, or for a file that exists only in memory the record with its source."""
+    """Return the link of a frame: the user's source, or the record with an in-memory file."""
     if node.dump is not None:
         return at_line(node.dump, node.frame.line) if node.frame.line else node.dump
     return fmt.place_target(node.frame.file, node.frame.line)
@@ -210,7 +210,7 @@ def _length(pieces: Sequence[Piece]) -> int:
 
 
 def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: str) -> None:
-    """Marks of many compiles, as many in a line as fit."""
+    """Add the marks of many compiles, as many per line as fit."""
     line: list[Piece] = []
     for group in groups:
         if line and len(indent) + _length(line) + 2 + _length(group) > page.width:
@@ -220,10 +220,10 @@ def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: 
     page.add((indent, tokens.DIM), *line)
 
 
-def _marks(page: Page, found: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
-    """`✓ [0/0] ranks 0–3`: each id once, with the ranks that have it with this status."""
+def _marks(page: Page, trie_compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
+    """Format `✓ [0/0] ranks 0–3`: each id once, with its ranks of this status."""
     same: dict[tuple[object, ...], list[TrieCompile]] = {}
-    for item in found:
+    for item in trie_compiles:
         same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
     groups: list[list[Piece]] = []
     for members in same.values():
@@ -264,12 +264,12 @@ class StackRow:
 
 
 def stack_rows(data: Stacks) -> Iterator[StackRow]:
-    """A row each."""
-    for own in data.nodes:
-        frame = own.frame
-        refs = joined(compile_.ref for compile_ in own.compiles)
-        yield StackRow(own.number, own.parent, own.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
-                       own.count, refs)  # fmt: skip
+    """Yield a row per frame."""
+    for node in data.nodes:
+        frame = node.frame
+        refs = joined(compile_.ref for compile_ in node.compiles)
+        yield StackRow(node.number, node.parent, node.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
+                       node.count, refs)  # fmt: skip
 
 
 QUESTION = Question(

@@ -35,7 +35,7 @@ class TrieCompile:
 
 @dataclass(frozen=True, slots=True)
 class TrieNode:
-    """One frame, and the compiles whose stack ends there."""
+    """A frame with the compiles whose stack ends in it."""
 
     number: int
     """Its number in the order in which the frames were logged, from 1: `@stacks:#N` is the page of what is below it."""
@@ -76,7 +76,7 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True, eq=False)
 class Branch:
-    """A node while the tree grows."""
+    """A mutable node during construction."""
 
     number: int = 0
     frame: StackFrame | None = None
@@ -88,7 +88,7 @@ class Branch:
 
 
 class Trie:
-    """Grows by stacks."""
+    """A mutable tree of stacks."""
 
     def __init__(self) -> None:
         self.root = Branch()
@@ -96,7 +96,7 @@ class Trie:
         self._at: dict[Link, Branch] = {}
 
     def place(self, process: Process, link: Link) -> Branch:
-        """The node of the last frame of a stack that was read before."""
+        """Return the node of the last frame of an interned stack."""
         above: list[Link] = []
         at: Link | None = link
         while at is not None and at.frame is not None and at not in self._at:
@@ -112,7 +112,7 @@ class Trie:
         return node
 
     def insert(self, process: Process, stack: Sequence[Any]) -> Branch:
-        """The node of the last frame of a stack, outermost first."""
+        """Insert a stack, outermost frame first; return the node of its last frame."""
         node = self.root
         for raw in stack:
             key = _key(process, raw)
@@ -127,7 +127,7 @@ class Trie:
 
 
 class Link:
-    """A frame of a stack, and the frames above it: stacks that begin with the same frames share them."""
+    """A frame with its parent frames; stacks share common prefixes."""
 
     __slots__ = ("below", "frame", "key", "parent")
 
@@ -138,30 +138,30 @@ class Link:
         self.below: dict[Key, Link] | None = None
 
     def child(self, key: Key, process: Process, raw: Any) -> Link:
-        """The same stack with one frame more."""
+        """Return this stack with another frame."""
         if self.below is None:
             self.below = {}
-        found = self.below.get(key)
-        if found is None:
-            found = self.below[key] = Link(key, frames_of(process, [raw])[0], self)
-        return found
+        link = self.below.get(key)
+        if link is None:
+            link = self.below[key] = Link(key, frames_of(process, [raw])[0], self)
+        return link
 
 
 @part
 def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
-    """(record, stack) of each `dynamo_start` of a compile that has a stack; as the last frame of it."""
+    """Return (record, stack) of each `dynamo_start` with a stack; as the last frame's link."""
     process, log = compile_.process, compile_.process.log
     numbers = {n for n, kind in enumerate(log.kinds) if kind.event == "dynamo_start"}
     column = log.columns.kind
-    found = []
+    results = []
     for record in compile_.records if numbers else ():
         if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
-            found.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
-    return tuple(found)
+            results.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
+    return tuple(results)
 
 
 def linked(process: Process, stack: Sequence[Any]) -> Link:
-    """The last frame of a stack, outermost first."""
+    """Return the link of a stack's last frame; the stack is outermost first."""
     kept = reader_of(process).kept
     link = kept.get((Link, process))
     if link is None:
@@ -175,7 +175,7 @@ def linked(process: Process, stack: Sequence[Any]) -> Link:
 
 
 def _key(process: Process, raw: Any) -> Key | None:
-    """What makes two frames the same. Files that exist only in memory differ from process to process."""
+    """Return the identity of a frame. In-memory files differ by process."""
     if not isinstance(raw, dict):
         return None
     number = raw.get("filename")
@@ -190,7 +190,10 @@ def _plain(value: object) -> object:
 
 
 def without_suffix(process: Process, stack: list[Any]) -> list[Any]:
-    """A stack as tlparse inserts it: three last frames of Dynamo's own in convert_frame.py cut off, where the path is short."""
+    """Return a stack as tlparse inserts it.
+
+    It removes Dynamo's last three frames in convert_frame.py if the path is short.
+    """
     tails = ["catch_errors", "_convert_frame", "_convert_frame_assert"], ["__call__"] * 3
     if len(stack) < 3:
         return stack
@@ -202,10 +205,10 @@ def without_suffix(process: Process, stack: list[Any]) -> list[Any]:
 
 
 def simplified(path: str) -> str:
-    """As tlparse shortens the paths of packaged programs."""
-    _, found, rest = path.partition("#link-tree/")
-    if found:
-        return rest
+    """Shorten the paths of packaged programs as tlparse does."""
+    _, result, remaining = path.partition("#link-tree/")
+    if result:
+        return remaining
     match = _PACKAGED.search(path)
     return path[match.end() :] if match else path
 
@@ -213,7 +216,7 @@ def simplified(path: str) -> str:
 def known_stacks(
     processes: Iterable[Process], compiles: Iterable[Compile], trie: Trie
 ) -> Generator[None, None, set[int]]:
-    """Insert the stacks of the compiles, in the order in which they were logged; the `id`s of those that have one."""
+    """Insert the stacks of compiles in log order; return the `id`s of compiles with one."""
     by_process: dict[Process, list[tuple[int, Link, Compile]]] = {}
     having: set[int] = set()
     for number, compile_ in enumerate(compiles):
@@ -231,7 +234,7 @@ def known_stacks(
 
 
 def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, None, int]:
-    """Insert the stacks of records that have no compile; their number."""
+    """Insert the stacks of records without a compile; return their number."""
     count = 0
     for process in processes:
         log = process.log
@@ -254,7 +257,7 @@ RECORDS = 8
 
 
 def flat(trie: Trie, dumps: Dumps | None = None) -> Generator[None, None, tuple[TrieNode, ...]]:
-    """The tree as a list. Yields while it is made."""
+    """Flatten the tree into a list; yields during construction."""
     nodes: list[TrieNode] = []
     waiting = _below(trie.root, -1, 0, 0)
     while waiting:
@@ -276,13 +279,13 @@ def flat(trie: Trie, dumps: Dumps | None = None) -> Generator[None, None, tuple[
 
 
 def _below(branch: Branch, place: int, depth: int, level: int) -> list[tuple[Branch, int, int, int, int]]:
-    """The children, the first one last. What is below one of several is indented further."""
+    """Return the children in reverse order; below a fork they are indented further."""
     inner = level + (len(branch.children) > 1)
     return [(child, place, depth, level, inner) for child in reversed(branch.children.values())]
 
 
 def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
-    """A node by its number, with the frames above it and all that is below; empty if there is none."""
+    """Return a node by number with its ancestors and descendants; empty if there is none."""
     start = next((n for n, node in enumerate(nodes) if node.number == number), None)
     if start is None:
         return ()
@@ -306,7 +309,7 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 
 
 def placed(compile_: Compile) -> TrieCompile:
-    """A compile as the tree names it."""
+    """Return a compile as the tree refers to it."""
     status = compile_.status
     known = known_as(compile_.frame)
     return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, known)
@@ -317,13 +320,13 @@ def _record_ref(process: Process, record: int) -> str:
 
 
 class Dumps:
-    """Where the sources of files that exist only in memory are."""
+    """Addresses of the sources of in-memory files."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[str, str]] = {}
 
     def of(self, process: Process, file: str) -> str | None:
-        """The address of the source of `<eval_with_key>.5`."""
+        """Return the address of the source of `<eval_with_key>.5`."""
         if not file.startswith(IN_MEMORY):
             return None
         if id(process) not in self._known:
@@ -339,7 +342,7 @@ class Dumps:
 
 @part
 def dumps_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, str], ...]:
-    """(file, address) of the sources that a compile logged."""
+    """Return (file, address) of the sources in a compile's log."""
     kinds, column = compile_.process.log.kinds, compile_.process.log.columns.kind
     names = {n: kind.name for n, kind in enumerate(kinds) if kind.event == "dump_file" and kind.name}
     dumped = [(record, column[record]) for record in compile_.records if column[record] in names]
@@ -349,7 +352,7 @@ def dumps_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, str], ...]:
 
 
 def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generator[None, None, Stacks]:
-    """The stacks of some compiles, and those of records of these processes that belong to none."""
+    """Build the tree of some compiles, and of records of these processes without a compile."""
     trie, unknown, dumps = Trie(), Trie(), Dumps()
     having = yield from known_stacks(processes, compiles, trie)
     if any(not compile_.is_compile for compile_ in compiles):

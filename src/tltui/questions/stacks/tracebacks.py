@@ -32,13 +32,16 @@ class StackFrame:
 
     @property
     def owner(self) -> Owner:
-        """Whose line it is."""
+        """Return the owner of the frame's file."""
         return owner_of(self.file)
 
 
 def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
-    """Frames as a log writes them: `{line, name, filename: id of a string, loc}`, outermost first."""
-    found = []
+    """Parse frames of a log, outermost first.
+
+    Each is `{line, name, filename: id of a string, loc}`.
+    """
+    results = []
     for item in raw if isinstance(raw, list) else ():
         if not isinstance(item, dict):
             continue
@@ -46,24 +49,29 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
         known = process.string(number) if isinstance(number, int) else number
         file = known if isinstance(known, str) else UNKNOWN_FILE
         name = text_in(item, "name") or "?"
-        found.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
-    return tuple(found)
+        results.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
+    return tuple(results)
 
 
 def is_end_of(path: str, whole: str) -> bool:
-    """Whether a guard may name the file by this path: torch leaves out what it has in common with its own, and a letter too much
-    where that is the root only (`ppzz/train.py` of `/appzz/train.py`)."""
+    """Return whether a guard may refer to the file by this suffix of its path.
+
+    Torch removes the common prefix with its own path, and a letter too many if that is only the root (`ppzz/train.py`
+    of `/appzz/train.py`).
+    """
     return whole.endswith("/" + path) or (whole[:1] == "/" and whole[2:] == path)
 
 
 def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
-    """Those of the user's own code, the nearest first."""
+    """Return the frames of user code, nearest first."""
     return tuple(frame for frame in reversed(frames) if not frame.framework)
 
 
 def nearest(frames: Sequence[StackFrame]) -> StackFrame | None:
-    """The frame to lead with, of some that come outermost first: the innermost of the user's own, else of a library, else of
-    Python, else of torch. Who reads it is told whose it is (`StackFrame.owner`)."""
+    """Return the most relevant frame of a stack (outermost first): the innermost of the user's code.
+
+    Else of a library, else of Python, else of torch. See `StackFrame.owner`.
+    """
     return min(reversed(frames), key=lambda frame: frame.owner.rank, default=None)
 
 
@@ -71,10 +79,10 @@ _WITH_STACK = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "s
 
 
 def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFrame, ...]:
-    """Who called the compiled function, outermost first.
+    """Return the callers of the compiled function, outermost first.
 
-    Torch 2.13 often leaves the callers out of `dynamo_start`. Then those of the first symbol or guard are taken: its
-    stack goes from the caller through Dynamo.
+    Torch 2.13 often omits them from `dynamo_start`. Then the stack of the first symbol or guard is used: it goes from
+    the caller through Dynamo.
     """
     reader = reader or reader_of(compile_)
     if callers := start_stack(compile_, reader)[:-1]:
@@ -87,7 +95,10 @@ def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFr
 
 
 def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackFrame, ...]:
-    """The stack at which Dynamo began with this compile, outermost first; the last frame is the compiled function."""
+    """Return the stack at the start of a compile, outermost first.
+
+    Its last frame is the compiled function.
+    """
     if compile_.started is None:
         return ()
     reader = reader or reader_of(compile_)
@@ -95,9 +106,9 @@ def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackF
 
 
 def whole_stack(compile_: Compile, stack: list[Any]) -> list[Any]:
-    """The stack of a `dynamo_start` with the compiled function as its last frame, as torch 2.5 and later write it.
+    """Return the stack of a `dynamo_start` with the compiled function as its last frame.
 
-    Older torch leaves its own frames there, and the function out.
+    Torch 2.5 and later write it so. Older torch has its own frames there, and omits the function.
     """
     end = len(stack)
     while end and any(is_entry(frame.file) for frame in frames_of(compile_.process, stack[end - 1 : end])):
@@ -159,7 +170,7 @@ class TracebackPart:
 
 @dataclass(slots=True)
 class _Part:
-    """A part that is being read."""
+    """A part under construction."""
 
     kind: str
     link: str = ""
@@ -177,7 +188,7 @@ class _Part:
 
 
 def read_traceback(text: str) -> tuple[TracebackPart, ...]:
-    """The parts of a text, in their order; () for one without any frame or traceback."""
+    """Parse a text into parts, in order; () without any frame or traceback."""
     reader = _Reader()
     for line, member in _ungrouped(text.split("\n")):
         if member:
@@ -189,22 +200,22 @@ def read_traceback(text: str) -> tuple[TracebackPart, ...]:
 
 
 def traceback_frames(text: str) -> tuple[StackFrame, ...]:
-    """The frames of a printed stack, outermost first, of all its parts."""
+    """Return the frames of a printed stack with all its parts, outermost first."""
     return tuple(frame for part in read_traceback(text) for frame in part.frames)
 
 
 def user_stack(parts: tuple[TracebackPart, ...]) -> tuple[StackFrame, ...]:
-    """The stack of the program at which it happened, outermost first: the last one that torch printed."""
+    """Return the program's stack at the error, outermost first: the last one in torch's text."""
     return next((part.frames for part in reversed(parts) if part.kind == USER and part.frames), ())
 
 
 def last_raised(parts: tuple[TracebackPart, ...]) -> TracebackPart | None:
-    """The exception that a traceback is about: the last one that none of the others quotes or holds."""
+    """Return the exception of a traceback: the last one that no other part quotes or contains."""
     return next((part for part in reversed(parts) if part.kind == RAISED and part.link not in (QUOTED, MEMBER)), None)
 
 
 def _ungrouped(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """(line, whether another exception of a group begins here), without the bars that Python draws beside groups."""
+    """Yield (line, whether an exception of a group begins) without Python's bars beside groups."""
     inside = False
     for line in lines:
         inside = inside or bool(_GROUP.match(line))
@@ -217,7 +228,7 @@ def _ungrouped(lines: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 class _Reader:
-    """Takes one line after another."""
+    """A parser that consumes lines one by one."""
 
     def __init__(self) -> None:
         self.parts: list[_Part] = []
@@ -227,21 +238,21 @@ class _Reader:
         """Inside of what has frames that are none of a stack."""
 
     def begin(self, kind: str, link: str = "", indent: int = 0) -> None:
-        """Another part."""
+        """Begin another part."""
         self.close()
         self._part = _Part(kind, self._link or link, indent)
         self._link = ""
 
     def close(self) -> None:
-        """The part that is being read has ended."""
+        """End the current part."""
         if self._part is not None:
             self.parts.append(self._part)
         self._part, self._ignored = None, False
 
     def take(self, line: str) -> None:
-        """The next line."""
+        """Process the next line."""
         stripped = line.strip()
-        link = next((link for said, link in _LINKS if stripped == said), "")
+        link = next((link for message, link in _LINKS if stripped == message), "")
         if link:
             self.close()
             self._link = link
@@ -261,11 +272,11 @@ class _Reader:
             self._inside(line, stripped)
 
     def _says_more(self) -> bool:
-        """Whether the part before is an exception whose message goes on here."""
+        """Return whether the line continues the message of the previous exception."""
         return self._part is not None and self._part.kind == RAISED and self._part.message is not None
 
     def _inside(self, line: str, stripped: str) -> None:
-        """A line of a part, or of what stands between parts."""
+        """Process a line of a part, or of the text between parts."""
         part = self._part
         frame = _FRAME.match(line)
         if part is not None and part.message is not None:
@@ -283,7 +294,7 @@ class _Reader:
             self._below_frames(part, line)
 
     def _below_frames(self, part: _Part, line: str) -> None:
-        """A source line, marks below it, the exception, or the end of a stack."""
+        """Process a source line, the marks below it, the exception, or the end of a stack."""
         if repeated := _REPEATED.match(line):
             if part.frames:
                 last = part.frames[-1]
@@ -296,10 +307,10 @@ class _Reader:
             if part.frames[-1].code is None:
                 part.frames[-1] = replace(part.frames[-1], code=line.strip())
         elif part.kind == RAISED:
-            said = _RAISED.match(line[part.indent :])
-            part.type = said["type"].rpartition(".")[2] if said else ""
-            part.message = [(said["message"] or "") if said else line.strip()]
-        elif part.kind == BARE and (said := _SURELY_RAISED.match(line)):  # its beginning is cut off
-            part.kind, part.type, part.message = RAISED, said["type"].rpartition(".")[2], [said["message"]]
+            match = _RAISED.match(line[part.indent :])
+            part.type = match["type"].rpartition(".")[2] if match else ""
+            part.message = [(match["message"] or "") if match else line.strip()]
+        elif part.kind == BARE and (match := _SURELY_RAISED.match(line)):  # its beginning is cut off
+            part.kind, part.type, part.message = RAISED, match["type"].rpartition(".")[2], [match["message"]]
         elif not _IN_STACK.match(line):
             self.close()

@@ -55,7 +55,7 @@ class NameSum:
     """Its address, where only that is known any more."""
 
     def add(self, other: NameSum) -> None:
-        """Take over what another process took."""
+        """Add the sums of another process."""
         self.count += other.count
         self.total += other.total
         self.own += other.own
@@ -80,7 +80,7 @@ class OwnerSum:
     """Its last event."""
 
     def micros(self) -> dict[str, float]:
-        """By phase."""
+        """Return microseconds by phase."""
         return dict(zip(PRIORITY, self.phases, strict=True))
 
 
@@ -98,7 +98,7 @@ class ProcessSum:
 
 
 class Sums:
-    """What `add` was given, added up."""
+    """Running sums of groups."""
 
     def __init__(self) -> None:
         self.owners: dict[int, OwnerSum] = {}
@@ -120,7 +120,10 @@ class Sums:
 
 
 def is_beside(group: Group) -> bool:
-    """Whether it is work of threads that a compile waits for: no compile id, and nothing but kernels."""
+    """Return whether a group is the work of threads that a compile waits for.
+
+    Such a group has no compile id and contains only kernels.
+    """
     return group.owner.id == NO_ID and all(group_of(span[3]) == KERNELS for span in group.spans)
 
 
@@ -136,9 +139,9 @@ def _add_owner(owner: OwnerSum, group: Group, wall: float) -> None:
 
 
 def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | None = None) -> float:
-    """Add the spans of a group to the sums of their names, and to those of the phases; microseconds of all together."""
+    """Add a group's spans to the sums by name and by phase; return their total microseconds."""
     spans = group.spans
-    found: list[NameSum] = []
+    name_sum: list[NameSum] = []
     reach: dict[str, float] = {}
     nesting = Nesting()
     for start, record, end, name in spans:
@@ -147,7 +150,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
             mine = names[name] = NameSum(_RANK[group_of(name)])
         length = end - start
         nesting.add(start, end, mine.rank)
-        found.append(mine)
+        name_sum.append(mine)
         mine.count += 1
         mine.work += length
         if length > mine.longest:
@@ -159,7 +162,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
         elif end > before:
             mine.total += end - before
             reach[name] = end
-    for mine, own in zip(found, nesting.owns, strict=True):
+    for mine, own in zip(name_sum, nesting.owns, strict=True):
         mine.own += own
     if phases is not None:
         _add_phases(spans, phases, nesting)
@@ -167,8 +170,9 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
 
 
 class Nesting:
-    """Which span lies in which, for spans that come sorted. What threads do side by side may overlap: the parent is the
-    innermost span that holds all of a span.
+    """Parents of sorted spans.
+
+    Spans of parallel threads may overlap: the parent is the innermost span that contains all of a span.
     """
 
     __slots__ = ("depths", "owns", "ranks", "stack", "tangled", "upto", "wall", "wall_upto")
@@ -188,7 +192,7 @@ class Nesting:
         """Whether some overlap without one holding the other."""
 
     def add(self, start: float, end: float, rank: int = 0) -> None:
-        """The next span."""
+        """Add the next span."""
         stack, number = self.stack, len(self.owns)
         while stack and stack[-1][0] <= start and (stack[-1][0] < start or end > start):
             stack.pop()
@@ -219,14 +223,16 @@ class Nesting:
         self.upto.append(start)
 
     def _search(self, end: float) -> int:
-        """The innermost span that reaches as far as `end`, -1 for none."""
+        """Return the innermost span that contains the time `end`, -1 for none."""
         self.tangled = True
         return next((number for reach, number in reversed(self.stack) if reach >= end), -1)
 
 
 def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> None:
-    """An instant belongs to the most specific phase that covers it: without threads side by side that is the most
-    specific one on the way from a span to the outermost, with them the intervals must be merged.
+    """Add each instant to the most specific phase that covers it.
+
+    Without parallel threads this is the most specific phase on the path from a span to its outermost one; with them,
+    intervals are merged.
     """
     if not nesting.tangled:
         for rank, own in zip(nesting.ranks, nesting.owns, strict=True):
@@ -237,7 +243,7 @@ def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> Non
 
 
 def nested(spans: list[Span]) -> Iterator[tuple[Span, int, float]]:
-    """(span, depth, self time) in the order of the spans."""
+    """Yield (span, depth, self time) in the order of the spans."""
     nesting = Nesting()
     for start, _, end, _ in spans:
         nesting.add(start, end)
@@ -259,8 +265,11 @@ TUNING = (
 def kernels_of(
     triton: list[KernelTime], processes: Iterable[tuple[Process, Names, Names]], single: Compile | None
 ) -> Kernels:
-    """The kernels of some compiles, from what their artifacts state and from the sums of the events of each process (its own,
-    and those of threads beside it); of a single compile its metrics are read too."""
+    """Return the kernels of some compiles.
+
+    From their artifacts and from the sums of the events of each process (its own, and those of parallel threads); for a
+    single compile also from its metrics.
+    """
     tuning: tuple[Tuning, ...] = ()
     if single is not None:
         tuning, listed = _from_metrics(single)
@@ -284,8 +293,11 @@ def kernels_of(
 
 
 def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
-    """From the artifacts `triton_kernel_info`: `{kernel: {autotune_cache_state, num_configs, compile_time_us}}`."""
-    found: list[KernelTime] = []
+    """Parse the artifacts `triton_kernel_info`.
+
+    `{kernel: {autotune_cache_state, num_configs, compile_time_us}}`.
+    """
+    kernel_times: list[KernelTime] = []
     refs: dict[int, str] = {}
     for record, name in named(compile_, (INFO,)):
         refs = refs or addresses(compile_, (INFO,))
@@ -295,38 +307,38 @@ def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
             micros = number_in(fields, "compile_time_us")
             if micros is not None:
                 cache, configs = text_in(fields, "autotune_cache_state"), whole_in(fields, "num_configs")
-                found.append(KernelTime(str(kernel), max(micros, 0.0) / 1e6, ref, cache, configs))
-    return found
+                kernel_times.append(KernelTime(str(kernel), max(micros, 0.0) / 1e6, ref, cache, configs))
+    return kernel_times
 
 
 @part
 def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[Tuning, ...], tuple[KernelTime, ...]]:
-    """Tuning, and the kernels that the metrics list."""
+    """Return tuning and kernels from the metrics."""
     tuning: list[Tuning] = []
     kernels: list[KernelTime] = []
     for metrics in compile_.metrics:
         fields = reader.event(metrics.record)
         ref = f"@metrics:{compile_.ref}"
-        for key, what in TUNING:
+        for key, text in TUNING:
             micros = number_in(fields, key)
             if micros:
-                tuning.append(Tuning(what, micros / 1e6, ref))
+                tuning.append(Tuning(text, micros / 1e6, ref))
         kernels += _listed(fields, ref)
     return tuple(tuning), tuple(kernels)
 
 
 def _listed(fields: dict[str, Any], ref: str) -> list[KernelTime]:
-    """`triton_kernel_compile_times_us`: a JSON string of `[[kernel, microseconds], …]`."""
+    """Parse `triton_kernel_compile_times_us`: a JSON string of `[[kernel, microseconds], …]`."""
     text = text_in(fields, "triton_kernel_compile_times_us")
     try:
         value = parse_json(text.encode("utf-8", "surrogatepass")) if text else None
     except ValueError:
         return []
-    found = []
+    results = []
     for item in value if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and (micros := number(item[1])) is not None:
-            found.append(KernelTime(item[0], max(micros, 0.0) / 1e6, ref))
-    return found
+            results.append(KernelTime(item[0], max(micros, 0.0) / 1e6, ref))
+    return results
 
 
 MEMBERS = 16
@@ -353,7 +365,7 @@ class NameTotal:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a compile began and was not seen to end."""
+    """An open event of a compile: a begin without an end."""
 
     ref: str
     spans: tuple[Span, ...]
@@ -365,7 +377,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the events, and where there are none the metrics, of some compiles amount to."""
+    """The sums of events of some compiles; where there are none, of their metrics."""
 
     events: int
     unreadable: int
@@ -387,7 +399,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Compiles that make a block."""
+    """Compiles that form a block."""
 
     process: Process
     members: Sequence[Compile]
@@ -395,18 +407,18 @@ class Stretch:
     """In which order they stand: compiles of a process, or of a frame."""
 
     def block(self) -> Block:
-        """The block, from the cache if nothing changed."""
+        """Return the block, from the cache if nothing changed."""
         return part_of(("timing", self.kept), self.members, lambda: block_of(self.members, Sums(), Seen()))
 
 
 def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
-    """Cut some compiles into stretches."""
+    """Split compiles into stretches."""
     by_process: dict[Process, list[Compile]] = {}
     for compile_ in compiles:
         by_process.setdefault(compile_.process, []).append(compile_)
-    for process, own in by_process.items():
-        kept = "process" if len(own) == len(process.compiles) else "frame"
-        for members in _cut(process.compiles.values() if kept == "process" else own):
+    for process, item in by_process.items():
+        kept = "process" if len(item) == len(process.compiles) else "frame"
+        for members in _cut(process.compiles.values() if kept == "process" else item):
             yield Stretch(process, members, kept)
 
 
@@ -427,14 +439,14 @@ def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
 
 def block_of(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
     """Read the events of some compiles of one process."""
-    for found in read_groups(members, seen):
-        for group in found:
+    for groups in read_groups(members, seen):
+        for group in groups:
             sums.add(group)
     return block_from(members, sums, seen)
 
 
 def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
-    """What was added up, with what the index knows of the compiles."""
+    """Combine event sums with the index's facts about the compiles."""
     process = members[0].process
     found = sums.processes.get(id(process)) or ProcessSum(process)
     owners = [sums.owners.get(id(compile_)) for compile_ in members]
@@ -454,8 +466,8 @@ def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
     )  # fmt: skip
 
 
-def _of_events(own: OwnerSum) -> tuple[Phase, ...]:
-    return ordered(own.micros(), own.aot)
+def _of_events(owner_sum: OwnerSum) -> tuple[Phase, ...]:
+    return ordered(owner_sum.micros(), owner_sum.aot)
 
 
 def _of_metrics(compile_: Compile, reader: Reader) -> tuple[Phase, ...]:
@@ -464,7 +476,7 @@ def _of_metrics(compile_: Compile, reader: Reader) -> tuple[Phase, ...]:
 
 
 def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
-    """The sums of phases."""
+    """Add up phases."""
     seconds: dict[str, float] = {}
     for phases in parts:
         for phase in phases:
@@ -472,18 +484,20 @@ def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
     return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
 
 
-def _row(own: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
-    """(microseconds of the groups, start, seconds of each phase of `ORDER`); no number for the first two without events. There is
-    one for each compile of the run: it must be small."""
-    if own is None and not phases:
+def _row(owner_sum: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
+    """Return (microseconds of the groups, start, seconds of each phase of `ORDER`).
+
+    The first two are NaN without events. There is one row per compile of the run: it must be small.
+    """
+    if owner_sum is None and not phases:
         return None
     seconds = {phase.name: phase.seconds for phase in phases}
-    wall, start = (own.wall, own.start) if own is not None else (math.nan, math.nan)
+    wall, start = (owner_sum.wall, owner_sum.start) if owner_sum is not None else (math.nan, math.nan)
     return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
 
 
 def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
-    """The time of a compile; without its row from the index alone."""
+    """Return the time of a compile; without its row from the index alone."""
     events = row is not None and not math.isnan(row[0])
     seconds, source = compile_.tally.seconds, "metrics"
     if not seconds and row is not None and events:
@@ -502,8 +516,10 @@ def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime |
 
 
 def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
-    """The phases, so that they add up to no more than the metrics say: the outermost event, Dynamo's, also holds the writing of the
-    metrics themselves, which they do not count."""
+    """Limit phases to the total in the metrics.
+
+    The outermost event, Dynamo's, includes the writing of the metrics, which they do not count.
+    """
     beyond = sum(phase.seconds for phase in phases) - seconds
     if beyond <= 0:
         return phases
@@ -520,5 +536,6 @@ def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
     )  # fmt: skip
 
 
-def _waiting(own: OwnerSum) -> Waiting:
-    return Waiting(str(own.owner.ref), tuple(own.open), own.last if own.last > -math.inf else 0.0, bool(own.owner.metrics))
+def _waiting(owner_sum: OwnerSum) -> Waiting:
+    last = owner_sum.last if owner_sum.last > -math.inf else 0.0
+    return Waiting(str(owner_sum.owner.ref), tuple(owner_sum.open), last, bool(owner_sum.owner.metrics))

@@ -25,12 +25,12 @@ TIME, SHARE = 8, 5
 
 
 def add_flames(page: Page, timing: Timing) -> None:
-    """One section for each time in which something was compiled."""
+    """Add a section per period of compilation."""
     phases = {phase.name for phase in timing.phases}
     before: Flame | None = None
     for flame in timing.flames:
-        what = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{what}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else what)
+        text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
+        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else text)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
@@ -39,7 +39,10 @@ def add_flames(page: Page, timing: Timing) -> None:
 
 
 def draw_flame(page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str] | None = None) -> None:
-    """The bars of a flame. `style`: of a bar with a name; `time`: how long it took, in words."""
+    """Draw the bars of a flame.
+
+    `style` returns the style of a bar by name; `time` formats its duration.
+    """
     _Drawing(page, flame, style, time or _seconds).draw()
 
 
@@ -70,12 +73,12 @@ class _Drawing:
 
     def draw(self) -> None:
         self._siblings(self.children[-1])
-        left = len(self.flame.bars) - len(self.bars)
-        if left:
-            self.page.add("  ", (f"and {fmt.count(left)} more: --json has all of them", tokens.DIM))
+        remaining = len(self.flame.bars) - len(self.bars)
+        if remaining:
+            self.page.add("  ", (f"and {fmt.count(remaining)} more: --json has all of them", tokens.DIM))
 
     def _siblings(self, members: Sequence[int]) -> None:
-        """Neighbours that took little become one folded line."""
+        """Draw siblings; short neighbors become one folded line."""
         run: list[int] = []
         for number in [*members, None]:
             if number is not None and self._is_small(number):
@@ -97,10 +100,10 @@ class _Drawing:
             return
         total = sum(self.bars[number].seconds for number in run)
         whole = self.said(replace(self.bars[run[0]], seconds=total, open=False))
-        what = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
+        text = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
-        self.page.open(what, folded=True)
-        self.page.add(indent, (fmt.clip(what, self.page.width - len(indent)), tokens.DIM))
+        self.page.open(text, folded=True)
+        self.page.add(indent, (fmt.clip(text, self.page.width - len(indent)), tokens.DIM))
         for number in run:
             self._bar(number)
         self.page.close()
@@ -137,12 +140,15 @@ def _seconds(bar: Bar) -> str:
 
 
 def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:
-    """Bar → the bars directly inside of it, -1 for the outermost. What lies deeper than is drawn counts as one level."""
-    found: dict[int, list[int]] = {-1: []}
+    """Map each bar to its direct children, -1 for the outermost.
+
+    Bars below the depth limit count as one level.
+    """
+    results: dict[int, list[int]] = {-1: []}
     above: list[int] = []
     for number, bar in enumerate(bars):
         depth = min(bar.depth, DEEPEST, len(above))
         del above[depth:]
-        found.setdefault(above[-1] if above else -1, []).append(number)
+        results.setdefault(above[-1] if above else -1, []).append(number)
         above.append(number)
-    return found
+    return results

@@ -61,7 +61,7 @@ def _timing(ref: str) -> str:
 
 
 def add_open(page: Page, timing: Timing) -> None:
-    """What was not seen to end."""
+    """Add the events without an end."""
     waiting = _on_ranks(page, [item for item in timing.open if not item.finished])
     cut = _on_ranks(page, [item for item in timing.open if item.finished])
     if waiting:
@@ -78,20 +78,20 @@ def add_open(page: Page, timing: Timing) -> None:
         page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
         for own in cut[:SHOWN]:
             _open(page, own)
-        what = "These compiles have metrics, so they did end: only the end events are missing in the log."
-        page.say(page.so_far(what), "  ", tokens.DIM)
+        text = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        page.say(page.so_far(text), "  ", tokens.DIM)
 
 
 def _on_ranks(page: Page, items: Sequence[StillOpen]) -> list[list[StillOpen]]:
     return alike_on_ranks(items, lambda item: item.ref, page.newest, lambda item: item.names)
 
 
-def _open(page: Page, own: Sequence[StillOpen]) -> None:
-    item = own[0]
+def _open(page: Page, items: Sequence[StillOpen]) -> None:
+    item = items[0]
     name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
-    if len(own) > 1:
-        page.say(f"and {fmt.plural(len(own) - 1, 'more rank')}: {said_ranks([one.ref for one in own], page.newest)}", "    ")
+    if len(items) > 1:
+        page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([one.ref for one in items], page.newest)}", "    ")
     text = f"open since {fmt.clock(item.since)}"
     if least := at_least(item.seconds):
         text += f", {least}"
@@ -104,7 +104,7 @@ def _open(page: Page, own: Sequence[StillOpen]) -> None:
 
 
 def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
-    """Own and total time by name of the event."""
+    """Add self and total time by event name."""
     if not timing.names:
         return
     title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
@@ -114,10 +114,10 @@ def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> No
 
 
 def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
-    """Return the table by name of the event; `whole_s` is the time of all of them."""
+    """Return the table by event name; `whole_s` is the total of all events in seconds."""
 
     def time(row: NameTime, seconds: float) -> Piece:
-        """Return nothing where it just began when the log ends."""
+        """Format a time; nothing if the event began at the end of the log."""
         return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, row.record or "")
 
     return Table((
@@ -135,7 +135,7 @@ def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
 
 
 def _mostly(phases: Sequence[Phase]) -> Piece:
-    """`mostly kernels, 62 %`; the largest part."""
+    """Format the largest phase: `mostly kernels, 62 %`."""
     total = sum(phase.seconds for phase in phases)
     if total <= 0:
         return ""
@@ -144,7 +144,7 @@ def _mostly(phases: Sequence[Phase]) -> Piece:
 
 
 def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
-    """Functions by what all their compiles took; `count` where there are more than are given."""
+    """Add functions by total compile time; `count` is given if `functions` is truncated."""
     if not functions:
         return
     page.heading("By function")
@@ -175,7 +175,7 @@ def _place(file: str | None, line: int | None) -> Piece:
 
 @dataclass(frozen=True, slots=True)
 class OnAll:
-    """A compile that several ranks have: of one it is just that."""
+    """A compile on one or several ranks."""
 
     slowest: CompileTime
     least_s: float
@@ -185,23 +185,26 @@ class OnAll:
 
 
 def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
-    """The same compiles of several ranks together, the slowest first."""
+    """Group equal compiles of several ranks, slowest first."""
     groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
-    found = [OnAll(max(own, key=lambda c: c.seconds), min(c.seconds for c in own), len(own)) for own in groups]
-    return sorted(found, key=lambda one: -one.slowest.seconds)
+    results = [OnAll(max(group, key=lambda c: c.seconds), min(c.seconds for c in group), len(group)) for group in groups]
+    return sorted(results, key=lambda item: -item.slowest.seconds)
 
 
 def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
-    """The slowest compiles, of those that several ranks have the slowest rank's; `count` where there are more than are given."""
-    if sum(one.count for one in compiles) < 2:
+    """Add the slowest compiles, each with its slowest rank; `count` is given if `compiles` is truncated."""
+    if sum(compile_.count for compile_ in compiles) < 2:
         return
     page.heading("By compile" if sort == "name" else "Slowest compiles")
-    table = compiles_table(total, is_on_ranks=any(one.count > 1 for one in compiles))
+    table = compiles_table(total, is_on_ranks=any(compile_.count > 1 for compile_ in compiles))
     page.table(table, table.ordered(compiles, sort), count)
 
 
 def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
-    """Return the table by compile; `total_s` is the time of all, `is_on_ranks` whether several ranks have one of them."""
+    """Return the table by compile.
+
+    `total_s` is the time of all compiles; `is_on_ranks` is set if any is on several ranks.
+    """
 
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
@@ -221,7 +224,7 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
 
 
 def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
-    """Totals of ranks and their processes, and who stands out. `outliers` None: that is not known yet."""
+    """Add totals of ranks and processes, and the outliers; None while these are not computed."""
     if len(processes) < 2:
         return
     page.heading("By rank")
@@ -230,8 +233,8 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
     if len(processes) > RANKS_SHOWN:
         ordered = sorted(processes, key=lambda process: -process.seconds)
         middle = len(ordered) // 2
-        what = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
-        page.say(what, "  ", tokens.DIM)
+        text = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
+        page.say(text, "  ", tokens.DIM)
         shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
     page.table(processes_table(several), shown)
     if outliers is not None:
@@ -260,7 +263,7 @@ def processes_table(has_pids: bool) -> Table[ProcessTime]:
 
 
 def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
-    """Which ranks took longer than the others, and in what; what all took where none did."""
+    """Add slow ranks and their phases; without any, the time of all ranks."""
     seconds: dict[int, float] = {}
     for process in processes:
         if process.rank is not None:
@@ -273,28 +276,29 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
             groups[-1].append(outlier)
         else:
             groups.append([outlier])
-    for own in groups[:GAPS_SHOWN]:
-        _outliers(page, own, len(seconds))
+    for item in groups[:GAPS_SHOWN]:
+        _outliers(page, item, len(seconds))
     slow = {outlier.rank for outlier in outliers}
-    rest = [own for rank, own in seconds.items() if rank not in slow]
-    who = f"the other {fmt.plural(len(rest), 'rank')}" if slow else "both ranks" if len(rest) == 2 else f"all {len(rest):,} ranks"
-    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(rest)}.", "  ", tokens.DIM)
+    remaining = [item for rank, item in seconds.items() if rank not in slow]
+    count = len(remaining)
+    who = f"the other {fmt.plural(count, 'rank')}" if slow else "both ranks" if count == 2 else f"all {count:,} ranks"
+    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(remaining)}.", "  ", tokens.DIM)
     page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
 
 
-def _outliers(page: Page, own: Sequence[Outlier], ranks: int) -> None:
-    """`ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`"""
-    first = own[0]
+def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
+    """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`."""
+    first = outliers[0]
     typical = "what the other took" if ranks == 2 else "the median"
     times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
-    text = f"took {fmt.from_to([outlier.seconds for outlier in own])}{times}"
+    text = f"took {fmt.from_to([outlier.seconds for outlier in outliers])}{times}"
     more = first.seconds - first.typical_s
     if first.event:
         share = "all of it" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
         text += f", {share} in {sanitize(first.event)}"
     elif first.phase is not None:
         text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
-    who = f"rank {first.rank}" if len(own) == 1 else f"ranks {ranges(outlier.rank for outlier in own)}"
+    who = f"rank {first.rank}" if len(outliers) == 1 else f"ranks {ranges(outlier.rank for outlier in outliers)}"
     lines = fmt.wrap(text, page.width - len(who) - 4)
     for n, line in enumerate(lines):
         head: Piece = (who, tokens.WARN, first.ref) if n == 0 else " " * len(who)
@@ -306,7 +310,7 @@ def _times(ratio: float) -> str:
 
 
 def add_kernels(page: Page, timing: Timing) -> None:
-    """Triton by kernel, C++ by file, and the waiting."""
+    """Add Triton by kernel, C++ by file, and the waiting time."""
     kernels = timing.kernels
     if not kernels.triton and not kernels.files and not kernels.wait_s and not kernels.tuning:
         return
@@ -327,7 +331,7 @@ def add_kernels(page: Page, timing: Timing) -> None:
 
 
 def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
-    """`2.33 s of compiling 3 Triton kernels, added up`"""
+    """Add `2.33 s of compiling 3 Triton kernels, added up`."""
     number = fmt.seconds(seconds)
     for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
         page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
@@ -350,15 +354,15 @@ KERNELS: Table[KernelTime] = Table((
 
 
 def add_beside(page: Page, timing: Timing) -> None:
-    """What worker threads did while a compile waited."""
+    """Add the work of worker threads during compiles."""
     if not timing.beside:
         return
     page.heading("Beside the compiles", folded=True)
-    what = (
+    text = (
         "Compiling and tuning kernels, without a compile id. What worker threads do while a compile waits is in the times "
         "above already, as async_compile.wait; what is tuned at the first call is not."
     )
-    page.say(what, "  ", tokens.DIM)
+    page.say(text, "  ", tokens.DIM)
     page.table(BESIDE, timing.beside)
 
 
@@ -371,7 +375,7 @@ BESIDE: Table[NameTime] = Table((
 
 
 def add_gaps(page: Page, timing: Timing) -> None:
-    """When nothing was compiled."""
+    """Add the periods without compilation."""
     if not timing.gaps:
         return
     page.heading("Longest times without a compile")
@@ -383,7 +387,7 @@ def add_gaps(page: Page, timing: Timing) -> None:
 
 
 def add_meaning(page: Page, timing: Timing) -> None:
-    """What the words stand for."""
+    """Add the definitions of the terms."""
     page.heading("What the words mean", folded=True)
     page.say("own: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
     if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
@@ -392,12 +396,12 @@ def add_meaning(page: Page, timing: Timing) -> None:
         page.say("Times of compiles without events are those of their metrics.", "  ")
     for phase in timing.phases:
         page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
-    for count, what in (
+    for count, text in (
         (timing.lone_ends, "end event has no begin in the log and is not counted"),
         (timing.unreadable, "event could not be read"),
     ):
         if count:
-            page.say(f"{fmt.count(count)} {what}" if count == 1 else f"{fmt.count(count)} × {what}", "  ", tokens.WARN)
+            page.say(f"{fmt.count(count)} {text}" if count == 1 else f"{fmt.count(count)} × {text}", "  ", tokens.WARN)
 
 
 AT_ONCE = 40_000
@@ -408,7 +412,7 @@ SORTS = ("own", "total", "count", "name")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The timing of the scope."""
+    """Return the timing of the scope."""
 
     def fill(page: Page) -> Generator[None, None, Timing]:
         return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own"))
@@ -417,7 +421,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the command's options beyond those of every view."""
     parser.add_argument("--sort", choices=SORTS, default="own", help="the order of the tables (default: own)")
 
 
@@ -449,7 +453,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
 
 
 def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
-    """What the index knows is there at once; the events are read behind it."""
+    """Add the index's facts immediately, then read the events."""
     times = yield from _index_tables(page, scope.compiles, sort)
     timing = yield from timing_steps(str(scope.ref), scope.compiles)
     if len(timing.processes) > 1 and times:
@@ -469,8 +473,10 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
 
 
 def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generator[None, None, bool]:
-    """The tables by function, compile and rank, as far as the index knows; whether it knows anything. Only the rows that are
-    shown are made, unless another order asks for all of them."""
+    """Add the tables by function, compile and rank from the index; return whether there are any.
+
+    Only visible rows are computed, unless another sort order requires all.
+    """
     timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
     total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
     codes: dict[int, tuple[object, ...]] = {}
@@ -481,12 +487,12 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
             code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
             groups[code if code[0] else id(frame)].append(compile_)
     yield
-    dear = heapq.nlargest(most, groups.values(), key=lambda own: sum(c.tally.seconds for c in own))
-    members = [compile_ for own in dear for compile_ in own]
+    dear = heapq.nlargest(most, groups.values(), key=lambda item: sum(c.tally.seconds for c in item))
+    members = [compile_ for item in dear for compile_ in item]
     functions = yield from function_times(members, compile_times(members))
     add_functions(page, functions, total, sort, len(groups))
     alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
-    slow = heapq.nlargest(most, alike, key=lambda own: max(c.tally.seconds for c in own))
+    slow = heapq.nlargest(most, alike, key=lambda item: max(c.tally.seconds for c in item))
     add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
     yield
     if timed:
@@ -496,11 +502,11 @@ def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generat
 
 
 def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
-    """The times of compiles that several ranks have."""
-    for own in groups:
-        slowest = max(own, key=lambda c: c.tally.seconds)
+    """Yield the times of compiles on several ranks."""
+    for group in groups:
+        slowest = max(group, key=lambda c: c.tally.seconds)
         if (time := compile_times([slowest]).get(id(slowest))) is not None:
-            yield OnAll(time, min(c.tally.seconds for c in own), len(own))
+            yield OnAll(time, min(c.tally.seconds for c in group), len(group))
 
 
 def _rest(page: Page, timing: Timing) -> None:
@@ -536,8 +542,8 @@ def _nothing(page: Page, events: int) -> None:
     if events:
         page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
     else:
-        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
-        page.say(page.so_far(what))
+        text = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,12 +571,12 @@ class TimingRow:
 
 
 def timing_rows(data: Timing) -> Iterator[TimingRow]:
-    """A row a phase."""
-    for own in data.compiles:
-        head = (own.ref, own.function, own.file, own.line, own.status, own.seconds, own.source)
-        if not own.phases:
-            yield TimingRow(*head, "", own.seconds)
-        for phase in own.phases:
+    """Yield a row per phase."""
+    for compile_ in data.compiles:
+        head = (compile_.ref, compile_.function, compile_.file, compile_.line, compile_.status, compile_.seconds, compile_.source)
+        if not compile_.phases:
+            yield TimingRow(*head, "", compile_.seconds)
+        for phase in compile_.phases:
             yield TimingRow(*head, phase.name, phase.seconds)
 
 

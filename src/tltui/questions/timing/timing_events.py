@@ -34,7 +34,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Something that took time. `end` None: it was not seen to end."""
+    """A named time range; `end` is None without an end event."""
 
     name: str
     start: float
@@ -42,21 +42,24 @@ class Interval:
 
 
 def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
-    """The events of a compile in the order in which they were written."""
+    """Return the events of a compile in the order of the log."""
     reader = reader or reader_of(compile_)
-    found = []
+    results = []
     for record, _ in named(compile_, ("chromium_event",)):
         value = reader.json(record, EVENT_LIMIT)
         name, phase, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
         if name is None or phase is None or at is None:
             continue
         args = value.get("args") if phase == "i" else None
-        found.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
-    return found
+        results.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
+    return results
 
 
 def after_events(compile_: Compile, reader: Reader) -> float:
-    """Seconds from the last event of a compile to its last record, by the clock of the records; 0 where that is not to be read."""
+    """Return seconds from the last event of a compile to its last record.
+
+    By the clock of the records; 0 if it cannot be parsed.
+    """
     event = max((record for record, _ in named(compile_, ("chromium_event",))), default=-1)
     last = compile_.records[-1] if compile_.records else -1
     if not -1 < event < last:
@@ -69,7 +72,7 @@ def after_events(compile_: Compile, reader: Reader) -> float:
 
 
 def _clock(line: bytes) -> float | None:
-    """The time of day of a record, in seconds."""
+    """Parse the time of day of a record, in seconds."""
     match = PREFIX.match(line)
     if match is None:
         return None
@@ -78,11 +81,13 @@ def _clock(line: bytes) -> float | None:
 
 
 def intervals_of(events: list[Event]) -> list[Interval]:
-    """Pair begins with ends: an end closes the nearest open begin with the same name (threads share one lane, and
-    process and thread numbers are always 0). An end without a begin is dropped: the log starts after it.
+    """Pair begins with ends: an end closes the nearest open begin of its name.
+
+    Threads share one lane, and process and thread numbers are always 0. An end without a begin is dropped: the log
+    starts after it.
     """
     open_: list[tuple[str, float]] = []
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for event in events:
         if event.phase == "B":
             open_.append((event.name, event.at))
@@ -90,10 +95,10 @@ def intervals_of(events: list[Event]) -> list[Interval]:
             for place in range(len(open_) - 1, -1, -1):
                 if open_[place][0] == event.name:
                     _, start = open_.pop(place)
-                    found.append(Interval(event.name, start, max(event.at, start)))
+                    intervals.append(Interval(event.name, start, max(event.at, start)))
                     break
-    found.extend(Interval(name, start, None) for name, start in open_)
-    return sorted(found, key=lambda interval: interval.start)
+    intervals.extend(Interval(name, start, None) for name, start in open_)
+    return sorted(intervals, key=lambda interval: interval.start)
 
 
 EVENT = "chromium_event"
@@ -109,7 +114,7 @@ Span = tuple[float, int, float, str]
 
 @dataclass(slots=True)
 class Group:
-    """What happened in a lane between two moments at which nothing was open."""
+    """The intervals of a lane between two moments without an open event."""
 
     owner: Compile
     spans: list[Span]
@@ -119,18 +124,18 @@ class Group:
 
     @property
     def start(self) -> float:
-        """Microseconds since the epoch."""
+        """The start, in microseconds since the epoch."""
         return self.spans[0][0]
 
     @property
     def end(self) -> float:
-        """Microseconds since the epoch."""
+        """The end, in microseconds since the epoch."""
         return max(span[2] for span in self.spans)
 
 
 @dataclass(slots=True)
 class Seen:
-    """What the reading came across."""
+    """Side results of reading the events."""
 
     events: int = 0
     unreadable: int = 0
@@ -151,7 +156,7 @@ class _Lane:
         self.last = -math.inf
 
     def ended(self, name: str, at: float) -> bool:
-        """Close the nearest open begin of that name; False where there is none."""
+        """Close the nearest open begin of a name; return False if there is none."""
         for place in range(len(self.open) - 1, -1, -1):
             if self.open[place][0] == name:
                 _, start, record = self.open.pop(place)
@@ -160,20 +165,20 @@ class _Lane:
         return False
 
     def group(self) -> Group | None:
-        """What was collected; begins that are still open last until the last event."""
-        left = [(start, record, max(self.last, start), name) for name, start, record in self.open]
-        spans = sorted(self.spans + left)
+        """Return the collected group; open begins last until the last event."""
+        remaining = [(start, record, max(self.last, start), name) for name, start, record in self.open]
+        spans = sorted(self.spans + remaining)
         waiting = frozenset(record for _, _, record in self.open)
         self.spans, self.open = [], []
         return Group(self.owner, spans, waiting) if spans else None
 
 
 def count_events(compiles: Iterable[Compile]) -> int:
-    """How many timing events there are, without reading one."""
+    """Count timing events from the index, without reading them."""
     by_log: dict[Log, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         by_log[compile_.process.log].append(compile_)
-    return sum(_count(log, own) for log, own in by_log.items())
+    return sum(_count(log, item) for log, item in by_log.items())
 
 
 def _count(log: Log, compiles: list[Compile]) -> int:
@@ -185,7 +190,7 @@ def _count(log: Log, compiles: list[Compile]) -> int:
 def read_groups(
     compiles: Iterable[Compile], seen: Seen, within: Sequence[tuple[int, int]] | None = None
 ) -> Iterator[list[Group]]:
-    """The groups of some compiles, a list after each block that was read; those with something open come last.
+    """Yield the groups of some compiles, one list per block; groups with an open event come last.
 
     `within`: only events of these records (first, last).
     """
@@ -196,12 +201,15 @@ def read_groups(
             records = [record for record in records if any(lo <= record <= hi for lo, hi in within)]
         for numbers, payloads in _blocks(log, records):
             yield _pair(log, lanes, numbers, payloads, seen)
-        rest = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
-        yield sorted(rest, key=lambda group: group.start)
+        remaining = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
+        yield sorted(remaining, key=lambda group: group.start)
 
 
 def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:
-    """Logs in the order of the compiles, each with its contexts → compile; where ids began again, epoch by epoch."""
+    """Yield logs in the order of the compiles, each with its contexts → compile.
+
+    Where ids restart, epoch by epoch.
+    """
     logs: dict[tuple[int, int], tuple[Log, dict[int, Compile]]] = {}
     for compile_ in compiles:
         log = compile_.process.log
@@ -221,7 +229,7 @@ def _distinct(lanes: Iterable[_Lane]) -> Iterator[_Lane]:
 
 
 def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
-    """The records of timing events of some contexts, in file order."""
+    """Return the records of timing events of some contexts, in file order."""
     kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
     if not kinds:
         return []
@@ -233,13 +241,14 @@ def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
 
 
 def payloads_of(log: Log, owners: dict[int, Compile]) -> Iterator[tuple[list[int], list[bytes]]]:
-    """(records, payloads) of the timing events of some contexts of a log, block by block, in file order."""
+    """Yield (records, payloads) of the timing events of some contexts, in blocks and file order."""
     return _blocks(log, _wanted(log, owners))
 
 
 def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Payloads as stored, read in large blocks: the records of a log follow each other. A tab before a line is blank
-    space to JSON, so nothing is stripped.
+    """Yield unmodified payloads from large reads: the records of a log are contiguous.
+
+    A tab before a line is whitespace to JSON, so nothing is stripped.
     """
     offset, head, size = log.columns.offset, log.columns.head, log.columns.size
     done, total = 0, len(records)
@@ -265,12 +274,12 @@ def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[byte
 
 
 def record_page(process: Process, record: int) -> str:
-    """The address of the page of a record."""
+    """Return the address of a record's page."""
     return f"@record:{process.ref}#{record + 1}"
 
 
 def event_in(data: bytes) -> dict[str, Any] | None:
-    """A timing event; None where it is no JSON object."""
+    """Parse a timing event; None if it is no JSON object."""
     try:
         value = loads(data)
     except JSONDecodeError:
@@ -282,7 +291,7 @@ def event_in(data: bytes) -> dict[str, Any] | None:
 
 
 def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], seen: Seen) -> list[Group]:
-    """Pair the events of one block; the groups that ended in it."""
+    """Pair the events of one block; return the groups that ended in it."""
     contexts, bad = log.columns.context, 0
     groups: list[Group] = []
     lasts: dict[int, float] = defaultdict(lambda: -math.inf)
@@ -354,7 +363,7 @@ _DYNAMO_NAMES = ("dynamo", "entire_frame_compile", "compile_attempt_", "bytecode
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a phase took by itself."""
+    """The self time of a phase."""
 
     name: str
     seconds: float
@@ -362,7 +371,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Something that began and was not seen to end: still running, or killed in it."""
+    """An event without an end: still running, or killed in it."""
 
     name: str
     since: float
@@ -373,7 +382,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where the time went. `source` is `events`, `metrics`, or '' where nothing is known."""
+    """The time of a compile by phase. `source` is `events`, `metrics`, or '' if unknown."""
 
     source: str
     phases: tuple[Phase, ...] = ()
@@ -388,18 +397,20 @@ class Timing:
 
     @property
     def seconds(self) -> float:
-        """All phases of the compile."""
+        """The sum of all phases of the compile."""
         return sum(phase.seconds for phase in self.phases)
 
     @property
     def backward_seconds(self) -> float:
-        """All phases of the backward."""
+        """The sum of all phases of the backward."""
         return sum(phase.seconds for phase in self.backward)
 
 
 def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], later_s: float = 0.0) -> Timing:
-    """The timing of a compile: from its events, else from the totals in its metrics. It is known to have gone on for `later_s`
-    seconds after its last event."""
+    """Return the timing of a compile from its events, else from the totals in its metrics.
+
+    It lasted at least `later_s` seconds beyond its last event.
+    """
     intervals = intervals_of(events)
     if not intervals:
         return _from_metrics(metrics)
@@ -415,7 +426,7 @@ def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], la
 def timing_so_far(
     compile_: Compile, events: list[Event], metrics: list[tuple[str, dict[str, Any]]], reader: Reader
 ) -> Timing:
-    """The same of a compile that may not have ended: its last record tells how long it went on at least."""
+    """Return the timing of a compile that may still run, at least up to its last record."""
     timing = timing_of(events, metrics)
     later_s = after_events(compile_, reader) if timing.open else 0.0
     return timing_of(events, metrics, later_s) if later_s else timing
@@ -427,7 +438,7 @@ def _inside(interval: Interval, outer: Interval, last: float) -> bool:
 
 @lru_cache(maxsize=4096)
 def group_of(name: str) -> str:
-    """The phase that an event of this name belongs to."""
+    """Return the phase of an event name."""
     for group, names in (
         (KERNELS, _KERNEL_NAMES), (CACHE, _CACHE_NAMES), (INDUCTOR, _INDUCTOR_NAMES), (AUTOGRAD, _AUTOGRAD_NAMES),
         (DYNAMO, _DYNAMO_NAMES),
@@ -438,13 +449,16 @@ def group_of(name: str) -> str:
 
 
 def _phases(intervals: list[Interval], last: float) -> tuple[Phase, ...]:
-    """Seconds by phase. Phases without time are left out."""
+    """Return seconds by phase, without empty phases."""
     micros = micros_by_phase((i.name, i.start, last if i.end is None else i.end) for i in intervals)
     return ordered(micros, any(is_aot(interval.name) for interval in intervals))
 
 
 def micros_by_phase(spans: Iterable[tuple[str, float, float]]) -> dict[str, float]:
-    """Microseconds by phase of (name, start, end), each instant counted for the most specific phase that covers it."""
+    """Return microseconds by phase of (name, start, end).
+
+    Each instant counts for the most specific phase that covers it.
+    """
     by_group: dict[str, list[tuple[float, float]]] = {group: [] for group in PRIORITY}
     for name, start, end in spans:
         by_group[group_of(name)].append((start, end))
@@ -460,18 +474,18 @@ def micros_by_phase(spans: Iterable[tuple[str, float, float]]) -> dict[str, floa
 
 
 def is_aot(name: str) -> bool:
-    """Whether an event shows that the backend was AOTAutograd; without one, the time is that of another backend."""
+    """Return whether an event belongs to AOTAutograd; otherwise the backend is another one."""
     return name.startswith("create_aot_dispatcher")
 
 
 def ordered(micros: Mapping[str, float], aot: bool) -> tuple[Phase, ...]:
-    """Phases in the order of the compiler's work, those without time left out."""
+    """Return phases in compiler order, without empty ones."""
     named = {BACKEND if group == AUTOGRAD and not aot else group: value for group, value in micros.items()}
     return tuple(Phase(name, named[name] / 1e6) for name in ORDER if named.get(name, 0) > 0)
 
 
 def union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same time without overlaps."""
+    """Merge overlapping intervals."""
     merged: list[tuple[float, float]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -490,7 +504,7 @@ def _seconds(fields: dict[str, Any], micros: str, seconds: str = "") -> float | 
 
 
 def _from_metrics(metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
-    """The totals of metrics contain each other: whole ⊃ AOTAutograd ⊃ Inductor ⊃ waiting for kernels."""
+    """Compute phases from the nested totals in metrics: all ⊃ AOTAutograd ⊃ Inductor ⊃ waiting for kernels."""
     forward: list[Phase] = []
     backward: list[Phase] = []
     for event, fields in metrics:

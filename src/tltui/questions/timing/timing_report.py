@@ -45,16 +45,16 @@ _BACKWARD = "entire_backward_compile"
 
 
 def flames_of(groups: Iterable[Group]) -> tuple[Flame, ...]:
-    """One flame for each group, in the order of time."""
+    """Return one flame per group, in the order of time."""
     return tuple(_flame(group) for group in sorted(groups, key=lambda group: group.start))
 
 
 def _flame(group: Group) -> Flame:
     process, start = group.owner.process, group.start
     bars = [
-        Bar(name, depth, (begin - start) / 1e6, (end - begin) / 1e6, max(own, 0.0) / 1e6,
+        Bar(name, depth, (begin - start) / 1e6, (end - begin) / 1e6, max(item, 0.0) / 1e6,
             record_page(process, record), record in group.open)
-        for (begin, record, end, name), depth, own in nested(group.spans)
+        for (begin, record, end, name), depth, item in nested(group.spans)
     ]  # fmt: skip
     title = "backward" if any(span[3] == _BACKWARD for span in group.spans) else group.spans[0][3]
     return Flame(title, start, (group.end - start) / 1e6, tuple(bars))
@@ -64,44 +64,47 @@ NO_NAMES: Mapping[str, Mapping[str, float]] = {}
 
 
 def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]] = NO_NAMES) -> tuple[Outlier, ...]:
-    """Ranks of which all compiles together took longer than the ranks differ anyway, the slowest first: more than a second and four
-    standard deviations above the median, or by the rule for one compile (`questions/ranks/pace.py`). Who took less than the others
-    may have been killed: that is no outlier. `names`: address of a process -> name of a timing event -> seconds in it."""
+    """Return ranks with an unusually long total compile time, slowest first.
+
+    More than a second and four standard deviations above the median, or by the rule for one compile
+    (`questions/ranks/pace.py`). A rank below the others may have been killed: that is no outlier. `names`: address of a
+    process -> name of a timing event -> seconds in it.
+    """
     by_rank: dict[int, list[ProcessTime]] = defaultdict(list)
     for process in processes:
         if process.rank is not None:
             by_rank[process.rank].append(process)
-    seconds = {rank: sum(p.seconds for p in own) for rank, own in by_rank.items()}
+    seconds = {rank: sum(p.seconds for p in item) for rank, item in by_rank.items()}
     if len(seconds) < 2:
         return ()
     known = sorted(seconds.values())
     typical = statistics.median_low(known)
     usual = (known[int(0.75 * (len(known) - 1))] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual) if len(known) > 2 else float("inf")
-    slow = [rank for rank, own in seconds.items() if stands_out(own, typical) or own > bound]
+    slow = [rank for rank, item in seconds.items() if stands_out(item, typical) or item > bound]
     if not slow or not is_minority(len(slow), len(seconds)):
         return ()
-    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in own)} for rank, own in by_rank.items()}
+    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in item)} for rank, item in by_rank.items()}
     medians = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
-    events = {rank: _together(own, names) for rank, own in by_rank.items()}
+    events = {rank: _together(item, names) for rank, item in by_rank.items()}
     others = [events[rank] for rank in seconds if rank not in slow]
-    found = []
+    results = []
     for rank in sorted(slow, key=lambda rank: -seconds[rank]):
         apart = {name: phases[rank].get(name, 0.0) - medians[name] for name in ORDER}
         name = max(apart, key=apart.__getitem__)
         phase = name if apart[name] > 0 else None
         event, event_s, usual_s = explained_by(events[rank], others)
-        found.append(Outlier(
+        results.append(Outlier(
             str(Ref(rank)), rank, seconds[rank], typical, phase, apart[name] if phase else 0.0, event, event_s - usual_s
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(results)
 
 
 def _together(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for process in processes:
-        found.update(names.get(process.ref, {}))
-    return found
+        results.update(names.get(process.ref, {}))
+    return results
 
 
 GAPS_KEPT = 5
@@ -112,7 +115,7 @@ FUNCTIONS_AT_ONCE = 500
 
 
 def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, Timing]:
-    """The timing of some compiles. Yields after each block of them."""
+    """Compute the timing of some compiles, yielding after each block of them."""
     single = single_of(compiles)
     groups: list[Group] = []
     blocks = _Joined()
@@ -125,11 +128,11 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     times = {id(compile_): time for compile_ in compiles if (time := blocks.times.get(id(compile_))) is not None}
     yield
     functions = yield from function_times(compiles, times)
-    processes = process_times(compiles, times, {key: _busy(own.walls) for key, own in blocks.processes.items() if own.walls})
+    processes = process_times(compiles, times, {key: _busy(item.walls) for key, item in blocks.processes.items() if item.walls})
     yield
     both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
-    everyone = [(own.process, own.names, own.beside) for own in blocks.processes.values()]
-    names = {str(process.ref): {name: own.total / 1e6 for name, own in sums.items()} for process, sums, _ in everyone}
+    everyone = [(item.process, item.names, item.beside) for item in blocks.processes.values()]
+    names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
         2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
         sum(time.seconds for time in times.values()), together(time.phases for time in times.values()),
@@ -142,7 +145,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
 
 @dataclass(slots=True)
 class _Process:
-    """What the blocks of one process amount to."""
+    """The sum of the blocks of one process."""
 
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class _Process:
 
 
 class _Joined:
-    """Blocks, added up."""
+    """The sum of blocks."""
 
     def __init__(self) -> None:
         self.processes: dict[int, _Process] = {}
@@ -164,7 +167,7 @@ class _Joined:
         self.with_events = self.with_metrics = False
 
     def add(self, process: Process, members: Sequence[Compile], block: Block) -> None:
-        """One more block."""
+        """Add one block."""
         own = self.processes.setdefault(id(process), _Process(process))
         for compile_, row in zip(members, block.rows, strict=True):
             if (time := time_of(compile_, row)) is not None:
@@ -185,30 +188,30 @@ class _Joined:
         self.with_metrics = self.with_metrics or block.with_metrics
 
     def open(self) -> tuple[StillOpen, ...]:
-        """The newest first."""
-        found = []
-        for own in self.processes.values():
-            for item in own.waiting:
+        """Return the open events, newest first."""
+        results = []
+        for process in self.processes.values():
+            for item in process.waiting:
                 since, (start, record, _, _) = item.spans[0][0], item.spans[-1]
-                last = max(own.last, item.last)
-                found.append(StillOpen(
-                    item.ref, tuple(span[3] for span in item.spans), record_page(own.process, record), since,
+                last = max(process.last, item.last)
+                results.append(StillOpen(
+                    item.ref, tuple(span[3] for span in item.spans), record_page(process.process, record), since,
                     _passed(since, last), _passed(start, last), last, item.finished,
                 ))  # fmt: skip
-        return tuple(sorted(found, key=lambda item: -item.since))
+        return tuple(sorted(results, key=lambda item: -item.since))
 
     def gaps(self) -> tuple[Gap, ...]:
-        """When a process compiled nothing, the longest first."""
-        found: list[tuple[float, float, Compile, Compile]] = []
-        for own in self.processes.values():
+        """Return the periods without compilation of a process, longest first."""
+        results: list[tuple[float, float, Compile, Compile]] = []
+        for process in self.processes.values():
             upto, before = None, None
-            for start, end, owner in sorted(own.walls, key=lambda wall: wall[:2]):
+            for start, end, owner in sorted(process.walls, key=lambda wall: wall[:2]):
                 if upto is not None and before is not None and start - upto >= LEAST_GAP * 1e6:
-                    found.append(((start - upto) / 1e6, upto, before, owner))
+                    results.append(((start - upto) / 1e6, upto, before, owner))
                 if upto is None or end > upto:
                     upto, before = end, owner
-        found.sort(key=lambda gap: -gap[0])
-        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in found[:GAPS_KEPT])
+        results.sort(key=lambda gap: -gap[0])
+        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in results[:GAPS_KEPT])
 
 
 def _sum(total: NameTotal) -> NameSum:
@@ -220,16 +223,16 @@ def _sum(total: NameTotal) -> NameSum:
 def _alone(
     compiles: Sequence[Compile], single: Compile, groups: list[Group], blocks: _Joined
 ) -> Generator[None, None, None]:
-    """The only compile, and records without an id: their events are read as they are, for the flame view of the compile."""
+    """Read all events of a single compile, or of records without an id, for the flame view."""
     by_process: dict[int, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         by_process[id(compile_.process)].append(compile_)
     for members in by_process.values():
         seen, sums = Seen(), Sums()
-        for found in read_groups(members, seen):
-            for group in found:
+        for block in read_groups(members, seen):
+            for group in block:
                 sums.add(group)
-            groups += [group for group in found if group.owner is single and not is_beside(group)]
+            groups += [group for group in block if group.owner is single and not is_beside(group)]
             yield
         if len(compiles) == 1:
             _add_beside(single, groups, sums)
@@ -237,12 +240,12 @@ def _alone(
 
 
 def _passed(begun: float, last: float) -> float | None:
-    """Seconds from a begin to the last event; None where that is the begin itself: nothing is known of the time since."""
+    """Return seconds from a begin to the last event; None if the begin is the last event."""
     return (last - begun) / 1e6 if last > begun else None
 
 
 def single_of(compiles: Sequence[Compile]) -> Compile | None:
-    """The only compile, where there is just one; else the only records without an id (AOTInductor)."""
+    """Return the only compile; else the only records without an id (AOTInductor)."""
     real = [compile_ for compile_ in compiles if compile_.id != NO_ID]
     if len(real) == 1:
         return real[0]
@@ -250,7 +253,10 @@ def single_of(compiles: Sequence[Compile]) -> Compile | None:
 
 
 def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
-    """What worker threads did for one compile has no id: it stands between the compile's own records, at its time."""
+    """Add the worker threads' events, which have no id, between the records of a compile.
+
+    They lie between the compile's own records, at its time.
+    """
     workers = compile_.process.compiles.get(NO_ID)
     if workers is None or workers is compile_:
         return
@@ -259,34 +265,40 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     if process is None or not ranges:
         return
     bounds = [(lo, _last_record(compile_, hi)) for lo, hi in ranges]
-    for found in read_groups([workers], Seen(), bounds):
-        for group in found:
+    for block in read_groups([workers], Seen(), bounds):
+        for group in block:
             if is_beside(group) and any(group.start < own.end and own.start < group.end for own in groups):
                 add_names(group, process.beside)
 
 
 def _last_record(compile_: Compile, begun: int) -> int:
-    """A late record of a group whose last begin is known: its ends follow within the records of the compile."""
+    """Return a late record of a group with a known last begin.
+
+    Its ends follow within the records of the compile.
+    """
     later = [record for record in compile_.records if record > begun]
     return later[min(len(later) - 1, 200)] if later else begun
 
 
 def compile_times(compiles: Iterable[Compile]) -> dict[int, CompileTime]:
-    """Compile (its `id`) → its time, from the index alone."""
+    """Map the `id` of each compile to its time, from the index alone."""
     return {id(compile_): time for compile_ in compiles if (time := time_of(compile_)) is not None}
 
 
 def function_times(
     compiles: Iterable[Compile], times: dict[int, CompileTime]
 ) -> Generator[None, None, tuple[FunctionTime, ...]]:
-    """By code object, the most expensive first. Frames whose code is unknown stay apart. Yields while it adds up."""
+    """Compute times by code object, most expensive first; yields during the computation.
+
+    Frames with unknown code stay separate.
+    """
     groups: dict[tuple[object, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         time = times.get(id(compile_))
         if time is not None and compile_.is_compile:
             key = (time.function, time.file, time.line) if time.function else (id(compile_.frame),)
             groups[key].append(compile_)
-    found = []
+    results = []
     for number, members in enumerate(groups.values(), 1):
         if number % FUNCTIONS_AT_ONCE == 0:
             yield
@@ -298,41 +310,44 @@ def function_times(
             slowest, first = max(zip(members, own, strict=True), key=lambda pair: pair[1].seconds)
             seconds, ranks = sum(time.seconds for time in own), len({c.process.rank for c in members})
             phases = together(time.phases for time in own)
-        found.append(FunctionTime(
+        results.append(FunctionTime(
             first.function, first.file, first.line, str(slowest.frame.ref), seconds, len(members), ranks, first.ref,
             first.seconds, phases,
         ))  # fmt: skip
-    return tuple(sorted((f for f in found if f.seconds > 0), key=lambda function: -function.seconds))
+    return tuple(sorted((f for f in results if f.seconds > 0), key=lambda function: -function.seconds))
 
 
 def process_times(
     compiles: Iterable[Compile], times: dict[int, CompileTime], busy: dict[int, tuple[float, float]] | None = None
 ) -> tuple[ProcessTime, ...]:
-    """In the order of the ranks. `busy`: process (its `id`) → seconds of compiling, seconds from first to last event."""
+    """Return times in rank order.
+
+    `busy`: process (its `id`) → seconds of compiling, seconds from first to last event.
+    """
     members: dict[int, tuple[Process, list[Compile]]] = {}
     for compile_ in compiles:
         members.setdefault(id(compile_.process), (compile_.process, []))[1].append(compile_)
-    found = []
-    for process, own in members.values():
-        known = [times[id(c)] for c in own if id(c) in times]
+    results = []
+    for process, item in members.values():
+        known = [times[id(c)] for c in item if id(c) in times]
         compiled, span = (busy or {}).get(id(process), (None, None))
-        found.append(ProcessTime(
-            str(process.ref), process.rank, process.pid, sum(t.seconds for t in known), sum(c.is_compile for c in own),
+        results.append(ProcessTime(
+            str(process.ref), process.rank, process.pid, sum(t.seconds for t in known), sum(c.is_compile for c in item),
             together(t.phases for t in known), compiled, span,
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(results)
 
 
 def index_process_times(compiles: Iterable[Compile]) -> tuple[ProcessTime, ...]:
-    """The same from the index alone: seconds, no phases."""
-    found: dict[int, tuple[Process, list[float], int]] = {}
+    """Return times by process from the index alone: seconds, no phases."""
+    results: dict[int, tuple[Process, list[float], int]] = {}
     for compile_ in compiles:
-        process, seconds, count = found.get(id(compile_.process)) or (compile_.process, [], 0)
+        process, seconds, count = results.get(id(compile_.process)) or (compile_.process, [], 0)
         seconds.append(compile_.tally.seconds)
-        found[id(process)] = (process, seconds, count + compile_.is_compile)
+        results[id(process)] = (process, seconds, count + compile_.is_compile)
     return tuple(
         ProcessTime(str(process.ref), process.rank, process.pid, sum(seconds), count, (), None, None)
-        for process, seconds, count in found.values()
+        for process, seconds, count in results.values()
     )
 
 
@@ -348,8 +363,8 @@ def _busy(walls: Sequence[tuple[float, float, Compile]]) -> tuple[float, float]:
 def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTime, ...]:
     sums: dict[str, NameSum] = {}
     longest: dict[str, Process] = {}
-    for process, own in parts:
-        for name, found in own.items():
+    for process, item in parts:
+        for name, found in item.items():
             if name not in sums:
                 sums[name] = NameSum(found.rank)
             if found.longest > sums[name].longest:

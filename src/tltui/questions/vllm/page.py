@@ -35,7 +35,7 @@ _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*|(?<=\bself\.)[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class GraphShape:
-    """What is left of a graph when names and comments are taken away."""
+    """A graph without names and comments."""
 
     inputs: tuple[str, ...]
     """The types of its inputs, '' where none is printed."""
@@ -43,12 +43,12 @@ class GraphShape:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Inputs and statements, to compare."""
+        """Return inputs and statements for comparison."""
         return (", ".join(self.inputs), *self.statements)
 
 
 def graph_shape(text: str) -> GraphShape:
-    """The shape of the (first) graph in a text. Frees (`x = None`) are left out."""
+    """Return the shape of the first graph in a text, without frees (`x = None`)."""
     names: dict[str, str] = {}
     inputs: list[str] = []
     statements: list[str] = []
@@ -81,9 +81,9 @@ def _renamed(statement: str, names: dict[str, str]) -> str:
 
 
 def same_graph(before: str, after: str) -> bool:
-    """Whether two texts are the same graph, however inputs and types are printed."""
-    one, two = graph_shape(before), graph_shape(after)
-    return [_untyped(s) for s in one.statements] == [_untyped(s) for s in two.statements]
+    """Return whether two texts are the same graph, regardless of how inputs and types are printed."""
+    item, two = graph_shape(before), graph_shape(after)
+    return [_untyped(s) for s in item.statements] == [_untyped(s) for s in two.statements]
 
 
 def _untyped(statement: str) -> str:
@@ -126,7 +126,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class PassStep:
-    """One of vLLM's passes over a piece."""
+    """One vLLM pass over a piece."""
 
     number: int | None
     name: str
@@ -158,14 +158,14 @@ class Piece:
 
     @property
     def range(self) -> SizeRange:
-        """To order and compare ranges."""
+        """Return the sort key of the range."""
         start = -1 if self.start is None else self.start
         return SizeRange(start, start if self.single or self.end is None else self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """A piece of the split graph, with what it was compiled to."""
+    """A piece of the split graph with its compiled artifacts."""
 
     name: str
     graph: str | None
@@ -179,7 +179,7 @@ class Submodule:
 
 @dataclass(frozen=True, slots=True)
 class PassTotal:
-    """One of vLLM's passes over all pieces of a call."""
+    """One vLLM pass over all pieces of a call."""
 
     number: int | None
     name: str
@@ -219,7 +219,7 @@ class Call:
     """How many submodules are to be compiled, as the start records state it."""
 
     def setting(self, name: str) -> str:
-        """The value of a field of the configuration, '' for none."""
+        """Return the value of a configuration field, '' for none."""
         return next((setting.value for setting in self.settings if setting.name == name), "")
 
 
@@ -232,12 +232,12 @@ class Vllm:
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
-    """The compile calls, all at once."""
+    """Return the compile calls."""
     return Vllm(2, tuple(call for call in read_calls(compiles) if call is not None))
 
 
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:
-    """The compile calls one by one in the order of the compiles; None in between, so that reading can be left."""
+    """Yield compile calls in order, and None in between so that reading can be cancelled."""
     number = 0
     events: dict[int, dict[int, str]] = {}
     for compile_ in _of_vllm(compiles):
@@ -253,7 +253,7 @@ def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None
 
 
 def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
-    """(compile calls, pieces), as far as the kinds of the records tell: nothing is read."""
+    """Return (compile calls, pieces) from the record kinds, without reading payloads."""
     calls = pieces = 0
     for compile_ in _of_vllm(compiles):
         for _, name in named(compile_, (CONFIG, START)):
@@ -263,7 +263,7 @@ def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
 
 
 def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
-    """The compiles into which vLLM wrote anything that belongs to a call."""
+    """Yield the compiles with vLLM records of a compile call."""
     known: dict[int, set[int]] = {}
     for compile_ in compiles:
         log = compile_.process.log
@@ -276,19 +276,19 @@ def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
 
 
 def _events(process: Process) -> dict[int, str]:
-    """The record of a configuration → what vLLM said just before it. It says so outside of any compile."""
+    """Map configuration records to vLLM's preceding message, which is logged outside of any compile."""
     if not any(kind.name == EVENT for kind in process.log.kinds):
         return {}
     reader = reader_of(process)
-    found: dict[int, str] = {}
+    results: dict[int, str] = {}
     waiting = None
     records = ((r, name) for c in process.compiles.values() for r, name in named(c, (EVENT, CONFIG)))
     for record, name in sorted(records):
         if name == EVENT:
             waiting = text_in(reader.json(record), "type")
         elif waiting is not None:
-            found[record], waiting = waiting, None
-    return found
+            results[record], waiting = waiting, None
+    return results
 
 
 def _call(
@@ -308,10 +308,10 @@ def _call(
         piece = _piece(compile_, unit, start, parts, reader)
         submodules.setdefault(piece.submodule, []).append(piece)
         totals.append(whole_in(start, "total_piecewise_compiles"))
-        for own in parts:
-            if match := _GRAPH.match(own.name):
-                graphs.setdefault(match["name"], own)
-    told = yield from _submodules(submodules, graphs, reader)
+        for part in parts:
+            if match := _GRAPH.match(part.name):
+                graphs.setdefault(match["name"], part)
+    message = yield from _submodules(submodules, graphs, reader)
     common = [artifact for artifact in call.common if artifact is not call.config]
     split = next((str(artifact.ref) for artifact in common if artifact.name == SPLIT), None)
     patterns = [a for a in common if a.name.startswith("vllm_patterns.")]
@@ -327,14 +327,14 @@ def _call(
         looked_for,
         tuple(Named(a.name, str(a.ref)) for a in common if a.name != SPLIT and a not in patterns),
         tuple(sorted({piece.range for pieces in submodules.values() for piece in pieces})),
-        told,
-        _totals(told, looked_for),
+        message,
+        _totals(message, looked_for),
         next((total for total in totals if total is not None), None),
     )
 
 
 def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> tuple[PassTotal, ...]:
-    """The passes in the order of their numbers, with what each did in the whole call."""
+    """Return the passes in numerical order with their effects on all pieces."""
     steps = [step for submodule in submodules for piece in submodule.pieces for step in piece.passes]
     looked_for = {pattern.name: pattern.ref for pattern in patterns}
     keys = dict.fromkeys((step.number, step.name) for step in steps)
@@ -344,7 +344,7 @@ def _totals(submodules: tuple[Submodule, ...], patterns: tuple[Named, ...]) -> t
 
 
 def _shown(value: object) -> str:
-    """A value of the configuration: most are texts already."""
+    """Format a configuration value; most are strings already."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, (list, tuple)):
@@ -356,8 +356,8 @@ def _piece(compile_: Compile, unit: int, start: dict[str, object], parts: list[A
     index = whole_in(start, "piecewise_index")
     name = text_in(start, "submod_name") or ("?" if index is None else f"subgraph_{index}")
     low, high = whole_in(start, "compile_range_start"), whole_in(start, "compile_range_end")
-    rest = [part for part in parts if part.name != START]
-    states = [_CACHES[part.name] for part in rest if part.name in _CACHES]
+    remaining_parts = [part for part in parts if part.name != START]
+    states = [_CACHES[part.name] for part in remaining_parts if part.name in _CACHES]
     return Piece(
         name,
         low,
@@ -365,26 +365,26 @@ def _piece(compile_: Compile, unit: int, start: dict[str, object], parts: list[A
         start.get("is_single_size") is True or (low is not None and low == high),
         start.get("is_cudagraph_capture_size") is True,
         str(replace(compile_.ref, view="unit", n=unit + 1)),
-        tuple(Named(part.name, str(part.ref)) for part in rest if not _PASS.match(part.name)),
-        tuple(_passes(rest, reader)),
-        next((str(part.ref) for part in rest if part.name == "inductor_output_code"), None),
+        tuple(Named(part.name, str(part.ref)) for part in remaining_parts if not _PASS.match(part.name)),
+        tuple(_passes(remaining_parts, reader)),
+        next((str(part.ref) for part in remaining_parts if part.name == "inductor_output_code"), None),
         next((state for state in ("miss", "bypass", "hit") if state in states), None),
     )
 
 
 def _passes(parts: list[Artifact], reader: Reader) -> Iterator[PassStep]:
-    """The passes in the order in which they ran, each compared with the graph before it."""
+    """Yield passes in execution order, each compared with the graph before it."""
     before: Artifact | None = None
     first = True
-    for own in parts:
-        match = _PASS.match(own.name)
+    for part in parts:
+        match = _PASS.match(part.name)
         if match is None:
-            if own.name == BEFORE:
-                before, first = own, True
+            if part.name == BEFORE:
+                before, first = part, True
             continue
         number = int(match["number"]) if match["number"] else None
-        yield PassStep(number, match["name"], str(own.ref), _changed(before, own, first, reader))
-        before, first = own, False
+        yield PassStep(number, match["name"], str(part.ref), _changed(before, part, first, reader))
+        before, first = part, False
 
 
 def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Reader) -> bool | None:
@@ -408,7 +408,7 @@ def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Read
 
 @parsed
 def _shape(text: bytes) -> tuple[int, str]:
-    """Of a graph: its statements, and a hash of all but its names."""
+    """Return a graph's number of statements and a hash without names."""
     shape = graph_shape(text.decode("utf-8", "replace"))
     everything = "\n".join(shape.all).encode("utf-8", "replace")
     return len(shape.statements), hashlib.md5(everything, usedforsecurity=False).hexdigest()
@@ -417,9 +417,9 @@ def _shape(text: bytes) -> tuple[int, str]:
 def _submodules(
     pieces: dict[str, list[Piece]], graphs: dict[str, Artifact], reader: Reader
 ) -> Generator[None, None, tuple[Submodule, ...]]:
-    """The submodules in the order of their first piece; those with the same graph are told."""
+    """Return the submodules in order of their first piece, with equal graphs marked."""
     firsts: dict[str, str] = {}
-    found = []
+    results = []
     for name, own in pieces.items():
         graph = graphs.get(name)
         same = statements = None
@@ -428,10 +428,10 @@ def _submodules(
             statements, digest = _shape(graph.owner, reader.payload(graph.record, GRAPH_LIMIT))
             same = firsts.setdefault(digest, name) if statements else None
         ordered = tuple(sorted(own, key=lambda piece: piece.range))
-        found.append(
+        results.append(
             Submodule(name, str(graph.ref) if graph else None, same if same != name else None, statements, ordered)
         )
-    return tuple(found)
+    return tuple(results)
 
 
 EVENTS = {"fresh_compile": "compiled afresh", "aot_cache_hit": "taken from vLLM's ahead-of-time cache"}
@@ -439,7 +439,10 @@ UNSTATED = (-1, -1)
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The compile calls of the scope. Grows call by call: a large model has hundreds of pieces."""
+    """Return the compile calls of the scope, growing call by call.
+
+    A large model has hundreds of pieces.
+    """
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
         page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
@@ -502,8 +505,8 @@ def _extent(page: Page, call: Call) -> None:
             f"{fmt.plural(len(call.ranges), 'range')} of sizes: {fmt.plural(pieces, 'piece')} compiled"
         )
     else:
-        what = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
-        words.append(page.so_far(what))
+        text = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
+        words.append(page.so_far(text))
     page.say(" · ".join(words), "  ")
     if call.total is not None and call.total > len(call.submodules) > 0:
         lost = call.total - len(call.submodules)
@@ -526,7 +529,7 @@ def _records(page: Page, call: Call) -> None:
 
 
 def _settings(page: Page, call: Call, first: Call | None) -> None:
-    """What was configured; of a later call only what differs from the first one."""
+    """Add the configuration; for later calls only differences from the first one."""
     before = {setting.name: setting.value for setting in first.settings} if first else {}
     shown = [setting for setting in call.settings if setting.value != before.get(setting.name)]
     if before and len(shown) < len(call.settings):
@@ -538,7 +541,7 @@ def _settings(page: Page, call: Call, first: Call | None) -> None:
 
 
 def range_name(bounds: tuple[int, int]) -> str:
-    """`1–8192`, `size 4`"""
+    """Format a range: `1–8192`, `size 4`."""
     low, high = bounds
     if bounds == UNSTATED:
         return "no range"
@@ -546,7 +549,7 @@ def range_name(bounds: tuple[int, int]) -> str:
 
 
 def _table(page: Page, call: Call) -> None:
-    """Submodules down, ranges across: how many artifacts each piece has. Those with the same graph share a row."""
+    """Add a table of artifact counts by submodule and range; equal graphs share a row."""
     if not call.submodules:
         return
     page.blank()
@@ -566,12 +569,12 @@ def _table(page: Page, call: Call) -> None:
     if capture:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
-        what = page.so_far("no output code")
-        page.add("  ", (f"! {what}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
+        text = page.so_far("no output code")
+        page.add("  ", (f"! {text}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
-    """Each submodule that is the first of its kind, with those that have the same graph."""
+    """Group submodules with equal graphs under their first one."""
     same: dict[str, list[Submodule]] = {}
     for submodule in call.submodules:
         if submodule.same_as is not None:
@@ -580,7 +583,7 @@ def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
 
 
 def _alike(name: str, same: list[Submodule]) -> str:
-    """`submod_2 and 2 alike`"""
+    """Format `submod_2 and 2 alike`."""
     return f"{name} and {len(same)} alike" if same else name
 
 
@@ -597,25 +600,25 @@ def _add_passes(page: Page, call: Call) -> None:
     page.say("vLLM's passes in order, and how many pieces each changed", "  ", tokens.LABEL)
     rows: list[list[Text]] = []
     for total in call.passes:
-        what = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
+        text = f"{fmt.count(total.changed)} of {fmt.count(total.ran)}"
         patterns: Text = ("its patterns", tokens.LINK, total.patterns) if total.patterns else ""
         number = "" if total.number is None else str(total.number)
         style = tokens.VALUE if total.changed else tokens.DIM
-        rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (what, style), patterns])
+        rows.append([(number, tokens.DIM), (total.name, tokens.FUNCTION), (text, style), patterns])
     page.grid(rows, right=(0, 2))
 
 
 def _add_submodules(page: Page, call: Call) -> None:
-    """Each submodule with its pieces; those with the same graph as an earlier one are folded below it."""
+    """Add each submodule with its pieces; those with an earlier graph are folded below it."""
     for submodule, same in _groups(call):
         page.blank()
         page.open(_alike(submodule.name, same))
         _submodule(page, submodule, "  ")
         if same:
             names = ", ".join(other.name for other in same)
-            what = f"the same graph but for names: {names}"
-            page.open(what, folded=True)
-            page.add("    ", (fmt.clip(sanitize(what), page.width - 4), tokens.DIM))
+            text = f"the same graph but for names: {names}"
+            page.open(text, folded=True)
+            page.add("    ", (fmt.clip(sanitize(text), page.width - 4), tokens.DIM))
             for other in same:
                 _submodule(page, other, "      ")
             page.close()
@@ -655,7 +658,7 @@ def _artifact(artifact: Named) -> Text:
 
 
 def _step(step: PassStep) -> Text:
-    """`0 NoOpEliminationPass: changed`"""
+    """Format `0 NoOpEliminationPass: changed`."""
     did = {True: ": changed", False: ": no change", None: ""}[step.changed]
     number = "" if step.number is None else f"{step.number} "
     return (f"{number}{fmt.clip_middle(sanitize(step.name), 40)}{did}", tokens.LINK, step.ref)
@@ -692,13 +695,14 @@ class VllmRow:
 
 
 def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
-    """A row each."""
+    """Yield a row per piece."""
     for call in data.calls:
         for submodule in call.submodules:
-            for own in submodule.pieces:
-                changed = sum(step.changed is True for step in own.passes)
-                yield VllmRow(call.number, own.ref, call.ref, own.submodule, own.start, own.end, own.single, own.capture,
-                              len(own.passes), changed, own.code, own.cache)  # fmt: skip
+            for piece in submodule.pieces:
+                changed = sum(step.changed is True for step in piece.passes)
+                yield VllmRow(call.number, piece.ref, call.ref, piece.submodule, piece.start, piece.end, piece.single,
+                              piece.capture,
+                              len(piece.passes), changed, piece.code, piece.cache)  # fmt: skip
 
 
 QUESTION = Question(

@@ -28,14 +28,14 @@ MAX_VIEWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known of a tensor without its values."""
+    """The dtype, device, sizes and strides of a tensor, as far as a text states them."""
 
     dtype: str
     sizes: tuple[str, ...]
 
     @property
     def count(self) -> int | None:
-        """How many elements it has; None where sizes are symbols."""
+        """The number of elements; None with symbolic sizes."""
         count = 1
         for size in self.sizes:
             if not (size.isascii() and size.isdigit() and len(size) < 16):
@@ -45,26 +45,29 @@ class Shape:
 
 
 def shape_of(text: str) -> Shape | None:
-    """`f32[8, 16][16, 1]cpu` as torch annotates nodes."""
-    found = _TYPE.match(text)
-    if found is None:
+    """Parse a shape as torch annotates nodes: `f32[8, 16][16, 1]cpu`."""
+    match = _TYPE.match(text)
+    if match is None:
         return None
-    return Shape(found[1], tuple(part for item in found[2].split(",") if (part := item.strip())))
+    return Shape(match[1], tuple(part for item in match[2].split(",") if (part := item.strip())))
 
 
-def fits(one: Shape | None, other: Shape | None) -> bool:
-    """Whether both can be the same memory: so many elements of the same dtype. What is not known fits."""
-    if one is None or other is None:
+def fits(shape: Shape | None, other: Shape | None) -> bool:
+    """Return whether two shapes can share memory: equal element count and dtype.
+
+    Unknown parts fit everything.
+    """
+    if shape is None or other is None:
         return True
-    if one.dtype != other.dtype:
+    if shape.dtype != other.dtype:
         return False
-    count, own = one.count, other.count
-    return count is None or own is None or count == own
+    count, other_count = shape.count, other.count
+    return count is None or other_count is None or count == other_count
 
 
 @dataclass(slots=True)
 class Value:
-    """One node."""
+    """A graph node with its inputs and shape."""
 
     name: str
     kind: str
@@ -84,7 +87,7 @@ class Value:
 
 @dataclass(slots=True)
 class Values:
-    """One graph."""
+    """The values of one graph."""
 
     number: int
     """Its place in `FxGraph.graphs`."""
@@ -99,19 +102,19 @@ class Values:
     _plain: dict[str, str] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
-        """The value whose memory a node shows."""
+        """Return the value whose memory a node views."""
         return self._up(name, self._roots, False)
 
     def plain(self, name: str) -> str:
-        """The same, through copies too: equal numbers, perhaps in another memory."""
+        """Return the value with equal elements, through views and copies."""
         return self._up(name, self._plain, True)
 
     def same(self, one: str, other: str) -> bool:
-        """Whether both may stand for one buffer."""
+        """Return whether two nodes may be one buffer."""
         return self.plain(one) == self.plain(other)
 
     def is_view(self, name: str) -> bool:
-        """Whether a node only shows the memory of another one."""
+        """Return whether a node is a view of another node's memory."""
         node = self.nodes.get(name)
         if node is None or not node.operands:
             return False
@@ -120,61 +123,61 @@ class Values:
             return source is not None and source.op in SPLITS
         return node.op in VIEWS
 
-    def _up(self, name: str, known: dict[str, str], copies: bool) -> str:
+    def _up(self, name: str, cache: dict[str, str], copies: bool) -> str:
         way: list[str] = []
-        while name not in known and len(way) < MAX_VIEWS:
+        while name not in cache and len(way) < MAX_VIEWS:
             node = self.nodes.get(name)
             if node is None or not (self.is_view(name) or (copies and node.op in COPIES and node.operands)):
                 break
             way.append(name)
             name = node.operands[0]
-        found = known.get(name, name)
+        root = cache.get(name, name)
         for other in way:
-            known[other] = found
-        return found
+            cache[other] = root
+        return root
 
 
 def values_of(graph: GraphText) -> dict[int, Values]:
-    """The graphs of a text, by their places in it."""
-    found: dict[int, Values] = {}
+    """Return the graphs of a text by their index in it."""
+    results: dict[int, Values] = {}
     outputs: dict[int, tuple[str, ...]] = {}
     for node in graph.nodes:
-        own = found.setdefault(node.graph, Values(node.graph))
+        own = results.setdefault(node.graph, Values(node.graph))
         text = _statement(graph.text, node)
         if node.kind == "output":
             own.outputs = _returned(text)
             outputs[node.graph] = own.outputs
         elif node.name not in own.nodes:
             _add(own, node, text)
-    for own in found.values():
+    for own in results.values():
         own.outputs = tuple(name if name in own.nodes else "" for name in own.outputs)
-    return found
+    return results
 
 
-def _add(own: Values, node: FxNode, text: str) -> None:
+def _add(values: Values, node: FxNode, text: str) -> None:
     target = _TARGET.match(node.target.removeprefix("torch."))
     op = "getitem" if node.kind == "getitem" else target[2] if target else node.target.rpartition(".")[2] or node.kind
-    operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in own.nodes)
+    operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in values.nodes)
     if len(set(operands)) < len(node.args):  # a statement of several lines
-        operands = tuple(name for name in node.args if name in own.nodes)
-    operands = tuple(name for name in operands if not own.nodes[name].type.startswith("Sym("))  # sizes are no tensors
+        operands = tuple(name for name in node.args if name in values.nodes)
+    operands = tuple(name for name in operands if not values.nodes[name].type.startswith("Sym("))  # sizes are no tensors
     item = _ITEM.search(text) if node.kind == "getitem" else None
     value = Value(
         node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,
         node.target.rpartition(".")[2] if node.kind == "get_attr" else "", bool(target and target[1] == "higher_order"),
     )  # fmt: skip
-    own.order[node.name] = len(own.nodes)
-    own.nodes[node.name] = value
+    values.order[node.name] = len(values.nodes)
+    values.nodes[node.name] = value
     if node.kind == "placeholder":
-        own.inputs.append(node.name)
+        values.inputs.append(node.name)
     elif node.kind in COMPUTED:
-        own.by_op.setdefault(op, []).append(node.name)
+        values.by_op.setdefault(op, []).append(node.name)
     for name in dict.fromkeys(operands):
-        own.users.setdefault(name, []).append(node.name)
+        values.users.setdefault(name, []).append(node.name)
 
 
 def _statement(lines: Sequence[str], node: FxNode) -> str:
-    """The statement that makes a node: of a line with several, its own."""
+    """Return the statement that defines a node, on a line with several statements."""
     line = lines[node.line].strip() if node.line < len(lines) else ""
     if node.kind == "output":
         return line
@@ -184,7 +187,7 @@ def _statement(lines: Sequence[str], node: FxNode) -> str:
 
 
 def _returned(text: str) -> tuple[str, ...]:
-    """`return (add, None, mul)`: position by position."""
+    """Parse `return (add, None, mul)`: names by position."""
     inner = split(text)[0].removeprefix("return").strip() if text else ""
     if inner[:1] in ("(", "[") and inner[-1:] in (")", "]"):
         inner = inner[1:-1]
@@ -192,10 +195,10 @@ def _returned(text: str) -> tuple[str, ...]:
 
 
 def arguments(text: str) -> list[str]:
-    """A list of arguments, cut at the commas that stand in no bracket and no string."""
+    """Split an argument list at commas outside of brackets and strings."""
     if not any(mark in text for mark in "([{'\""):
         return [part.strip() for part in text.split(",")]
-    found, depth, start, quote = [], 0, 0, ""
+    results, depth, start, quote = [], 0, 0, ""
     for n, mark in enumerate(text):
         if quote:
             quote = "" if mark == quote and text[n - 1] != "\\" else quote
@@ -206,9 +209,9 @@ def arguments(text: str) -> list[str]:
         elif mark in ")]}":
             depth -= 1
         elif mark == "," and depth == 0:
-            found.append(text[start:n].strip())
+            results.append(text[start:n].strip())
             start = n + 1
-    return [*found, text[start:].strip()]
+    return [*results, text[start:].strip()]
 
 
 MATRICES = frozenset(("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "convolution", "convolution_backward"))
@@ -240,7 +243,7 @@ operations, which are more than nodes."""
 
 @dataclass(slots=True)
 class Lowering:
-    """What each node of a graph carries."""
+    """The origin nodes that each node of a graph carries through Inductor's lowering."""
 
     values: Values
     externs: Collection[str]
@@ -260,7 +263,7 @@ class Lowering:
     """Values in memory that were made of nothing: who reads one computes it again."""
 
     def run(self) -> None:
-        """Lower all nodes in their order."""
+        """Lower all nodes in graph order."""
         for node in self.values.nodes.values():
             self.lower(node)
 
@@ -299,12 +302,12 @@ class Lowering:
             self.reused(node)
 
     def keep(self, name: str, carried: frozenset[str]) -> None:
-        """A value is in memory from now on."""
+        """Realize a value: it is in memory from here on."""
         self.carried[name], self.leaves[name] = carried, frozenset((name,))
         self.realized.add(name)
 
     def store(self, name: str) -> None:
-        """The value that a node shows gets into memory: what is lowered from now on reads it there."""
+        """Realize the value that a node views; later nodes read it from memory."""
         root = self.values.root(name)
         if root not in self.realized and name not in self.kept:
             if not self.leaves.get(root):
@@ -312,14 +315,14 @@ class Lowering:
             self.keep(root, self.carried.get(root, frozenset()))
 
     def is_stored(self, node: Value) -> bool:
-        """Whether the result of an operator is in memory at once."""
+        """Return whether the result of an operator is realized immediately."""
         if node.op == "getitem":
             source = self.values.nodes.get(node.operands[0]) if node.operands else None
             return source is None or source.op not in SPLITS
         return node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES or node.name in self.externs or node.higher
 
     def reused(self, node: Value) -> None:
-        """What is read often, or was made of much, gets into memory."""
+        """Realize a value with many readers or many inputs."""
         values = self.values
         root = values.root(node.name)
         if root in self.realized:
@@ -350,13 +353,13 @@ class Lowering:
 
 def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:
     """Lower a graph."""
-    made = Lowering(values, externs, kept)
-    made.run()
-    return made
+    result = Lowering(values, externs, kept)
+    result.run()
+    return result
 
 
 def traceless(values: Values, name: str) -> bool:
-    """Whether lowering leaves no trace of a node: a view that changes nothing, an item that is taken out."""
+    """Return whether lowering drops a node: a view without effect, or `getitem`."""
     node = values.nodes[name]
     if node.op == "getitem":
         return True

@@ -21,25 +21,27 @@ _LAST = re.compile(r"(\w+)\s*$")
 
 
 def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
-    """The use of each parameter of a kernel in order: READ, WRITE, BOTH, or NEITHER for a number; () where
-    it is not found, and of a kernel that the user wrote."""
+    """Return the use of each kernel parameter, in order.
+
+    READ, WRITE, BOTH, or NEITHER for a number; () for a kernel that is not in the text or that the user wrote.
+    """
     last = min(definition.last, definition.first + MAX_HEAD)
     triton = definition.kind != "cpp_pybinding" and definition.kind != "cpp"
     for n in range(definition.first, min(last + 1, len(lines))):
         line = lines[n]
-        if triton and "def " in line and (found := _DEF.match(line)):
-            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, found.end())]
+        if triton and "def " in line and (match := _DEF.match(line)):
+            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, match.end())]
             uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
-        if not triton and "kernel" in line and (found := _CPP.search(line)) and not line.lstrip().startswith("#"):
-            given = _parameters(lines, n, last, found.end())
+        if not triton and "kernel" in line and (match := _CPP.search(line)) and not line.lstrip().startswith("#"):
+            given = _parameters(lines, n, last, match.end())
             names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
             return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
     return ()
 
 
 def _settled(lines: Sequence[str], first: int, last: int, names: Sequence[str], uses: list[str]) -> tuple[str, ...]:
-    """What is written before it is read is not read: the kernel only works in memory that it was given."""
+    """Mark parameters that are written before they are read as write-only scratch memory."""
     waiting = {name: n for n, name in enumerate(names) if uses[n] == BOTH}
     for line in lines[first + 1 : last + 1] if waiting else ():
         name = next((name for name in waiting if name in line and re.search(rf"\b{name}\b", line)), "")
@@ -67,17 +69,17 @@ def _parameters(lines: Sequence[str], n: int, last: int, start: int) -> list[str
 
 
 def _use_in_triton(name: str) -> str:
-    found = _NAMED.match(name)
-    return _USES[found[found.lastindex or 0]] if found else NEITHER
+    match = _NAMED.match(name)
+    return _USES[match[match.lastindex or 0]] if match else NEITHER
 
 
 def _use_in_cpp(parameter: str) -> str:
     if "*" not in parameter:
         return NEITHER
     name = _LAST.search(parameter)
-    found = _NAMED.match(name[1]) if name else None
-    if found:
-        return _USES[found[found.lastindex or 0]]
+    match = _NAMED.match(name[1]) if name else None
+    if match:
+        return _USES[match[match.lastindex or 0]]
     return READ if parameter.lstrip().startswith("const ") else WRITE
 
 
@@ -103,7 +105,7 @@ MAX_DEPTH = 20
 
 @dataclass(slots=True, eq=False)
 class Version:
-    """What a buffer holds between two writes."""
+    """The content of a buffer between two writes."""
 
     by: int
     """The step that wrote it, -1 for what the function was given."""
@@ -141,7 +143,7 @@ class Step:
 
 @dataclass(slots=True)
 class Walked:
-    """One function that was walked through."""
+    """The calls, versions and results of one function."""
 
     steps: list[Step] = field(default_factory=list)
     given: list[tuple[str, Version]] = field(default_factory=list)
@@ -154,7 +156,7 @@ class Walked:
 
 @dataclass(slots=True, eq=False)
 class _Storage:
-    """Some memory: the version that it holds, or the versions of its parts by where they begin."""
+    """A memory block with its version, or the versions of its parts by offset."""
 
     whole: Version | None = None
     parts: dict[str, Version] = field(default_factory=dict)
@@ -162,7 +164,7 @@ class _Storage:
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
-    """A name for memory."""
+    """A name for a view of a storage."""
 
     storage: _Storage
     shape: Shape | None = None
@@ -183,7 +185,7 @@ class _Walk:
         self.out = Walked()
 
     def run(self, function: Function, depth: int = 0) -> list[str]:
-        """Walk through a function; the arguments of its `return`."""
+        """Walk through a function; return the arguments of its `return`."""
         n = function.first + 1
         while n <= function.last:
             text = self.lines[n].strip()
@@ -200,21 +202,21 @@ class _Walk:
             n = last + 1
         return []
 
-    def statement(self, n: int, text: str, whole: str, depth: int) -> None:
-        """One statement; `whole` with what stands behind it on its line."""
-        if found := _UNPACK.match(text):
-            for name in (part.strip() for part in found[1].split(",")) if depth == 0 else ():
+    def statement(self, n: int, text: str, full_text: str, depth: int) -> None:
+        """Process one statement; `whole` includes the continuation of its line."""
+        if match := _UNPACK.match(text):
+            for name in (part.strip() for part in match[1].split(",")) if depth == 0 else ():
                 self.give(name)
-        elif found := _ALLOCATED.match(text):
-            self.buffers[found[1]] = _Buffer(_Storage(), _allocated(found[2]))
-        elif found := _SHOWN.match(text):
-            self.show(found[1], found[2], found[3], "# alias" in whole)
-        elif found := _RENAMED.match(text):
-            self.buffers[found[1]] = self.buffer(found[2])
-        elif found := _ITEM.match(text):
-            self.take(found[1], found[2], int(found[3]))
-        elif (found := _LISTED.match(text)) and "(" not in found[2].partition("reinterpret")[0]:
-            self.lists[found[1]] = [part for part in arguments(found[2]) if part]
+        elif match := _ALLOCATED.match(text):
+            self.buffers[match[1]] = _Buffer(_Storage(), _allocated(match[2]))
+        elif match := _SHOWN.match(text):
+            self.show(match[1], match[2], match[3], "# alias" in full_text)
+        elif match := _RENAMED.match(text):
+            self.buffers[match[1]] = self.buffer(match[2])
+        elif match := _ITEM.match(text):
+            self.take(match[1], match[2], int(match[3]))
+        elif (match := _LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
+            self.lists[match[1]] = [part for part in arguments(match[2]) if part]
         elif "(" in text:
             self.call(n, text, depth)
 
@@ -226,40 +228,40 @@ class _Walk:
         self.takes.add(name)
 
     def version(self, by: int, shape: Shape | None) -> Version:
-        made = Version(by, shape)
-        self.out.versions.append(made)
-        return made
+        version = Version(by, shape)
+        self.out.versions.append(version)
+        return version
 
     def buffer(self, name: str) -> _Buffer:
-        """What a name stands for; one that nobody assigned is a constant of the module."""
+        """Return the buffer of a name; an unassigned name is a constant of the module."""
         if name not in self.buffers:
             self.give(name)
         return self.buffers[name]
 
-    def show(self, name: str, of: str, rest: str, part: bool) -> None:
-        """`name = reinterpret_tensor(of, sizes, strides, offset)`"""
+    def show(self, name: str, of: str, layout: str, part: bool) -> None:
+        """Process `name = reinterpret_tensor(of, sizes, strides, offset)`."""
         source = self.buffer(of)
-        more = arguments(rest.lstrip(", "))
+        more = arguments(layout.lstrip(", "))
         shape = Shape(source.shape.dtype if source.shape else "", _sizes(more[0])) if more else None
         offset = f"{source.offset}+{more[2]}" if part and len(more) > 2 else source.offset
         self.buffers[name] = _Buffer(source.storage, shape if shape and shape.dtype else None, offset)
 
     def take(self, name: str, of: str, item: int) -> None:
-        """`name = of[item]`"""
+        """Process `name = of[item]`."""
         source = self.read(of)
-        made = self.version(source.by if source else -1, None)
+        version = self.version(source.by if source else -1, None)
         if source is not None:
-            made = source.items.setdefault(item, made)
-        self.buffers[name] = _Buffer(_Storage(made))
+            version = source.items.setdefault(item, version)
+        self.buffers[name] = _Buffer(_Storage(version))
 
     def read(self, argument: str) -> Version | None:
-        """The version that an argument has now; None for a number, and for memory that nobody has written."""
-        found = _BASE.match(argument)
-        if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
+        """Return the current version of an argument; None for numbers and unwritten memory."""
+        match = _BASE.match(argument)
+        if match is None or match[1] in ("None", "True", "False", "inf", "nan") or match[1].isdigit():
             return None
-        if found[1] not in self.buffers and found[1] not in self.shapes:
+        if match[1] not in self.buffers and match[1] not in self.shapes:
             return None
-        own = self.buffer(found[1])
+        own = self.buffer(match[1])
         storage = own.storage
         if own.offset and own.offset in storage.parts:
             return storage.parts[own.offset]
@@ -273,30 +275,30 @@ class _Walk:
         return storage.whole
 
     def write(self, argument: str, step: int) -> Version | None:
-        found = _BASE.match(argument)
-        if found is None:
+        match = _BASE.match(argument)
+        if match is None:
             return None
-        own = self.buffers.setdefault(found[1], _Buffer(_Storage()))
-        made = self.version(step, own.shape)
-        if found[1] in self.takes:
-            self.out.updated[found[1]] = made
-        if own.offset:
-            own.storage.parts[own.offset] = made
+        buffer = self.buffers.setdefault(match[1], _Buffer(_Storage()))
+        version = self.version(step, buffer.shape)
+        if match[1] in self.takes:
+            self.out.updated[match[1]] = version
+        if buffer.offset:
+            buffer.storage.parts[buffer.offset] = version
         else:
-            own.storage.whole, own.storage.parts = made, {}
-        return made
+            buffer.storage.whole, buffer.storage.parts = version, {}
+        return version
 
     def call(self, n: int, text: str, depth: int) -> None:
-        """A statement with brackets: a call of a kernel, of a function of the code, or something else."""
-        if (found := _PARTITION.match(text)) and (own := self.functions.get(f"partition_{found[2]}")):
-            self.inline(own, found[1], depth)
+        """Process a statement with brackets: a kernel call, a call of a generated function, or another call."""
+        if (match := _PARTITION.match(text)) and (function := self.functions.get(f"partition_{match[2]}")):
+            self.inline(function, match[1], depth)
             return
-        found = _FUNCTION.match(text)
-        if found and found[2] in self.functions and found[3] in self.lists:
-            if found[2].startswith("partition_"):
-                self.inline(self.functions[found[2]], found[1], depth)
+        match = _FUNCTION.match(text)
+        if match and match[2] in self.functions and match[3] in self.lists:
+            if match[2].startswith("partition_"):
+                self.inline(self.functions[match[2]], match[1], depth)
             else:
-                self.function(n, found[1].strip(), found[2], self.lists[found[3]])
+                self.function(n, match[1].strip(), match[2], self.lists[match[3]])
             return
         name = called(text, self.names)
         assigned = _ASSIGNED.match(text)
@@ -313,7 +315,7 @@ class _Walk:
             self.extern(n, name, given, result)
 
     def inline(self, function: Function, results: str, depth: int) -> None:
-        """A partition has the names of the whole."""
+        """Walk through a partition, which shares the names of its caller."""
         if depth < MAX_DEPTH:
             returned = self.run(function, depth + 1)
             for name, value in zip((part.strip() for part in results.split(",")), returned, strict=False):
@@ -322,22 +324,22 @@ class _Walk:
                     self.buffers[name] = self.buffers[base[1]]
 
     def step(self, kind: str, name: str, n: int) -> Step:
-        made = Step(len(self.out.steps), kind, name, n)
-        self.out.steps.append(made)
-        return made
+        step = Step(len(self.out.steps), kind, name, n)
+        self.out.steps.append(step)
+        return step
 
-    def function(self, n: int, result: str, name: str, given: Sequence[str]) -> None:
+    def function(self, n: int, result: str, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUNCTION, name, n)
-        step.reads = [version for part in given if (version := self.read(part)) is not None]
+        step.reads = [version for part in operands if (version := self.read(part)) is not None]
         made = self.version(step.number, None)
         step.writes.append(made)
         if result:
             self.buffers[result] = _Buffer(_Storage(made))
 
-    def fused(self, n: int, name: str, given: Sequence[str]) -> None:
+    def fused(self, n: int, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUSED, name, n)
         uses = self.kernels[name]
-        positional = [part for part in given if not _KEYWORD.match(part)]
+        positional = [part for part in operands if not _KEYWORD.match(part)]
         step.complete = bool(uses)
         written: list[tuple[str, Version | None]] = []
         for place, part in enumerate(positional):
@@ -353,15 +355,15 @@ class _Walk:
             if use in (WRITE, BOTH):
                 written.append((part, before))
         for part, before in written:
-            made = self.write(part, step.number)
-            if made is not None:
-                step.writes.append(made)
-                step.updates += [(before, made)] if before is not None else []
+            version = self.write(part, step.number)
+            if version is not None:
+                step.writes.append(version)
+                step.updates += [(before, version)] if before is not None else []
 
-    def extern(self, n: int, name: str, given: Sequence[str], result: str) -> None:
+    def extern(self, n: int, name: str, operands: Sequence[str], result: str) -> None:
         step = self.step(EXTERN, name, n)
         written: list[str] = []
-        for part in given:
+        for part in operands:
             keyword = _KEYWORD.match(part)
             value = keyword[2] if keyword else part
             if keyword and keyword[1] == "out":
@@ -369,8 +371,8 @@ class _Walk:
                 continue
             pieces = arguments(value[1:-1]) if value[:1] in ("[", "(") and value[-1:] in ("]", ")") else [value]
             step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
-        if in_place(name) and given:
-            written = [given[0]]
+        if in_place(name) and operands:
+            written = [operands[0]]
         step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
         if result:
             made = self.version(step.number, None)
@@ -382,8 +384,11 @@ def walk(
     lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
     shapes: Mapping[str, Shape | None],
 ) -> Walked:  # fmt: skip
-    """Walk through a function. `kernels` are the generated ones with their signatures, `shapes` what the graph knows of its inputs
-    and of the constants of its module."""
+    """Walk through a function.
+
+    `kernels` are the generated kernels with their signatures, `shapes` the shapes of inputs and module constants from
+    the graph.
+    """
     walk = _Walk(lines, functions, kernels, shapes)
     returned = walk.run(function)
     walk.out.returned = [walk.read(part) for part in returned]
@@ -391,7 +396,7 @@ def walk(
 
 
 def in_place(name: str) -> bool:
-    """Whether an external kernel writes its first argument: `aten.index_put_`."""
+    """Return whether an external kernel writes its first argument: `aten.index_put_`."""
     return any(part.endswith("_") and not part.endswith("__") for part in name.split(".")[-2:])
 
 
@@ -405,7 +410,7 @@ def _inside(text: str, at: int) -> str:
 
 
 def _place(offset: str) -> tuple[int, str]:
-    """Where a part begins; a symbol stands behind all numbers."""
+    """Return the sort key of an offset; symbols sort after numbers."""
     parts = [part for part in offset.split("+") if part]
     known = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
     return (sum(map(int, parts)), "") if known else (1 << 62, offset)
@@ -421,7 +426,10 @@ def _sizes(text: str) -> tuple[str, ...]:
 
 
 def _allocated(text: str) -> Shape | None:
-    """`(8, 32), (32, 1), torch.float32` of `empty_strided`; of a pool the sizes stand later."""
+    """Parse `(8, 32), (32, 1), torch.float32` of `empty_strided`.
+
+    Buffers from a pool get their sizes later.
+    """
     parts = arguments(text)
     dtype = next((part.rpartition(".")[2] for part in parts if part.startswith(("torch.", "dtype=torch."))), "")
     sizes = next((part for part in parts if part[:1] == "("), None)

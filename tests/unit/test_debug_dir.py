@@ -11,8 +11,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from real import TRACES
-from viewed import lead_somewhere, page, targets, text
+from viewed import lead_somewhere, targets, text
 
 from tltui.analyses.compare.node_changes import RETARGETED
 from tltui.analyses.compare.pairing import artifact_pairs

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import page
 from ranked import ranked
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.analyses.ranks.ranges import ranges
 from tltui.documents.pages.table import VIEWS

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import Log
-from viewed import page
 
 from tltui.analyses.compare import passes
 from tltui.analyses.provenance import provenance

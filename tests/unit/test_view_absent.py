@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.analyses.problems import absent as view
 from tltui.analyses.problems.absent import Absence, Expected, absence_of, state_of

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import Log, trace
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.analyses.caches.caches import AOT, FX, CacheAnswer
 from tltui.analyses.caches.keys import KeyIndex, KeyUse, grouped_names, importance, parse_components

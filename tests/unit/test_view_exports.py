@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import Log, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.analyses.exports import ExportFailure, Exports, exports_of
 from tltui.analyses.provenance.used_ops import uses_of

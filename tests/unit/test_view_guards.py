@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
 from real import fresh
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.analyses.guards.guards import KINDS, GuardFilter, old_guards
 from tltui.analyses.records import Reader

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.analyses.metrics.fields import COPIES, KNOWN, about
 from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of

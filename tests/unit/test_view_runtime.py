@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import real
-from viewed import lead_somewhere, page, text
+from kit.pages import page
+from viewed import lead_somewhere, text
 
 from tltui.analyses.runtime.across import line_times, rank_kernels
 from tltui.analyses.runtime.costs import Costs, costs_of

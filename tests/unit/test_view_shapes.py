@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.analyses.shapes.advice import python_name
 from tltui.analyses.shapes.shape_env import names_in

@@ -7,6 +7,7 @@ import pty
 from pathlib import Path
 
 import pytest
+from kit import pages
 from made_logs import TRACES, Log, trace
 
 from tltui.analyses.problems.problems import problems
@@ -16,22 +17,18 @@ from tltui.analyses.provenance.places import places_of
 from tltui.analyses.provenance.source_line import source_line
 from tltui.analyses.stacks.known_as import known_as, shown_name
 from tltui.analyses.stacks.stacks import StackFrame
-from tltui.documents.build import build
 from tltui.export import brief_lines, lines_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
-from tltui.text.document import Document, Options
+from tltui.text.document import Document
 from tltui.text.owner import Owner, owner_of
 
 TEXTS = "torch-2.13/texts"
 PROGRAM = "/home/user/models/texts.py"
 
 
-def page(run: Run, ref: str = "@problems") -> Document:
-    document = build(run, ref, Options(width=110))
-    while not document.advance():
-        pass
-    return document
+def page(run: Run, ref: str = "@problems", width: int = 110, ascii_: bool = False) -> Document:
+    return pages.page(run, ref, width, ascii_)
 
 
 def line_with(text: str) -> int:

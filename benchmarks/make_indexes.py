@@ -21,11 +21,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from tltui.analyses.ranks.course import FACETS, Course, Step, Times
-from tltui.analyses.ranks.saved import Courses, pack_course, pack_phases, pack_times, times_of_saved
 from tltui.inputs.index.format import dump_json, load_json
 from tltui.inputs.index.reader import RECORDS, IndexFile
 from tltui.inputs.index.writer import Writer
+from tltui.questions.ranks.lanes import Courses, pack_course, pack_phases, pack_times, times_of_saved
+from tltui.questions.ranks.rank_course import FACETS, Course, Step, Times
 
 NOISE = 0.04
 TOGETHER_US = 40_000

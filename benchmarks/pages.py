@@ -23,16 +23,16 @@ from typing import TypeVar
 
 from make import FRAME, copies
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import open_run
 from tltui.model.run import Run, settle
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
+from tltui.tree.listing import listing_document
 
 PLACE = "@source::reasons.py:10"
-PAGES = ("run", *(f"@{view.name}" for view in VIEWS), "@records", "@damage", PLACE, "ls")
+PAGES = ("run", *(f"@{view.name}" for view in QUESTIONS), "@records", "@damage", PLACE, "ls")
 SIZES = (300, 1200, 4800)
 BATCH = 1000
 """Records of the last batch."""

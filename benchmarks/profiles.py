@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tltui.analyses.runtime.nesting import nested
-from tltui.inputs.profile.reading import read_profile
+from tltui.inputs.profile_reader import read_profile
+from tltui.questions.runtime.event_nesting import nested
 
 MLP = Path(__file__).parents[1] / "tests" / "traces" / "profiler" / "mlp" / "profile.json"
 SPAN = 90_000.0

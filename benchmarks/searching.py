@@ -17,8 +17,8 @@ EDITS = 0.05
 
 def search(keep: Path, quick: bool) -> list[Row]:
     """Every payload and envelope for a literal and for a regex that are not there: nothing is cut short."""
-    from tltui.documents.pages.grep import Query, grep_document
     from tltui.model.follow import open_run
+    from tltui.questions.records.grep_page import Query, grep_document
     from tltui.sources.discover import discover
     from tltui.text.document import Options
 
@@ -42,7 +42,7 @@ def search(keep: Path, quick: bool) -> list[Row]:
 
 def diff(keep: Path, quick: bool) -> list[Row]:
     """Two graphs of 50,000 lines, one line in twenty edited."""
-    from tltui.analyses.compare.comparing import difference
+    from tltui.questions.compare.comparable_lines import difference
 
     left, right = graphs()
     times = 1 if quick else 3

@@ -7,13 +7,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tltui.documents.indexing import log_part, merged, settled, to_index
-from tltui.inputs.index.format import Chunk, unpack
-from tltui.inputs.index.kept import Places, unpack_extents
+from tltui.inputs.index.format import Chunk, Places, unpack, unpack_extents
 from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import discover
+from tltui.writers.index import log_part, merged, settled, to_index
 
 HOST = "node17"
 

@@ -148,10 +148,10 @@ def _printed(arguments: list[str]) -> None:
 
 def _all_of(path: str, out: str) -> None:
     """Print every page and what the commands print of a run."""
-    from tltui.documents.build import build
-    from tltui.documents.pages.table import VIEWS
     from tltui.export import lines_of
     from tltui.model.follow import open_run
+    from tltui.questions.build import build
+    from tltui.questions.index import QUESTIONS
     from tltui.sources.discover import NothingFound, discover
     from tltui.text.document import Options
 
@@ -162,7 +162,7 @@ def _all_of(path: str, out: str) -> None:
     except NothingFound:  # no line begins as records do any more
         return
     nodes = [str(compile_.ref) for compile_ in list(run.compiles())[:3]]
-    pages = [f"@{view.name}{node and ':'}{node}" for node in ("", *nodes) for view in VIEWS]
+    pages = [f"@{view.name}{node and ':'}{node}" for node in ("", *nodes) for view in QUESTIONS]
     for ref in ["", "@records", "@pages", *nodes, *pages]:
         lines = list(lines_of(build(run, ref, Options())))
         assert not any("tltui could not show" in line for line in lines[:3]), (path, ref, lines[:3])

@@ -11,7 +11,7 @@ import sys
 from contextlib import redirect_stderr
 
 from tltui.cli import main
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.index import QUESTIONS
 from tltui.text.json_codec import BACKEND
 
 
@@ -33,7 +33,7 @@ def said(arguments: list[str]) -> bytes:
 
 def commands(path: str, out: str) -> list[list[str]]:
     """What is asked of one path."""
-    pages = [[view.name, path] for view in VIEWS]
+    pages = [[view.name, path] for view in QUESTIONS]
     others = [["ls", path], ["records", path], ["damage", path], ["show", path, "0/0"], ["diff", path, "0/0", "0/1"]]
     target = os.path.join(out, "perfetto.json")
     asked = [*pages, *others, *([*own, "--json"] for own in (*pages, *others))]

@@ -20,10 +20,10 @@ from typing import Any
 
 import real
 
-from tltui.analyses.provenance.provenance import provenance_json, provenance_of
-from tltui.analyses.provenance.result import WRITTEN
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.provenance.provenance import provenance_json, provenance_of
+from tltui.questions.provenance.records import WRITTEN
 
 CASES = real.TRACES / "provenance"
 Row = dict[str, Any]

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.listing import listing_document
 from tltui.export import to_json
 from tltui.model.follow import Follower, open_run
 from tltui.model.run import Run, settle
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import Discovery, NothingFound
-from tltui.sources.writers import Writers
+from tltui.sources.file_writers import Writers
 from tltui.text.document import Document, Options
+from tltui.tree.listing import listing_document
 
 OPTIONS = Options(width=400)
 """So wide that nothing is cut or wrapped: where that happens depends on what stands in other rows."""
@@ -71,7 +71,7 @@ def texts_of(document: Document) -> list[str]:
 
 def refs_of(run: Run, seed: int, few: int = FEW) -> dict[str, str]:
     """The pages about the run, and those of some of its nodes: a name that stays → the address that it has now."""
-    refs = {ref: ref for ref in ("", "@damage", "@records", *(f"@{view.name}" for view in VIEWS))}
+    refs = {ref: ref for ref in ("", "@damage", "@records", *(f"@{view.name}" for view in QUESTIONS))}
     rng = random.Random(seed)
     compiles = {f"{c.key}": c for c in run.compiles()}
     for key in rng.sample(sorted(compiles), min(few, len(compiles))):

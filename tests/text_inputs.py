@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tltui.inputs.text.batch import TextBatch
-from tltui.inputs.text.between import TEXT
-from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.scan import TextScanner
+from tltui.inputs.text.text_batch import TEXT, TextBatch
+from tltui.inputs.text.text_log import TextLog
+from tltui.inputs.text.text_scanner import TextScanner
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner

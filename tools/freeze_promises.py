@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import inspect
 import json
-import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,13 +51,15 @@ def python() -> dict[str, Any]:
     """Public name → what a class has: its methods, properties and fields; of a function its parameters. Rows are those of
     `to_records()`."""
     import tltui
-    import tltui.api.rows as rows
+    from tltui.api.rows import listed
+    from tltui.questions.index import BY_NAME
+    from tltui.questions.question import question_of
 
     found: dict[str, Any] = {name: _public(getattr(tltui, name)) for name in tltui.__all__}
-    for module in pkgutil.iter_modules(rows.__path__, f"{rows.__name__}."):
-        for name, own in vars(importlib.import_module(module.name)).items():
-            if dataclasses.is_dataclass(own) and name.endswith("Row"):
-                found[name] = [field.name for field in dataclasses.fields(own)]
+    rows = [question_of(name).rows for name in BY_NAME]
+    rows += [own for name, own in vars(listed).items() if dataclasses.is_dataclass(own) and name.endswith("Row")]
+    for row in rows:
+        found[row.__name__] = [field.name for field in dataclasses.fields(row)]
     return found
 
 
@@ -155,7 +155,7 @@ class Changed:
         left = list(now)
         for kind in before:
             said: list[str] = []
-            for other in left:
+            for other in sorted(left, key=lambda other: other != kind):
                 seen = set(self._seen)
                 said = list(self._compared(old_file, kind, new_file, other, where))
                 if not said:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Make what docs/api.md does not say itself: docs/api-columns.md (all columns of all tables, from `tltui.api.rows`) and
-docs/examples/api.py (the lines of docs/api.md as a program, for mypy).
+"""Make what depends on the Python API: docs/api-columns.md (all columns of all tables), docs/examples/api.py (the lines of
+docs/api.md as a program, for mypy) and src/tltui/__init__.pyi (names, types and docstrings, for editors and type checkers).
 
-`python tools/make_api.py` writes them, with `--check` it only says which differ. A test sees to it that they are up to date. With
-`--outputs` what the lines of docs/api.md give is written into it anew: read the difference.
+`python tools/renew.py` writes them. `python tools/make_api.py` writes what the lines of docs/api.md give into it anew: read the
+difference.
 """
 
 from __future__ import annotations
@@ -13,20 +13,26 @@ import importlib
 import inspect
 import io
 import sys
+import typing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from make_schemas import _fields, _said
 
 import tltui
+from tltui.api.views import result_type
+from tltui.questions.index import BY_NAME
+from tltui.questions.question import question_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, COLUMNS, EXAMPLES = (ROOT / "docs" / name for name in ("api.md", "api-columns.md", "examples/api.py"))
+STUB = ROOT / "src" / "tltui" / "__init__.pyi"
+WIDTH = 132
 FENCE = "```"
 HEAD = """\
 # The columns of `to_records()`
 
-Made from the code by `tools/make_api.py`: the attributes of the rows of each function, and the keys of `to_records()`. `str?` may
+Made by `python tools/renew.py`: the attributes of the rows of each function, and the keys of `to_records()`. `str?` may
 be None. Columns that end in `_s` and `seconds` are seconds, those in `_us` and `us` microseconds; `ref` is an address that every
 function takes.
 """
@@ -67,6 +73,9 @@ def rows() -> dict[str, type]:
         found[plural] = getattr(importlib.import_module("tltui.api.rows.listed"), kind)
     for name in tltui.__all__:
         function = getattr(tltui, name)
+        if name in BY_NAME:
+            found[f"tltui.{name}(run)"] = question_of(name).rows
+            continue
         said = str(getattr(function, "__annotations__", {}).get("return", ""))
         if inspect.isfunction(function) and "Result[" in said:
             row = said.split("Result[")[1].split(",")[0]
@@ -103,23 +112,69 @@ def given(source: str, space: dict[str, object]) -> list[str]:
         sys.stdout = before
 
 
+def stub() -> str:
+    """src/tltui/__init__.pyi: names of `tltui.api`, and the functions of the questions with their types and docstrings."""
+    others = [name for name in tltui.api.__all__ if name not in BY_NAME]
+    imports = {("tltui.api", f"{name} as {name}") for name in others}
+    functions = []
+    for name in sorted(BY_NAME):
+        question = question_of(name)
+        imports |= {(kind.__module__, kind.__name__) for kind in named(question.rows, question.answer, question.alone)}
+        functions.append(definition(name, result_type(question)))
+    modules: dict[str, list[str]] = {}
+    for module, name in sorted(imports, key=lambda pair: (pair[0], pair[1].lower())):
+        modules.setdefault(module, []).append(name)
+    lines = []
+    for module, names in sorted(modules.items()):
+        line = f"from {module} import {', '.join(names)}"
+        lines += [line] if len(line) <= WIDTH and " as " not in line else [f"from {module} import {name}" for name in names]
+    return STUB_HEAD + "\n".join([*lines, "", "__version__: str", "", *functions])
+
+
+STUB_HEAD = '''"""What `__init__.py` gives when it is asked for, made by `python tools/renew.py`."""
+
+# ruff: noqa: A002, A004, I001
+
+'''
+
+
+def named(*kinds: object) -> set[type]:
+    """Return the classes that types are made of."""
+    classes: set[type] = set()
+    for kind in kinds:
+        parts = typing.get_args(kind)
+        if not parts and isinstance(kind, type):
+            classes.add(kind)
+        classes |= named(*parts)
+    return {kind for kind in classes if kind.__module__ != "builtins"}
+
+
+def definition(name: str, returns: str) -> str:
+    """Return the lines of a function."""
+    function = getattr(tltui, name)
+    parameters, is_keyword = [], False
+    for own in inspect.signature(function).parameters.values():
+        if own.kind is own.KEYWORD_ONLY and not is_keyword:
+            parameters.append("*")
+            is_keyword = True
+        parameters.append(f"{own.name}: {own.annotation}" + ("" if own.default is own.empty else f" = {default(own.default)}"))
+    head = f"def {name}({', '.join(parameters)}) -> {returns}:"
+    if len(head) > WIDTH:
+        head = f"def {name}(\n    {', '.join(parameters)}\n) -> {returns}:"
+    doc = (inspect.getdoc(function) or "").split("\n")
+    text = "\n".join([doc[0], *(line and f"    {line}" for line in doc[1:])])
+    return f'{head}\n    """{text}{"" if len(doc) == 1 else chr(10) + "    "}"""\n'
+
+
+def default(value: object) -> str:
+    """Return a default as Python has it, with double quotes."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 def made() -> dict[Path, str]:
     """Each file and its text."""
-    return {COLUMNS: columns(), EXAMPLES: program()}
-
-
-def main(arguments: list[str]) -> int:
-    """Write them, or say which differ."""
-    if "--outputs" in arguments:
-        PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    differing = [path for path, text in made().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in differing:
-        print(path.relative_to(ROOT))
-        if "--check" not in arguments:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(made()[path], encoding="utf-8")
-    return int(bool(differing) and "--check" in arguments)
+    return {COLUMNS: columns(), EXAMPLES: program(), STUB: stub()}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,10 +1,9 @@
-"""Makes docs/man/tltui.1 from the parsers of the command line. `--check` only says whether it is as it should be."""
+"""Make docs/man/tltui.1 from the parsers of the command line: `python tools/renew.py` writes it."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,18 +91,6 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """Write it, or say that it differs."""
-    made = page()
-    differs = not PAGE.exists() or PAGE.read_text("utf-8") != made
-    if "--check" in sys.argv[1:]:
-        print(f"{PAGE.name}: {'differs' if differs else 'is as it should be'}")
-        return int(differs)
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "src"))
-    sys.exit(main())
+def made() -> dict[Path, str]:
+    """Return the file and its text."""
+    return {PAGE: page()}

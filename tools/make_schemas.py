@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the JSON schemas of all commands, docs/schema/COMMAND.json, from the types of what they print.
 
-`python tools/make_schemas.py` writes them, with `--check` it only says which differ. A test sees to it that they are up to date,
+`python tools/renew.py` writes them. A test sees to it that they are up to date,
 and that what the commands print of all traces fits them.
 """
 
@@ -17,7 +17,6 @@ import sys
 import types
 import typing
 from collections.abc import Collection, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,8 @@ class Schemas:
         """The schema of a type."""
         if kind in PLAIN:
             return dict(PLAIN[kind])
+        if hasattr(kind, "__json__"):
+            return self.of(typing.get_type_hints(kind.__json__)["return"])
         origin, given = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
             return self._any_of(given)
@@ -117,55 +118,21 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def results() -> dict[str, Any]:
-    """View → the type of its result, several as a union. A page may say its own, `RESULT`."""
-    from tltui.analyses.caches.report import CachesReport
-    from tltui.analyses.compare.passes import Passes
-    from tltui.analyses.exports import Exports
-    from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics
-    from tltui.analyses.problems.absent import Absence
-    from tltui.analyses.problems.problems import Problems
-    from tltui.analyses.provenance.layer_costs import CompileLayers
-    from tltui.analyses.ranks.matrix import Matrix
-    from tltui.analyses.runtime.runtime_json import RuntimeJson, RuntimesJson
-    from tltui.analyses.stacks.trie import Stacks
-    from tltui.analyses.study import Study
-    from tltui.analyses.summary import Summary
-    from tltui.analyses.timing.results import Timing
-    from tltui.analyses.vllm import Vllm
-    from tltui.documents.pages.fusion import FusionReport
-    from tltui.documents.pages.guards import CompileGuards, GuardTable
-    from tltui.documents.pages.provenance import Coverages
-    from tltui.documents.pages.ranks import RanksReport
-    from tltui.documents.pages.recompiles import Recompiles
-    from tltui.documents.pages.shapes import ShapesReport
-    from tltui.documents.pages.stragglers import Stragglers
-    from tltui.documents.pages.where import WhereReport
-
-    return {
-        "summary": Summary | Study, "problems": Problems, "recompiles": Recompiles, "stacks": Stacks, "shapes": ShapesReport,
-        "guards": GuardTable | CompileGuards | tuple[CompileGuards, ...], "caches": CachesReport, "timing": Timing,
-        "provenance": Coverages, "layers": tuple[CompileLayers, ...], "fusion": FusionReport, "passes": Passes, "absent": Absence,
-        "metrics": RunMetrics | CompileMetrics, "exports": Exports, "vllm": Vllm, "where": WhereReport,
-        "runtime": RuntimeJson | RuntimesJson, "ranks": RanksReport, "stragglers": Stragglers, "matrix": Matrix,
-    }  # fmt: skip
-
-
 def documents() -> dict[str, Any]:
     """Command → the type of what it prints, of those that are no views."""
-    from tltui.analyses.compare.compared import CompareResult, DiffResult
-    from tltui.analyses.problems.gates import Gates
-    from tltui.analyses.provenance.source_line import SourceLine
     from tltui.cli.config import ConfigReport
-    from tltui.documents.bundle import BundleResult
-    from tltui.documents.packing import CaseResult
-    from tltui.documents.pages.damage import DamageReport
-    from tltui.documents.pages.grep import GrepResult
-    from tltui.documents.pages.log import OutputReport
-    from tltui.documents.pages.records import Records
-    from tltui.documents.shown import ShownArtifact
-    from tltui.documents.tail import TailLine
-    from tltui.documents.tree.listing import Listing
+    from tltui.questions.artifacts.show_output import ShownArtifact
+    from tltui.questions.check.limits import Gates
+    from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+    from tltui.questions.news.news_sections import TailLine
+    from tltui.questions.records.damage_page import DamageReport
+    from tltui.questions.records.grep_page import GrepResult
+    from tltui.questions.records.log_page import OutputReport
+    from tltui.questions.records.records_page import Records
+    from tltui.questions.source_lines.page import SourceLine
+    from tltui.tree.listing import Listing
+    from tltui.writers.bundle import BundleResult
+    from tltui.writers.case import CaseResult
 
     return {
         "ls": Listing, "records": Records, "source": SourceLine, "grep": GrepResult, "diff": DiffResult | CompareResult,
@@ -174,34 +141,35 @@ def documents() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def made() -> dict[str, str]:
-    """Name of a file → its text."""
-    from tltui.analyses.provenance.result import ProvenanceJson
-    from tltui.documents.pages.table import VIEWS as views
+def made() -> dict[Path, str]:
+    """Return each file and its text."""
+    from tltui.questions.index import QUESTIONS
+    from tltui.questions.question import question_of
 
-    found, all_results = {}, results()
-    for view in views:
+    found = {}
+    for question in (question_of(entry.name) for entry in QUESTIONS):
         schemas = Schemas()
-        kind = all_results.get(view.name) or import_module(f"tltui.documents.pages.{view.name}").RESULT
-        root = _record({"schema": {"const": 1}, "view": {"const": view.name}, "result": {"$ref": "#/$defs/result"}})
-        if view.name == "provenance":  # of one compile it has a shape of its own
-            root, kind = {"anyOf": [root, schemas.of(ProvenanceJson)]}, kind | ProvenanceJson
-        if view.name == "runtime":
-            root = {"$ref": "#/$defs/result"}
+        root = _record({"schema": {"const": 1}, "view": {"const": question.name}, "result": {"$ref": "#/$defs/result"}})
+        kind = question.answer
+        if question.alone is not None:
+            root, kind = (
+                ({"$ref": "#/$defs/result"}, question.alone) if kind is None
+                else ({"anyOf": [root, schemas.of(question.alone)]}, kind | question.alone)
+            )  # fmt: skip
         schemas.definitions["result"] = schemas.of(kind)
-        found[view.name] = _file(view.name, f"{view.help[0].upper()}{view.help[1:]}.", root, schemas)
+        found[question.name] = _file(question.name, f"{question.help[0].upper()}{question.help[1:]}.", root, schemas)
     for name, kind in documents().items():
         schemas = Schemas()
         root = schemas.of(kind)
         if name == "show":
-            root = {"anyOf": [root, *_shown_pages(schemas, list(dict.fromkeys([*all_results, *(view.name for view in views)])))]}
+            root = {"anyOf": [root, *_shown_pages(schemas, [entry.name for entry in QUESTIONS])]}
         found[name] = _file(name, "", root, schemas)
-    return {f"{name}.json": text for name, text in found.items()}
+    return {SCHEMAS / f"{name}.json": text for name, text in found.items()}
 
 
 def _shown_pages(schemas: Schemas, views: list[str]) -> list[dict[str, Any]]:
     """What `show` prints of a page: the text where that is all there is, else the result, as the command of the page prints it."""
-    from tltui.documents.pages.listed import Page
+    from tltui.questions.records.index_page import Page
 
     head: dict[str, Any] = {"schema": {"const": 1}, "ref": schemas.of(str), "title": schemas.of(str)}
     own = [{"$ref": f"{name}.json"} for name in ("records", "source", "grep", "diff", "damage", "log")]
@@ -218,22 +186,3 @@ def _file(name: str, description: str, root: dict[str, Any], schemas: Schemas) -
     defs = {key: schemas.definitions[key] for key in sorted(schemas.definitions)}
     whole = {"$schema": DRAFT, "title": title, **({"description": description} if description else {}), **root, "$defs": defs}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-def main() -> int:
-    """Write the files, or say which differ."""
-    differ = []
-    for name, text in made().items():
-        path = SCHEMAS / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            differ.append(name)
-            if "--check" not in sys.argv[1:]:
-                SCHEMAS.mkdir(exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-    print(f"{'differ' if '--check' in sys.argv[1:] else 'written'}: {', '.join(differ) or 'none'}")
-    return int("--check" in sys.argv[1:] and bool(differ))
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "src"))
-    sys.exit(main())

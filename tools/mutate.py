@@ -1,4 +1,4 @@
-"""Do the unit tests notice when the code is wrong? Makes small changes in `trace/`, `model/`, `analyses/`; runs what reaches them.
+"""Do the unit tests notice when the code is wrong? Makes small changes in `trace/`, `model/`, `questions/`; runs what reaches them.
 
     python tools/mutate.py                     # 100 changes, seed 761
     python tools/mutate.py --list              # what they are
@@ -34,7 +34,7 @@ from mutants import Place, mutated, places
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "unit"
-PACKAGES = ("trace", "model", "analyses")
+PACKAGES = ("trace", "model", "questions")
 FIRST = 60
 """So many tests are tried before all that reach the line."""
 

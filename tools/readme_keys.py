@@ -1,4 +1,4 @@
-"""Write the key tables into docs/keys.md: `python tools/readme_keys.py`. A test fails when they are stale."""
+"""Make the key tables of docs/keys.md: `python tools/renew.py` writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from tltui.commands import key_table
 
 KEYS = Path(__file__).parent.parent / "docs" / "keys.md"
-BEGIN = "<!-- keys: made by `python tools/readme_keys.py`; a test compares -->\n"
+BEGIN = "<!-- keys: made by `python tools/renew.py` -->\n"
 END = "<!-- keys end -->\n"
 
 
@@ -18,5 +18,6 @@ def with_keys(text: str) -> str:
     return f"{head}{BEGIN}\n{key_table()}\n{END}{tail}"
 
 
-if __name__ == "__main__":
-    KEYS.write_text(with_keys(KEYS.read_text("utf-8")), "utf-8")
+def made() -> dict[Path, str]:
+    """Return the file and its text."""
+    return {KEYS: with_keys(KEYS.read_text("utf-8"))}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the list of names that a script of `tltui repro` may call: src/tltui/analyses/repro/allowed_names.py.
+"""Make the list of names that a script of `tltui repro` may call: src/tltui/writers/repro/allowed_names.py.
 
     repro_names.py TRACE...             write the module (names of earlier versions stay if they still pass the rules)
     repro_names.py --print TRACE...     print the names that would be new, and those that would go
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "src" / "tltui" / "analyses" / "repro" / "allowed_names.py"
+TARGET = ROOT / "src" / "tltui" / "writers" / "repro" / "allowed_names.py"
 FAULTS = Path(__file__).with_name("repro_faults.txt")
 MODULES = ("torch.nn.functional", "torch._C._nn", "torch.linalg", "torch.fft", "torch.special", "torch.functional", "torch")
 sys.path.insert(0, str(ROOT / "src"))
@@ -83,14 +83,13 @@ def faulty() -> frozenset[str]:
 
 def in_traces(paths: Iterable[Path]) -> dict[str, set[str]]:
     """Collect the names that graphs call: section → names."""
-    from tltui.analyses.parts import reader_of
-    from tltui.analyses.repro.allowed import Refused
-    from tltui.analyses.repro.checking import parsed
-    from tltui.analyses.repro.choosing import WORTH
     from tltui.model.artifacts import artifacts_of
+    from tltui.model.compile_navigation import in_order
     from tltui.model.follow import open_run
-    from tltui.model.walk import in_order
+    from tltui.model.node_answers import reader_of
     from tltui.sources.discover import discover
+    from tltui.writers.repro.checking import Refused, parsed
+    from tltui.writers.repro.script import WORTH
 
     names: dict[str, set[str]] = {"FUNCTIONS": set(), "METHODS": set(), "ATEN": set(), "PRIMS": set(), "OVERLOADS": set()}
     texts = set()
@@ -108,7 +107,7 @@ def in_traces(paths: Iterable[Path]) -> dict[str, set[str]]:
 
 
 def _called(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    from tltui.analyses.repro.checking import dotted
+    from tltui.writers.repro.checking import dotted
 
     forwards = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "forward")
     for call in (node for forward in forwards for node in ast.walk(forward) if isinstance(node, ast.Call)):
@@ -196,7 +195,7 @@ def main() -> None:
     if not options.only_print:
         TARGET.write_text(module_of(sections), "ascii")
         return
-    from tltui.analyses.repro import allowed_names
+    from tltui.writers.repro import allowed_names
 
     for section, names in sections.items():
         before = getattr(allowed_names, section)

@@ -148,7 +148,7 @@ class Caller:
     def __init__(self, samples: Samples, seed: int, every: bool) -> None:
         self.samples, self.seed = samples, seed
         sys.path.insert(0, str(REPRO.parents[2]))
-        from tltui.analyses.repro.allowed import refusal
+        from tltui.writers.repro.checking import refusal
 
         helpers: dict[str, Any] = {"torch": torch, "FLOATS": TYPES[:2]}
         exec((REPRO / "script_helpers.txt").read_text("ascii"), helpers)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Collect the vocabulary of torch, which `bundle --redact` keeps, from torch's own source.
 
-    torch_words.py -o src/tltui/analyses/redact/torch_words.z WHEEL_OR_DIRECTORY...
+    torch_words.py -o src/tltui/writers/redact/torch_words.z WHEEL_OR_DIRECTORY...
 
 Each argument is a wheel of torch, or the site-packages directory that it is installed in; what any of them has is taken.
 What a trace can hold of torch's is in the strings of the compiler's source (messages, events, fields, generated code), in the

@@ -1,54 +1,188 @@
-"""What `__init__.py` gives when it is asked for. A test holds that both name the same."""
+"""What `__init__.py` gives when it is asked for, made by `python tools/renew.py`."""
+
+# ruff: noqa: A002, A004, I001
 
 from tltui.api import Artifact as Artifact
 from tltui.api import BadAddress as BadAddress
 from tltui.api import BadArgument as BadArgument
+from tltui.api import check as check
 from tltui.api import CheckResult as CheckResult
 from tltui.api import Closed as Closed
 from tltui.api import Compile as Compile
-from tltui.api import Frame as Frame
-from tltui.api import Node as Node
-from tltui.api import Nodes as Nodes
-from tltui.api import NothingFound as NothingFound
-from tltui.api import Process as Process
-from tltui.api import ProfileError as ProfileError
-from tltui.api import Rank as Rank
-from tltui.api import Result as Result
-from tltui.api import Run as Run
-from tltui.api import TltuiError as TltuiError
-from tltui.api import TltuiWarning as TltuiWarning
-from tltui.api import Unavailable as Unavailable
-from tltui.api import absent as absent
-from tltui.api import caches as caches
-from tltui.api import check as check
 from tltui.api import damage as damage
 from tltui.api import demo as demo
 from tltui.api import diff as diff
-from tltui.api import exports as exports
 from tltui.api import extract as extract
-from tltui.api import fusion as fusion
+from tltui.api import Frame as Frame
 from tltui.api import grep as grep
-from tltui.api import guards as guards
-from tltui.api import layers as layers
 from tltui.api import log as log
 from tltui.api import ls as ls
-from tltui.api import matrix as matrix
-from tltui.api import metrics as metrics
-from tltui.api import open as open  # noqa: A004
-from tltui.api import passes as passes
-from tltui.api import problems as problems
-from tltui.api import provenance as provenance
-from tltui.api import ranks as ranks
-from tltui.api import recompiles as recompiles
+from tltui.api import Node as Node
+from tltui.api import Nodes as Nodes
+from tltui.api import NothingFound as NothingFound
+from tltui.api import open as open
+from tltui.api import Process as Process
+from tltui.api import ProfileError as ProfileError
+from tltui.api import Rank as Rank
 from tltui.api import records as records
-from tltui.api import runtime as runtime
-from tltui.api import shapes as shapes
+from tltui.api import Result as Result
+from tltui.api import Run as Run
 from tltui.api import source as source
-from tltui.api import stacks as stacks
-from tltui.api import stragglers as stragglers
-from tltui.api import summary as summary
-from tltui.api import timing as timing
-from tltui.api import vllm as vllm
-from tltui.api import where as where
+from tltui.api import TltuiError as TltuiError
+from tltui.api import TltuiWarning as TltuiWarning
+from tltui.api import Unavailable as Unavailable
+from tltui.questions.caches.cache_report import CachesReport
+from tltui.questions.caches.page import CacheRow
+from tltui.questions.exports.export_report import Exports
+from tltui.questions.exports.page import ExportRow
+from tltui.questions.fusion.page import FusionReport, FusionRow
+from tltui.questions.guards.page import CompileGuards, GuardRow, GuardTable
+from tltui.questions.hang.page import WhereReport, WhereRow
+from tltui.questions.layers.layer_costs import CompileLayers
+from tltui.questions.layers.page import LayerRow
+from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
+from tltui.questions.metrics.page import MetricRow
+from tltui.questions.overview.compile_sections import Study
+from tltui.questions.overview.run_summary import Summary
+from tltui.questions.overview.summary_page import SummaryRow
+from tltui.questions.passes.page import Passes, PassRow
+from tltui.questions.problems.absent_artifacts import Absence
+from tltui.questions.problems.absent_page import AbsentRow
+from tltui.questions.problems.page import ProblemRow
+from tltui.questions.problems.problem_list import Problems
+from tltui.questions.provenance.page import Coverages, ProvenanceRow
+from tltui.questions.provenance.records import ProvenanceJson
+from tltui.questions.ranks.matrix import Matrix
+from tltui.questions.ranks.matrix_page import CellRow
+from tltui.questions.ranks.page import DifferenceRow, RanksReport
+from tltui.questions.ranks.stragglers_page import StragglerRow, Stragglers
+from tltui.questions.recompiles.page import RecompileRow, Recompiles
+from tltui.questions.runtime.page import RuntimeRow
+from tltui.questions.runtime.runtime_report import RuntimeJson, RuntimesJson
+from tltui.questions.shapes.page import ShapeRow, ShapesReport
+from tltui.questions.stacks.page import StackRow
+from tltui.questions.stacks.stack_tree import Stacks
+from tltui.questions.timing.page import TimingRow
+from tltui.questions.timing.timing_results import Timing
+from tltui.questions.vllm.page import Vllm, VllmRow
 
 __version__: str
+
+def absent(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[AbsentRow, Absence]:
+    """Which artifacts are not in the trace, and why: failed, cut off, not logged, cached. A row for each artifact and reason."""
+
+def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[CacheRow, CachesReport]:
+    """Cache hits, misses, bypasses: a row for each question of a compile to a cache. How a missed key differs is in
+    `data.misses`.
+    """
+
+def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:
+    """Export runs: what export guessed, could not decide, or found wrong, and why. A row each."""
+
+def fusion(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[FusionRow, FusionReport]:
+    """Which operations went into which kernel: a row a kernel. What was not fused, and why, is in
+    `data.compiles[…].units[…].reasons`.
+    """
+
+def guards(
+    run: Run | Node, ref: str | Node = "", *, filter: str = "", width: int = 100
+) -> Result[GuardRow, GuardTable | CompileGuards | tuple[CompileGuards, ...]]:
+    """What compiled code relies on. Of one compile a row a guard; of several a row for each kind of guard of each compile.
+
+    `filter`: only guards with this text, a regular expression; `kind:WORD`, `source:WORD` and `is:failed` restrict further.
+    """
+
+def layers(
+    run: Run | Node, ref: str | Node = "", *, layer: str = "", merge: bool = False, width: int = 100
+) -> Result[LayerRow, tuple[CompileLayers, ...]]:
+    """Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+
+    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    """
+
+def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
+    """All ranks by all compiles: a row a cell; ranks that did all the same are one.
+
+    `show`: what the cells of the page tell: difference, status, graph, time, cache.
+    """
+
+def metrics(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MetricRow, RunMetrics | CompileMetrics]:
+    """All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most."""
+
+def passes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[PassRow, Passes]:
+    """What each step of the compiler changed in the graph: a row a step."""
+
+def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ProblemRow, Problems]:
+    """Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+
+    >>> import tltui
+    >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
+    ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    break 2 2/0 Call to `torch._dynamo.graph_break()`
+    break 1 0/0 Failed to trace builtin operator
+    """
+
+def provenance(
+    run: Run | Node, ref: str | Node = "", *, unit: str = "", kernel: str = "", width: int = 100
+) -> Result[ProvenanceRow, Coverages | ProvenanceJson]:
+    """Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
+    how much of it is known.
+
+    `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+    """
+
+def ranks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[DifferenceRow, RanksReport]:
+    """In what the ranks of a job differ: which ranks, in what, and since when. A row for each side of each difference."""
+
+def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[RecompileRow, Recompiles]:
+    """Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
+    `data.frames[…].variations`.
+
+    >>> import tltui
+    >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))
+    >>> [(row.ref, row.cause, row.source, row.expected, row.actual) for row in found[:2]]
+    [('0/1', 'tensor size', 'x', '3', '5'), ('0/2', 'int value', 'n', '2', '1')]
+    """
+
+def runtime(
+    run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = 100
+) -> Result[RuntimeRow, RuntimeJson | RuntimesJson]:
+    """Where run time goes, by profiles of `torch.profiler`: a row a kernel, in microseconds. `data` has shares, eager code, guards.
+
+    Profiles are those that `tltui.open` was given, or that lie beside the logs; without any there is no row, and the page says
+    how to record one. From then on `layers` and `ls` of this run tell measured times too. `sort`: the order of the page's tables:
+    time, mean, calls, name, code. Raises `ProfileError` where none
+    fits the trace.
+    """
+
+def shapes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ShapeRow, ShapesReport]:
+    """Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol."""
+
+def stacks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[StackRow, Stacks]:
+    """Where in the code the compilations take place: their stacks as one tree, a row a frame."""
+
+def stragglers(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[StragglerRow, Stragglers]:
+    """Which ranks were late or slow, in what, and who waited for them: a row each."""
+
+def summary(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[SummaryRow, Summary | Study]:
+    """What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
+
+    >>> import tltui
+    >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
+    >>> [(row.compiles, row.recompiles, row.breaks) for row in tltui.summary(run)]
+    [(5, 4, 0)]
+    """
+
+def timing(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = 100) -> Result[TimingRow, Timing]:
+    """Where compile time went: a row for each phase of each compile, in seconds of its own, which add up.
+
+    `sort`: the order of the page's tables: own, total, count, name. `data` has functions, ranks, kernels, gaps too.
+    """
+
+def vllm(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[VllmRow, Vllm]:
+    """The compile calls of vLLM, their pieces by ranges of sizes, and what each pass did. A row a piece."""
+
+def where(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WhereRow, WhereReport]:
+    """Where a job is, or hangs: what is open on which ranks, since when, and who has nothing open. A row a group of ranks."""

@@ -1,16 +1,13 @@
-"""The one registry of commands.
-
-Bindings, footer, palette, help and the tables of docs/keys.md are made from it, so that they cannot drift apart. A
-command names a method `action_<action>` of the widget or screen it belongs to.
-"""
+"""The registry of commands and keys; which commands work here and now; checks of the keys that a user sets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.index import QUESTIONS
 
 
 class Where(Enum):
@@ -47,7 +44,7 @@ class Command:
 
     def keys_shown(self, keys: Iterable[str] | None = None) -> str:
         """The keys as people read them: `j ↓`."""
-        return " ".join(shown(key) for key in (self.keys if keys is None else keys))
+        return " ".join(key_label(key) for key in (self.keys if keys is None else keys))
 
 
 _SHOWN = {
@@ -59,7 +56,7 @@ _SHOWN = {
 }  # fmt: skip
 
 
-def shown(key: str) -> str:
+def key_label(key: str) -> str:
     """A key as people write it."""
     return _SHOWN.get(key, key)
 
@@ -89,7 +86,7 @@ COMMANDS: tuple[Command, ...] = (
     *(
         Command(f"app.view_{view.name}", (view.key,) if view.key else (), f"page: {view.name}",
                 f"The page {view.name}: {view.help}.", E_, "overview" if view.key == "1" else "")
-        for view in VIEWS
+        for view in QUESTIONS
     ),
     Command("app.records", (), "page: records", "Every record of what is selected, in file order, as in the log.", E_),
     Command("app.damage", (), "page: damage", "What is damaged in the logs, and which files were not opened.", E_),
@@ -252,12 +249,12 @@ FOOTER_COMPARE = tuple(command.id for command in COMMANDS if command.where is Wh
 """The same while comparing side by side."""
 
 
-def of(where: Where) -> list[Command]:
+def commands_of(where: Where) -> list[Command]:
     """The commands of one place, in the order in which they are explained."""
     return [command for command in COMMANDS if command.where is where]
 
 
-def meet(one: Where, other: Where) -> bool:
+def may_coincide(one: Where, other: Where) -> bool:
     """Whether commands of these places can be wanted at the same time."""
     return one is other or {one, other} in ({E_, T_}, {E_, D_})
 
@@ -267,9 +264,218 @@ def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
     lines = []
     for where in Where:
         lines += [f"**{where.value}**", "", "| key | does |", "| --- | --- |"]
-        for command in of(where):
+        for command in commands_of(where):
             used = (keys or {}).get(command.id, command.keys)
-            cell = " ".join(f"`{shown(key)}`" for key in used).replace("|", "\\|")
+            cell = " ".join(f"`{key_label(key)}`" for key in used).replace("|", "\\|")
             lines.append(f"| {cell} | {command.help} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+QUIT_KEY = "ctrl+q"
+"""The key that quits whatever a config file says (`tltui.screens.faults_and_signals`)."""
+TAKEN = {
+    "ctrl+a": "GNU screen takes it for itself", "ctrl+b": "tmux takes it for itself",
+    "ctrl+s": "with flow control it stops the terminal", "ctrl+q": "with flow control it starts the terminal",
+    "ctrl+i": "to a terminal it is tab", "ctrl+m": "to a terminal it is enter", "ctrl+j": "to most terminals it is enter",
+    "ctrl+h": "to many terminals it is backspace", "ctrl+left_square_bracket": "to a terminal it is esc",
+    "ctrl+[": "to a terminal it is esc",
+}  # fmt: skip
+"""Keys that somebody takes on the way, or that are sent as another one."""
+_PROTOCOL = "only terminals with the Kitty keyboard protocol send it"
+_FOR_KITTY = {"super", "meta", "hyper"}
+_PLAIN_ONLY = {"enter", "backspace", "space"}
+_WITH_CTRL = re.compile(
+    r"[a-z]|f\d+|up|down|left|right|home|end|page(up|down)|insert|delete|space|@|at|\\|backslash|\]|right_square_bracket|_|underscore"
+)
+_PLACES = {Where.TREE: "in the tree", Where.DOCUMENT: "in documents"}
+
+
+def keymap_problems(keys: Mapping[str, Sequence[str]]) -> list[str]:
+    """Those of overrides (command → its keys), a sentence each. They hold all the same: what can be done is done."""
+    return [f"{name}: {said}" for name in keys for said in (*_altered_keys(keys[name]), *_conflicts(name, keys))]
+
+
+def _altered_keys(keys: Sequence[str]) -> Iterator[str]:
+    """What becomes of keys before they arrive."""
+    for key in keys:
+        if key == QUIT_KEY:
+            yield f"{key} always quits, so it never does this"
+        elif why := TAKEN.get(key) or _never_sent(key):
+            yield f"{key_label(key)} may never arrive: {why}"
+
+
+def _never_sent(key: str) -> str:
+    """Why an ordinary terminal cannot send this key, '' where it can."""
+    *modifiers, own = key.split("+") if key != "+" else [key]
+    is_known_of_ctrl = "shift" not in modifiers or len(own) > 1
+    if _FOR_KITTY & set(modifiers) or ("ctrl" in modifiers and not (is_known_of_ctrl and _WITH_CTRL.fullmatch(own))):
+        return _PROTOCOL
+    if "shift" in modifiers and len(own) == 1:
+        return f"terminals send the character itself{f', {own.upper()}' if own.isalpha() else ''}"
+    return _PROTOCOL if "shift" in modifiers and own in _PLAIN_ONLY else ""
+
+
+def _conflicts(name: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What other commands lose by the keys of this one, or keep from it."""
+    command = BY_ID[name]
+    for other in COMMANDS:
+        if other is command or not may_coincide(command.where, other.where):
+            continue
+        if same := [key for key in keys[name] if key in keys.get(other.id, other.keys) and key != QUIT_KEY]:
+            yield from _problem_text(command, other, same[0], keys)
+
+
+def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Textual asks the pane before the screen; in one place a key that was given goes before a default."""
+    has = key_label(key)
+    if command.where is other.where and other.id in keys:
+        if command.id < other.id:
+            yield f"{has} is the key of {other.id} too, and only one of them works"
+    elif command.where is Where.EVERYWHERE and other.where is not Where.EVERYWHERE:
+        yield f"{has} stays the key of {other.id} {_PLACES[other.where]}, and does this elsewhere only"
+    elif other.where is Where.EVERYWHERE and command.where is not Where.EVERYWHERE:
+        yield f"{has} is no longer the key of {other.id} {_PLACES[command.where]}"
+    else:
+        taken = {own for name, given in keys.items() if BY_ID[name].where is other.where for own in given}
+        left = [own for own in other.keys if own not in taken]
+        yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, left)) if left else 'no other key'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What there is around the user, as far as commands depend on it."""
+
+    where: Where = Where.TREE
+    """The pane with the focus: tree or documents; or a mode: provenance, comparing."""
+    shows_both: bool = True
+    """Whether tree and document are both in sight."""
+    has_compile: bool = False
+    """The tree's cursor is on a compile or in one."""
+    has_recompiles: bool = False
+    shows_graph: bool = False
+    """A graph of the compiler, which can be compared with the one that it was made from."""
+    """The frame of that compile has others."""
+    has_errors: bool = False
+    """A compile failed, or its function runs in eager mode."""
+    has_breaks: bool = False
+    """A compile has a graph break."""
+    has_ranks: bool = False
+    """There is more than one rank."""
+    has_output: bool = False
+    """There is what a job printed."""
+    is_live: bool = False
+    """The logs may still be written."""
+    has_orders: bool = False
+    """The tables of the page can be put in another order."""
+    has_sections: bool = False
+    """The document can be folded."""
+    has_hits: bool = False
+    """Something was searched for in the document."""
+    has_units: bool = False
+    """Provenance: the compile has more than one lowering."""
+    has_past: bool = False
+    has_future: bool = False
+    """There is somewhere to go back to, and forward again."""
+
+
+_REQUIREMENTS: dict[str, Callable[[Situation], bool]] = {
+    **dict.fromkeys(("app.next_error", "app.previous_error"), lambda now: now.has_errors),
+    **dict.fromkeys(("app.next_break", "app.previous_break"), lambda now: now.has_breaks),
+    **dict.fromkeys(("app.next_recompile", "app.previous_recompile"), lambda now: now.has_recompiles),
+    "app.compare_previous": lambda now: now.has_recompiles or now.shows_graph,
+    **dict.fromkeys(("app.next_rank", "app.previous_rank"), lambda now: now.has_ranks),
+    **dict.fromkeys(("app.next_artifact", "app.previous_artifact", "app.provenance"), lambda now: now.has_compile),
+    **dict.fromkeys(("app.other_down", "app.other_up", "app.zoom"), lambda now: now.shows_both),
+    **dict.fromkeys(("app.news", "app.follow", "app.processes"), lambda now: now.is_live),
+    **dict.fromkeys(("document.fold", "document.fold_all", "document.unfold_all", "document.next_section",
+                     "document.previous_section"), lambda now: now.has_sections),
+    **dict.fromkeys(("document.next_hit", "document.previous_hit"), lambda now: now.has_hits),
+    "app.output": lambda now: now.has_output,
+    "app.sort": lambda now: now.has_orders,
+    "app.back": lambda now: now.has_past,
+    "app.forward": lambda now: now.has_future,
+    "provenance.next_unit": lambda now: now.has_units,
+}  # fmt: skip
+"""What a command must have to do anything at all."""
+_NOT_SIDE_BY_SIDE = frozenset(("document.wrap", "document.ask_filter"))
+"""Commands of documents that have no meaning while two of them stand side by side."""
+_PLAIN = re.compile(r"\.(cursor|page|half|other)_(up|down)$|\.(top|bottom|expand|collapse|enter|close|command_palette)$")
+"""Commands that everybody knows by their keys: they come last."""
+_MODES = {Where.PROVENANCE: FOOTER_PROVENANCE, Where.COMPARE: FOOTER_COMPARE}
+_WORD = re.compile(r"[\w$']+")
+
+
+def commands_for(now: Situation) -> list[Command]:
+    """The commands that do something in a situation, the most useful first."""
+    first = {name: place for place, name in enumerate(_MODES.get(now.where, FOOTER))}
+    found: dict[str, Command] = {}
+    taken: set[str] = set()
+    for where in _places(now):
+        own = [command for command in commands_of(where) if _works(command, now)]
+        # in a mode a key belongs to its own command; what is called the same in two panes is meant of the nearer one
+        is_hidden = now.where in _MODES
+        added = [each for each in own if each.title not in found and not (is_hidden and taken.issuperset(each.keys))]
+        found.update((command.title, command) for command in added)
+        taken.update(key for command in added for key in command.keys)
+    order = list(found.values())
+    return sorted(order, key=lambda command: (_PLAIN.search(command.id) is not None, first.get(command.id, len(first))))
+
+
+def key_labels(command: Command, now: Situation, keys: Iterable[str] | None = None) -> str:
+    """The keys of a command as people read them; of one of the other pane with the pane: here they do something else."""
+    said = command.keys_shown(keys)
+    is_elsewhere = command.where in (Where.TREE, Where.DOCUMENT) and now.where in (Where.TREE, Where.DOCUMENT)
+    if not said or not is_elsewhere or command.where is now.where:
+        return said
+    return f"{said} in the {'tree' if command.where is Where.TREE else 'document'}"
+
+
+def _places(now: Situation) -> tuple[Where, ...]:
+    """Where commands come from, the nearest first."""
+    if now.where in _MODES:
+        return now.where, Where.DOCUMENT
+    other = Where.DOCUMENT if now.where is Where.TREE else Where.TREE
+    return (now.where, Where.EVERYWHERE, other) if now.shows_both else (now.where, Where.EVERYWHERE)
+
+
+def _works(command: Command, now: Situation) -> bool:
+    needs = _REQUIREMENTS.get(command.id)
+    return (needs is None or needs(now)) and not (now.where is Where.COMPARE and command.id in _NOT_SIDE_BY_SIDE)
+
+
+def match_commands(
+    query: str, commands: Iterable[Command], keys: Callable[[Command], Iterable[str]] = lambda command: command.keys
+) -> list[Command]:
+    """Those that somebody may mean, the best first: of this key or name, whose name begins so, has words that begin so, or holds
+    it; at last those whose help has words that begin so. In the order given where that says no more. `keys` says theirs."""
+    typed = query.strip()
+    low = typed.lower()
+    words = _WORD.findall(low)
+    ranked: list[tuple[int, int, Command]] = []
+    for place, command in enumerate(commands):
+        rank = 0 if typed in command.keys_shown(keys(command)).split() else _rank(low, words, command)
+        if rank is not None:
+            ranked.append((rank, place, command))
+    return [command for _, _, command in sorted(ranked, key=lambda each: each[:2])]
+
+
+def _rank(low: str, words: list[str], command: Command) -> int | None:
+    title = command.title.lower()
+    if low == title:
+        return 1
+    if title.startswith(low):
+        return 2
+    if not words:
+        return None
+    if _begin(words, title):
+        return 3
+    if low in title:
+        return 4
+    return 5 if _begin(words, f"{title} {command.help.lower()}") else None
+
+
+def _begin(words: list[str], text: str) -> bool:
+    """Whether each word begins a word of the text."""
+    there = _WORD.findall(text)
+    return all(any(word.startswith(begun) for word in there) for begun in words)

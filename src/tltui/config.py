@@ -1,24 +1,9 @@
-"""The config file, and where tltui keeps its own files. Nothing is made before it is first written.
-
-`~/.config/tltui/config.toml` (or `$TLTUI_CONFIG`):
-
-    theme = "auto"          # auto, dark, light, high-contrast, ansi-dark, ansi-light, mono
-    mouse = true
-    ascii = false           # where it is not said: as the terminal's encoding demands
-    unpack_member_mib = 4096        # what is unpacked at most: of one file, and in all
-    unpack_total_mib = 8192
-    unpack_members = 20000          # members of an archive that are looked at
-
-    [keys]
-    "app.next_error" = "e"              # a key, or several: ["e", "f8"]
-
-What is wrong in it is reported with line and key, and ignored; the rest counts. `tltui.settings` has the table; a variable
-(`TLTUI_THEME`) goes before the file.
-"""
+"""The config file, the directories that tltui keeps its own files in, and the widths of panes kept there."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sys
@@ -32,8 +17,8 @@ from typing import Any
 from platformdirs import user_cache_path, user_config_path, user_state_path
 
 from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
+from tltui.text.safe_files import read_small_file, read_small_json, replacing
 from tltui.text.sanitize import sanitize
-from tltui.text.small_file import read_small_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -72,7 +57,7 @@ class Config:
     problems: tuple[str, ...] = ()
     """What was wrong in the file, one sentence each."""
     unpack_member_mib: int = 4096
-    """MiB of one file that is unpacked (`tltui.inputs.archives.settings`)."""
+    """MiB of one file that is unpacked (`tltui.inputs.archives.packed_files`)."""
     unpack_total_mib: int = 8192
     """MiB of all of them."""
     unpack_members: int = 20_000
@@ -247,3 +232,40 @@ def _is_character(name: str) -> bool:
     """Whether it is the name of a character of a keyboard, as Textual writes those of Unicode: `full_stop`."""
     names = (unicodedata.name(chr(code), "") for code in range(0x21, 0x180))
     return any(name == known.lower().replace(" ", "_").replace("-", "_") for known in names if known)
+
+
+LAYOUT_FILE = "layout.json"
+TREE_PANE = "tree"
+"""The pane of the tree on the main screen."""
+MAX_LAYOUT_BYTES = 4096
+"""Bytes of the file; one that is larger is none of ours."""
+MAX_PANE_WIDTH = 10_000
+
+
+def layout_path() -> Path:
+    """Where it is kept."""
+    return state_path() / LAYOUT_FILE
+
+
+def read_width(pane: str) -> int | None:
+    """The width of a pane in cells, as it was left; None where none was, or the file is unreadable or broken."""
+    return _read_layout().get(pane)
+
+
+def write_width(pane: str, width: int) -> None:
+    """Remember a width. What another tltui wrote of other panes stays. Raises OSError."""
+    path = layout_path()
+    kept = {**_read_layout(), pane: width}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, private=True) as file:
+        file.write(json.dumps(kept).encode())
+
+
+def _read_layout() -> dict[str, int]:
+    try:
+        found = read_small_json(layout_path(), MAX_LAYOUT_BYTES)
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: width for name, width in found.items() if type(width) is int and 0 < width <= MAX_PANE_WIDTH}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from tltui.model.events import Event
+from tltui.model.run import Event
 from tltui.sources.discover import Found
 
 

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tltui.analyses.problems.gates import Limit
     from tltui.model.run import Run
+    from tltui.questions.check.limits import Limit
     from tltui.testing.recording import Recording
 
 FIXTURE, MARKER = "torch_compiles", "torch_compile"
@@ -66,17 +66,16 @@ class TorchCompiles:
 
     def run(self) -> Run | None:
         """The trace of the test as tltui reads it; None where torch has written none."""
-        from tltui.testing.verdict import run_in
+        from tltui.testing.limits import run_in
 
         return run_in(str(self.directory)) if self.directory is not None else None
 
     def count(self, name: str) -> float:
         """How much there is of a thing that `tltui check` can limit: `count("recompiles")`."""
-        from tltui.testing.limits import limits_from
-        from tltui.testing.verdict import checked
+        from tltui.testing.limits import check_limits, limits_from
 
         run = self.run()
-        return checked(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
+        return check_limits(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
 
     def assert_limits(self, limits: str) -> None:
         """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
@@ -103,14 +102,14 @@ class TorchCompiles:
 
     def _why(self, limits: Sequence[Limit]) -> str:
         """Why the limits do not hold, '' where they do."""
-        from tltui.testing.verdict import checked, verdict
+        from tltui.testing.limits import check_limits, failure_message
 
         run = self.run()
         if run is None:
             if self.own:
                 warnings.warn(NothingCompiled(f"torch compiled nothing in {self.test}: its limits say nothing"), stacklevel=3)
             return ""
-        return verdict(run, checked(run, limits), self.test, str(self.directory))
+        return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
 
     def end(self) -> str:
         """Write no more; why that has not told all, else ''."""
@@ -158,7 +157,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.stash[EVERYWHERE] = ()
     if text := config.getoption("--tltui-limits"):
-        from tltui.analyses.problems.gates import BadLimit
+        from tltui.questions.check.limits import BadLimit
         from tltui.testing.limits import limits_from
 
         try:
@@ -212,11 +211,11 @@ def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
     markers = list(item.iter_markers(MARKER))
     if not markers:
         return everywhere
-    from tltui.analyses.problems.gates import BadLimit
-    from tltui.testing.limits import marked, merged
+    from tltui.questions.check.limits import BadLimit
+    from tltui.testing.limits import marker_limits, merge_limits
 
     try:
-        return merged(everywhere, *(marked(marker.args, marker.kwargs) for marker in reversed(markers)))
+        return merge_limits(everywhere, *(marker_limits(marker.args, marker.kwargs) for marker in reversed(markers)))
     except BadLimit as bad:
         why = str(bad)
     pytest.fail(f"the marker {MARKER}: {why}", pytrace=False)  # not in the handler: its error would be told twice
@@ -235,7 +234,7 @@ def _why_not(config: pytest.Config) -> str:
 
 def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
     """A new directory for the logs of a test."""
-    from tltui.text.filename import safe_name
+    from tltui.text.safe_files import safe_name
 
     name = safe_name(test)
     if not keep:

@@ -17,8 +17,8 @@ from dask_cluster import Cluster, dask_cluster
 from engine_parts import Part, digest
 from on_clusters import BREAKS, command, environment, indexed, job, reads, serial, until
 
+from tltui.work.engines.executors import opened_engine
 from tltui.work.engines.gather import Done, NoEngineError, gather
-from tltui.work.engines.table import opened_engine
 
 __all__ = ["job", "serial"]
 pytestmark = pytest.mark.live
@@ -48,7 +48,7 @@ def test_a_worker_is_killed_in_the_middle(job: Path, serial: bytes, tmp_path: Pa
 
 def test_no_worker_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All die of the same part, and nobody starts others."""
-    monkeypatch.setattr("tltui.work.engines.cluster.GONE", 2.0)
+    monkeypatch.setattr("tltui.work.engines.executors.GONE", 2.0)
     parts = [Part(path, str(tmp_path / "fatal") if n == 2 else "", 1000, parent=os.getpid()) for n, path in enumerate(LOGS)]
     with dask_cluster(tmp_path) as cluster:
         found = gathered(cluster, parts)
@@ -117,13 +117,13 @@ def test_workers_with_another_version(tmp_path: Path) -> None:
 
 
 def test_no_worker_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.work.engines.cluster.COMING", 1.0)
+    monkeypatch.setattr("tltui.work.engines.executors.COMING", 1.0)
     with dask_cluster(tmp_path, workers=0) as cluster, pytest.raises(NoEngineError, match="no worker that can be used in 1 s"):
         gathered(cluster, [])
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.work.engines.cluster.PATIENCE", 1.0)
+    monkeypatch.setattr("tltui.work.engines.executors.CLUSTER_PATIENCE", 1.0)
     with pytest.raises(NoEngineError, match="no dask scheduler answers at 127"), opened_engine("dask://127.0.0.1:9"):
         pass
 

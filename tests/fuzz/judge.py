@@ -12,30 +12,30 @@ from typing import Any
 
 from mutations import Case, cut
 
-from tltui.analyses.problems.gates import gates, parse_limits
-from tltui.analyses.timing.perfetto import Written, chunks
-from tltui.documents.build import build
-from tltui.documents.bundle import Bundle, bundle_document
-from tltui.documents.check import check_document
-from tltui.documents.compare.compare import compare_nodes, patch_of
-from tltui.documents.pages.damage import damage_document
-from tltui.documents.pages.grep import Query, grep_document
-from tltui.documents.pages.records import record_ref
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.shown import extract, raw_bytes, shown_data
-from tltui.documents.tree.listing import listing_data, listing_document
-from tltui.documents.tree.outline import Node, children, label, root
 from tltui.export import lines_of, to_json
-from tltui.inputs.table import TEXT
+from tltui.inputs.forms import TEXT
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
+from tltui.questions.artifacts.show_output import extract, raw_bytes, shown_data
+from tltui.questions.build import build
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.compare.page import compare_nodes, patch_of
+from tltui.questions.index import QUESTIONS
+from tltui.questions.records.damage_page import damage_document
+from tltui.questions.records.grep_page import Query, grep_document
+from tltui.questions.records.records_page import record_ref
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.text.sanitize import sanitize
 from tltui.trace.batch import ORPHAN
 from tltui.trace.log import Check, Log
+from tltui.tree.listing import listing_data, listing_document
+from tltui.tree.outline import Node, children, label, root
+from tltui.writers.bundle import Bundle, bundle_document
+from tltui.writers.check_reports import check_document
+from tltui.writers.perfetto import Written, chunks
 
 SGR = re.compile("\x1b\\[[0-9;]*m")
 BLANK = b"\r\n \x00\t"
@@ -135,10 +135,10 @@ class Judge:
 
     def everything(self) -> None:
         """All of it."""
-        refs = ["", "@records", "@pages", *(f"@{view.name}" for view in VIEWS)]
+        refs = ["", "@records", "@pages", *(f"@{view.name}" for view in QUESTIONS)]
         refs += [str(process.ref) for process in list(self.run.processes())[:3]]
         for compile_ in self.compiles[:2]:
-            refs += [f"@{view.name}:{compile_.ref}" for view in VIEWS]
+            refs += [f"@{view.name}:{compile_.ref}" for view in QUESTIONS]
         model = self.run.models[0]
         refs += [str(record_ref(model.owner(record).process, record)) for record in self.some(range(len(model.log)), 5)]
         refs += [str(artifact.ref) for artifact in self.some(self.artifacts, 10)]

@@ -11,16 +11,15 @@ import pytest
 from indexing import index
 from real import TRACES
 
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.saved import times_of_saved
-from tltui.documents.build import build
-from tltui.documents.tree.listing import listing_data, listing_document
 from tltui.inputs.index.format import LARGEST, MAGIC, BadIndex, dump_json, load_json, pack, unpack, write_directory
+from tltui.inputs.index.indexed_log import opened
 from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
-from tltui.inputs.index.source import opened
 from tltui.model.follow import open_run
+from tltui.questions.build import build
+from tltui.questions.ranks.lanes import lanes_of, times_of_saved
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
+from tltui.tree.listing import listing_data, listing_document
 
 CASES, AT_ONCE = 180, 30
 ODD: tuple[Any, ...] = (

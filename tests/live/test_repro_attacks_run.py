@@ -15,8 +15,8 @@ import pytest
 from repro_attacks import HARMLESS, graph, trace_with
 from test_live import PYTHON, why_no_torch
 
-from tltui.analyses.repro.allowed import is_method, refusal
 from tltui.cli import main
+from tltui.writers.repro.checking import is_method, refusal
 
 pytestmark = pytest.mark.live
 

@@ -11,10 +11,10 @@ import pytest
 from pages import LOGS, label, page
 from real import opened
 
-from tltui.analyses.caches.report import CachesReport
-from tltui.documents.build import build
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.caches.cache_report import CachesReport
 from tltui.text.document import Options
 
 SUFFIXES = {"✅": "hit", "❌": "miss", "❓": "bypass"}

@@ -15,8 +15,8 @@ import pytest
 from pages import LOGS, label, page
 from real import opened
 
-from tltui.analyses.timing.perfetto import Written, chunks
-from tltui.analyses.timing.spans import Seen, read_groups
+from tltui.questions.timing.timing_events import Seen, read_groups
+from tltui.writers.perfetto import Written, chunks
 
 
 def multiset(events: list[dict[str, Any]]) -> Counter[str]:

@@ -11,8 +11,8 @@ import pytest
 from pages import BINARY, TRACES
 from real import opened
 
-from tltui.analyses.exports import ExportFailure, exports_of
 from tltui.documents.scope import scope_of
+from tltui.questions.exports.export_report import ExportFailure, exports_of
 
 KINDS = {
     "Guard Evaluated": "guard_added",

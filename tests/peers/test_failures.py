@@ -12,10 +12,10 @@ import pytest
 from pages import LOGS, label, page
 from real import opened
 
-from tltui.analyses.problems.breaks import from_restart
-from tltui.analyses.problems.problems import Problems, problems
-from tltui.documents.build import build
 from tltui.model.ref import parse_ref
+from tltui.questions.build import build
+from tltui.questions.problems.compile_problems import from_restart
+from tltui.questions.problems.problem_list import Problems, problems
 from tltui.text.document import Options
 
 _ROW = re.compile(r"<tr> <td>(.*?)</tr>", re.DOTALL)

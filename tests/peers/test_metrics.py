@@ -11,10 +11,10 @@ import pytest
 from pages import LOGS, label, pages_of
 from real import opened
 
-from tltui.analyses.metrics.metrics import CompileMetrics
-from tltui.documents.build import build
 from tltui.model.ref import CompileId
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.metrics.compile_metrics import CompileMetrics
 from tltui.text.document import Options
 
 FIELDS = {

@@ -28,11 +28,11 @@ import pytest
 from pages import BINARY, LOGS, label
 from real import opened
 
-from tltui.analyses.provenance.provenance import CPP, PRE, PY, graph_at, provenance_of
-from tltui.analyses.provenance.result import DATAFLOW, UnitProvenance
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID, CompileId
+from tltui.questions.provenance.provenance import CPP, PRE, PY, graph_at, provenance_of
+from tltui.questions.provenance.records import DATAFLOW, UnitProvenance
 
 _MAPS = re.compile(r'<script id="lineMappings" type="application/json">(.*?)</script>', re.DOTALL)
 DEMO = sorted((Path(__file__).resolve().parents[2] / "src/tltui/demo").glob("*.log"))

@@ -12,7 +12,7 @@ import pytest
 from pages import TRACES, names_of
 from real import opened
 
-from tltui.export.book import Book
+from tltui.export.report_book import Book
 from tltui.text.document import Options
 
 LOGS = (TRACES / "tlparse" / "simple.log", *sorted((TRACES / "torch-2.13" / "train").glob("*.log"))[:1])

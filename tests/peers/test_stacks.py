@@ -10,10 +10,10 @@ import pytest
 from pages import LOGS, label, page
 from real import fresh, opened
 
-from tltui.analyses.problems.problems import run_steps
-from tltui.analyses.stacks import trie
-from tltui.analyses.stacks.trie import TrieNode, simplified, stacks
 from tltui.documents.scope import scope_of
+from tltui.questions.problems.problem_list import run_steps
+from tltui.questions.stacks import stack_tree
+from tltui.questions.stacks.stack_tree import TrieNode, simplified, stacks
 
 _BLOCK = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
 WITHOUT_FUNCTIONS = re.compile(r"/torch-2\.4|/(?:artifacts|comp_metrics)\.log$")
@@ -83,7 +83,7 @@ def test_the_same_nesting(
     there = theirs(page(path, "index.html", tmp_path_factory))
     old = WITHOUT_FUNCTIONS.search(str(path)) is not None
     if old:
-        monkeypatch.setattr(trie, "whole_stack", lambda compile_, stack: stack)
+        monkeypatch.setattr(stack_tree, "whole_stack", lambda compile_, stack: stack)
     scope = scope_of(fresh(path) if old else opened(path))
     found = run_steps(stacks(scope.processes, scope.compiles))
     expected = [one for one in there if one]

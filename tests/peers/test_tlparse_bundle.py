@@ -11,7 +11,7 @@ import pytest
 from pages import BINARY, TRACES
 from real import opened
 
-from tltui.documents.bundle import Bundle
+from tltui.writers.bundle import Bundle
 
 
 @pytest.mark.parametrize("redact", [False, True], ids=["as it is", "redacted"])

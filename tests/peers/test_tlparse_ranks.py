@@ -17,12 +17,12 @@ from pages import BINARY
 from ranked import ranked
 from real import TRACES, fresh
 
-from tltui.analyses.ranks import matching as m
-from tltui.analyses.ranks.differing import Differing, differing
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import Pace
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.times import PhasesOf
+from tltui.questions.ranks import matching as m
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.differences import Differing, differing
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.pace_analysis import pace_of
 
 ABSENT = frozenset((m.MISSING, m.COUNT, m.UNFINISHED, m.STOPPED))
 SAME = {

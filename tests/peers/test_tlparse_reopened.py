@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from real import TRACES, fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.damage import damage_report
 from tltui.export import lines_of
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.settings import SETTINGS, Limits
+from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.records.damage_page import damage_report
 from tltui.text.document import Options
 
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(BINARY is None, reason="tlparse is not installed
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = Cache(tmp_path / "cache", Limits(), SETTINGS.tell)
-    monkeypatch.setattr("tltui.inputs.archives.cache._own", [own])
+    monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [own])
     yield
     own.remove()
 

@@ -8,7 +8,7 @@ import pytest
 from jobs import unpacked
 from replaying import Replay, follow, pages_of, refs_again, results_of
 
-from tltui.model.joining import cases
+from tltui.model import input_joining
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -16,7 +16,7 @@ from tltui.model.joining import cases
 def test_a_followed_case_is_what_a_fresh_start_gives(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cases, "REST", 2.0 * seed)  # it is put together anew at each step, or at the end
+    monkeypatch.setattr(input_joining, "REST", 2.0 * seed)  # it is put together anew at each step, or at the end
     job = unpacked(name, tmp_path / "whole")
     files = [*sorted((job / "trace").iterdir()), *sorted(path for path in job.rglob("stderr.*") if path.stat().st_size)]
     sources = [path.rename(path.with_name(f"{number}_{path.name}")) for number, path in enumerate(files)]

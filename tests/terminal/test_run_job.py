@@ -161,10 +161,10 @@ def test_what_could_not_be_checked_has_not_passed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "options", "code"), [
-    ("tltui.documents.overview.run.summarise", [], 0),
-    ("tltui.documents.overview.run.summarise", ["--check", "error"], 0),
-    ("tltui.documents.overview.run.summarise", ["--check", "break"], 1),
-    ("tltui.analyses.problems.gates.gates", ["--check", "error"], 1),
+    ("tltui.questions.overview.run_page.summarise", [], 0),
+    ("tltui.questions.overview.run_page.summarise", ["--check", "error"], 0),
+    ("tltui.questions.overview.run_page.summarise", ["--check", "break"], 1),
+    ("tltui.questions.check.limits.gates", ["--check", "error"], 1),
     ("tltui.model.follow.open_run", [], 0),
     ("tltui.model.follow.open_run", ["--check", "error"], 1),
 ])  # fmt: skip

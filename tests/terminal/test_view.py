@@ -13,7 +13,7 @@ import pytest
 from terminal import TIMEOUT, Terminal
 
 from tltui.running.keeper import _descendants
-from tltui.sources.kept import JobState, process_began, read_state
+from tltui.sources.job_output import JobState, process_began, read_state
 
 TRACE = Path(__file__).parents[1] / "traces" / "torch-2.13" / "breaks"
 RUN = ["run", "--view", "--"]
@@ -45,7 +45,7 @@ class Viewed(Terminal):
 
     def __init__(self, program: str, where: Path, columns: int = 120, rows: int = 40, patience: float = 10.0) -> None:
         (where / "job.py").write_text(program)
-        begin = f"import os, sys; os.chdir({str(where)!r}); import tltui.screens.live.attending as own; own.PATIENCE = {patience}\n"
+        begin = f"import os, sys; os.chdir({str(where)!r}); import tltui.screens.child_processes as c; c.PATIENCE = {patience}\n"
         begin += "from tltui.cli import main; sys.exit(main())"
         words = [sys.executable, "-c", begin, *RUN, sys.executable, "job.py"]
         super().__init__(words, home=where, columns=columns, rows=rows)

@@ -18,7 +18,7 @@ from tltui.messages import Scanned
 from tltui.model.follow import Follower
 from tltui.model.run import Run
 from tltui.sources.discover import Discovery
-from tltui.sources.writers import Writers
+from tltui.sources.file_writers import Writers
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
@@ -127,8 +127,8 @@ async def growing(
 ) -> AsyncIterator[Live]:
     """tltui on a directory in which somebody writes, read as far as it is written, its cursor in the user's hand and where `opened`
     has it; `as_found`: no key was pressed yet."""
-    monkeypatch.setattr("tltui.screens.live.following.Scan", HeldScan)
-    monkeypatch.setattr("tltui.screens.live.following.REDRAW", 0.0)
+    monkeypatch.setattr("tltui.screens.live_updates.Scan", HeldScan)
+    monkeypatch.setattr("tltui.screens.live_updates.REDRAW", 0.0)
     discovery, writers = Discovery([str(path) for path in paths or (directory,)]), Written()
     run = Run(discovery.look())
     app = TltuiApp(run, Config(), theme="dark", ascii_only=False, mouse=True)

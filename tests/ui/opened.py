@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 
 from tltui.app import TltuiApp
 from tltui.config import Config
+from tltui.model.compile_navigation import in_order
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.model.walk import in_order
-from tltui.screens.asking.prompting import Prompting
 from tltui.screens.browser import Browser
+from tltui.screens.prompts import Prompting
 from tltui.screens.workbench import front
 from tltui.sources.discover import discover
 

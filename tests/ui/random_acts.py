@@ -19,7 +19,7 @@ from textual.widget import Widget
 
 from tltui.app import TltuiApp
 from tltui.commands import COMMANDS
-from tltui.screens.asking.prompting import REST
+from tltui.screens.prompts import REST
 from tltui.screens.workbench import Workbench
 from tltui.widgets.bars import Bar
 from tltui.widgets.document_view import DocumentView

@@ -8,8 +8,7 @@ import pytest
 from opened import DEMO, TRACES, Driver, log_of, opened
 from screen import screen_lines, screen_text
 
-from tltui.text.script import PAYLOAD, REAL, SIGNS, WORDS
-from tltui.text.width import cells
+from tltui.text.formatting import PAYLOAD, REAL, SIGNS, WORDS, cells
 
 NAMES = ("naïve_größe", "数据处理", "bad_🙂_emoji", "break_e\u0301té", "arrow→there…")
 PAYLOAD_LINE = "    # é → 数据 🙂 e\u0301 \u202e \x1b[31m ✓ …"

@@ -10,14 +10,13 @@ import pytest
 from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
 from screen import screen_lines, screen_text
 
-from tltui.commands import BY_ID, COMMANDS, Where
+from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
-from tltui.keymap import keymap_problems
-from tltui.marks import Mark, write_marks
 from tltui.model.nodes import Compile
+from tltui.screens.marks import Mark, write_marks
 from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
-from tltui.work.scanning import Scan
+from tltui.work.reader_threads import Scan
 
 MAIN = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
 
@@ -553,7 +552,7 @@ async def test_escape_closes_the_innermost_first() -> None:
 
 
 async def test_a_builder_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.documents import build
+    from tltui.questions import build
 
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("ours")

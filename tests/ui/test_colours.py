@@ -15,15 +15,15 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
+from tltui.app import LOOKS, NAMES, variables
 from tltui.config import THEMES
 from tltui.screens.browser import Browser
 from tltui.text import tokens
-from tltui.text.palette import COLOURS, TRUE
-from tltui.themes import LOOKS, NAMES, variables
+from tltui.text.tokens import COLOURS, TRUE
 from tltui.widgets.bars import Bar, RunBar
-from tltui.widgets.document_drawn import IN_REVERSE
-from tltui.widgets.document_strips import BANDS
-from tltui.widgets.marked_view import MarkedView
+from tltui.widgets.document_canvas import IN_REVERSE
+from tltui.widgets.linked_views import MarkedView
+from tltui.widgets.row_painter import BANDS
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0

@@ -8,8 +8,8 @@ import pytest
 from opened import TRACES, Driver, opened
 from screen import screen_lines
 
-from tltui.analyses.compare.comparing import Difference
-from tltui.documents.compare.sides import Memo, Sides
+from tltui.questions.compare.artifacts_page import Memo, Sides
+from tltui.questions.compare.comparable_lines import Difference
 from tltui.screens.compare import CompareScreen
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"

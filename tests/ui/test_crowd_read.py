@@ -13,8 +13,8 @@ from tltui.app import TltuiApp
 from tltui.cli import main
 from tltui.config import Config
 from tltui.model.run import Run
-from tltui.sources.crowd import Crowd
 from tltui.sources.discover import discover
+from tltui.sources.saved_indexes import Crowd
 
 
 async def test_a_rank_that_another_one_stands_for_is_read_when_one_goes_there(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opened import TRACES, opened
 
-from tltui.documents.compare.artifacts import diff_ref
+from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
 

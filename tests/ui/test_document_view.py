@@ -12,17 +12,16 @@ from screen import screen_lines, screen_text, until
 from textual.app import App, ComposeResult
 from textual.scroll_view import ScrollView
 
-from tltui.commands import Where, of
+from tltui.app import wear
+from tltui.commands import Where, commands_of
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Hit, Line, Section, Span, TextDocument
-from tltui.text.palette import ANSI, TRUE
 from tltui.text.payload import Payload
-from tltui.text.rows import Aligned
-from tltui.themes import wear
+from tltui.text.screen_rows import Aligned
+from tltui.text.tokens import ANSI, TRUE
 from tltui.widgets.document_view import DocumentView
-from tltui.work.gate import Gate
-from tltui.work.scheduler import Scheduler
+from tltui.work.scheduler import Gate, Scheduler
 
 
 class Probe(App[None]):
@@ -500,7 +499,7 @@ async def test_a_callback_takes_the_place_of_moved() -> None:
 async def test_tiny_documents(document: TextDocument) -> None:
     app = Probe(document)
     async with app.run_test(size=(30, 5)) as pilot:
-        for command in of(Where.DOCUMENT):
+        for command in commands_of(Where.DOCUMENT):
             await pilot.press(command.keys[0])
         assert app.is_running
 

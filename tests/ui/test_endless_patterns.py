@@ -31,7 +31,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         found.append(start(*given, **options))
         return found[-1]
 
-    monkeypatch.setattr("tltui.text.search.child.subprocess.Popen", heard)
+    monkeypatch.setattr("tltui.text.search.child_process.subprocess.Popen", heard)
     return found
 
 

@@ -6,16 +6,16 @@ import pytest
 from opened import BREAKS, TRACES, Driver, opened
 
 from tltui.commands import COMMANDS, Where
-from tltui.documents.build import PLACES
-from tltui.documents.pages.table import BY_NAME, VIEWS
 from tltui.model.ref import parse_ref
-from tltui.screens.live.processes import PAGE
+from tltui.questions.build import PLACES
+from tltui.questions.index import BY_NAME, QUESTIONS
+from tltui.screens.child_processes import PAGE
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
 OF_A_COMPILE = ("@attempt:0/1_0", "@phase:0/1:dynamo#1", "@unit:0/1#1")
 NO_ADDRESSES = ("no address", "@grep:\x00:#")
 PAGES = [
-    *(f"@{view.name}" for view in VIEWS), *(f"@{view.name}:0/1" for view in VIEWS), *OF_A_COMPILE,
+    *(f"@{view.name}" for view in QUESTIONS), *(f"@{view.name}:0/1" for view in QUESTIONS), *OF_A_COMPILE,
     *(f"@{name}" for name in PLACES if name not in ("attempt", "phase", "unit")),
     "", "0/1", "0/", "0/1:dynamo_output_graph", "@record:#1", "@grep::graph", "@grep::(", "@source::main.py:3", "@diff::0/0%200/1",
     "@guide::hang", "@glossary::guard", "@help", "@marks", PAGE, "@nothing", "7/7", "@where:", *NO_ADDRESSES,

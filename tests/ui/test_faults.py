@@ -17,12 +17,12 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from tltui.crash import LARGEST, crash_log
-from tltui.screens import faults
+from tltui.screens import faults_and_signals
 from tltui.screens.browser import Browser
-from tltui.screens.live.following import Following
+from tltui.screens.live_updates import LiveUpdates
 from tltui.screens.provenance import ProvenanceScreen
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Options
-from tltui.text.growing import GrowingDocument
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Lane, Place, Steps
 
@@ -108,7 +108,7 @@ async def test_in_what_a_document_is_made_of(home: Path, monkeypatch: pytest.Mon
         deep(*given)
 
     async with opened(BREAKS, faults=True) as driver:
-        monkeypatch.setattr("tltui.documents.build.build", deep)
+        monkeypatch.setattr("tltui.questions.build.build", deep)
         driver.browser.show_ref("2/0")
         await driver.shown("2/0")
         assert "could not show this" in driver.browser.current_document.line(0).text
@@ -119,10 +119,10 @@ async def test_in_what_a_document_is_made_of(home: Path, monkeypatch: pytest.Mon
 
 async def test_one_that_comes_again_and_again_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Browser, "on_poke", fail, raising=False)
-    monkeypatch.setattr(faults, "SPAN", 60.0)
+    monkeypatch.setattr(faults_and_signals, "SPAN", 60.0)
     with pytest.raises(ZeroDivisionError):
         async with opened(BREAKS, faults=True) as driver:
-            for _ in range(faults.OFTEN):
+            for _ in range(faults_and_signals.OFTEN):
                 assert driver.app.is_running
                 driver.browser.post_message(Poke())
                 await driver.pilot.pause()
@@ -131,9 +131,9 @@ async def test_one_that_comes_again_and_again_ends_the_program(monkeypatch: pyte
 
 async def test_one_that_comes_now_and_then_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Browser, "on_poke", fail, raising=False)
-    monkeypatch.setattr(faults, "SPAN", 0.0)
+    monkeypatch.setattr(faults_and_signals, "SPAN", 0.0)
     async with opened(BREAKS, faults=True) as driver:
-        for _ in range(faults.OFTEN + 5):
+        for _ in range(faults_and_signals.OFTEN + 5):
             driver.browser.post_message(Poke())
             await driver.pilot.pause()
         await driver.press("b")
@@ -142,11 +142,11 @@ async def test_one_that_comes_now_and_then_does_not(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_overridden_is_as_it_was() -> None:
     """They are private names of Textual: a version that changes them must not be taken unseen."""
-    assert str(inspect.signature(faults.DISPATCH)) == "(self, message: 'Message') -> 'None'"
-    assert inspect.iscoroutinefunction(faults.DISPATCH)
+    assert str(inspect.signature(faults_and_signals.DISPATCH)) == "(self, message: 'Message') -> 'None'"
+    assert inspect.iscoroutinefunction(faults_and_signals.DISPATCH)
     assert str(inspect.signature(App._handle_exception)) == "(self, error: 'Exception') -> 'None'"
     assert str(inspect.signature(App._fatal_error)) == "(self) -> 'None'"
-    assert faults.DISPATCH.__module__ == "textual.message_pump"
+    assert faults_and_signals.DISPATCH.__module__ == "textual.message_pump"
 
 
 class Plain(App[None]):
@@ -169,7 +169,7 @@ async def test_textual_calls_what_is_overridden(monkeypatch: pytest.MonkeyPatch)
 
     async def dispatch(self: MessagePump, message: Message) -> None:
         app.heard.append(type(message).__name__)
-        await faults.DISPATCH(self, message)
+        await faults_and_signals.DISPATCH(self, message)
 
     monkeypatch.setattr(MessagePump, "_dispatch_message", dispatch)
     async with app.run_test() as pilot:
@@ -208,27 +208,27 @@ async def test_what_fails_before_it_has_begun_ends_it(monkeypatch: pytest.Monkey
 # planted in our own code, wherever it runs
 
 PRESS = {
-    "tltui.screens.walking.Walking.error": ("e",),
-    "tltui.screens.browser_commands.BrowserCommands.action_view": ("2",),
+    "tltui.screens.compile_navigation.CompileWalk.error": ("e",),
+    "tltui.screens.browser.BrowserCommands.action_view": ("2",),
     "tltui.widgets.document_view.DocumentView.action_cursor_down": ("tab", "j"),
     "tltui.widgets.trace_tree.TraceTree.move_to": ("j",),
     "tltui.screens.main_screen.MainScreen.show": ("2",),
     "tltui.screens.main_screen.MainScreen._ready": ("2",),
     "tltui.screens.main_screen.MainScreen.follow": ("j",),
     "tltui.widgets.bars.StatusBar.place": ("tab", "j"),
-    "tltui.screens.marking.Marking.mark": ("m",),
-    "tltui.screens.asking.goto.GoTo.listed": ("o",),
-    "tltui.screens.asking.goto.GoTo.entered": ("o", "2", "enter"),
-    "tltui.screens.asking.palette.Palette.listed": ("ctrl+p",),
-    "tltui.screens.asking.palette.Palette.entered": ("ctrl+p", "enter"),
-    "tltui.screens.asking.question.Question.typed": ("f", "x"),
+    "tltui.screens.marks.MarkCommands.mark": ("m",),
+    "tltui.screens.go_to.GoTo.listed": ("o",),
+    "tltui.screens.go_to.GoTo.entered": ("o", "2", "enter"),
+    "tltui.screens.palette.Palette.listed": ("ctrl+p",),
+    "tltui.screens.palette.Palette.entered": ("ctrl+p", "enter"),
+    "tltui.screens.prompts.Question.typed": ("f", "x"),
     "tltui.widgets.trace_tree.TraceTree.set_filter": ("f", "x", "enter"),
     "tltui.screens.workbench.copy": ("y",),
     "tltui.screens.provenance.ProvenanceScreen.made_panes": ("p",),
     "tltui.screens.provenance.ProvenanceScreen.on_mount": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._show": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._follow": ("p",),
-    "tltui.screens.help.help_document": ("question_mark",),
+    "tltui.screens.palette.help_document": ("question_mark",),
 }  # fmt: skip
 """What fails → the keys that lead there."""
 
@@ -253,10 +253,10 @@ async def test_in_what_a_key_does(name: str, home: Path) -> None:
 
 MOUSE = {
     "tltui.widgets.trace_tree.TraceTree.on_click": [events.MouseDown, events.MouseUp, events.Click],
-    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_down": [events.MouseDown, events.MouseUp],
-    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_up": [events.MouseDown, events.MouseUp],
-    "tltui.widgets.document_selecting.SelectingCanvas.on_mouse_move": [events.MouseMove],
-    "tltui.widgets.document_selecting.SelectingCanvas.wheel": [events.MouseScrollDown],
+    "tltui.widgets.document_search.SelectingCanvas.on_mouse_down": [events.MouseDown, events.MouseUp],
+    "tltui.widgets.document_search.SelectingCanvas.on_mouse_up": [events.MouseDown, events.MouseUp],
+    "tltui.widgets.document_search.SelectingCanvas.on_mouse_move": [events.MouseMove],
+    "tltui.widgets.document_search.SelectingCanvas.wheel": [events.MouseScrollDown],
     "tltui.widgets.document_canvas.DocumentCanvas.watch_scroll_y": [events.MouseScrollDown],
 }
 
@@ -278,8 +278,8 @@ async def test_in_what_the_mouse_does(name: str) -> None:
 
 
 DRAWN = {
-    "tltui.widgets.document_drawn.DrawnDocument._fragment": "document",
-    "tltui.widgets.tree_canvas.TreeCanvas._segments": "tree",
+    "tltui.widgets.document_canvas.DrawnDocument._fragment": "document",
+    "tltui.widgets.trace_tree.TreeCanvas._segments": "tree",
     "tltui.widgets.bars.Bar._segment": "run-bar",
 }
 
@@ -308,15 +308,15 @@ async def test_in_drawing(name: str) -> None:
 
 async def test_in_taking_over_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs the batch: reading goes on, to its end."""
-    plain, calls = Following._apply, []
+    plain, calls = LiveUpdates._apply, []
 
-    def now_and_then(self: Following, event: Any) -> None:
+    def now_and_then(self: LiveUpdates, event: Any) -> None:
         calls.append(event)
         if len(calls) < 7:
             fail()
         plain(self, event)
 
-    monkeypatch.setattr(Following, "_apply", now_and_then)
+    monkeypatch.setattr(LiveUpdates, "_apply", now_and_then)
     paths = [BREAKS, BREAKS.parent / "train", BREAKS.parent / "recompiles", BREAKS.parent / "shapes", BREAKS.parent / "errors"]
     async with opened(*paths, wait=False, faults=True) as driver:
         await driver.until(lambda: driver.app.faults and driver.browser.following._is_read)
@@ -325,7 +325,7 @@ async def test_in_taking_over_what_was_read(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_what_cannot_leave_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.screens.live.attending.Attending.leave", fail)
+    monkeypatch.setattr("tltui.screens.child_processes.JobControl.leave", fail)
     for key in ("q", "ctrl+q"):
         async with opened(BREAKS, faults=True) as driver:
             await driver.press(key)

@@ -14,7 +14,7 @@ from screen import screen_text
 from textual.widget import Widget
 
 from tltui.model import follow
-from tltui.screens.live import following
+from tltui.screens import live_updates
 from tltui.widgets.bars import RunBar
 
 IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'
@@ -128,7 +128,7 @@ async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
 
 
 async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.work.scanning.GLANCE", 0.2)
+    monkeypatch.setattr("tltui.work.reader_threads.GLANCE", 0.2)
     job.grow_old(120)
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "quiet since" in bar(driver))
@@ -191,7 +191,7 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
 async def test_the_end_of_a_job_that_wrote_nothing_while_it_was_watched_is_said(
     job: Job, writers: HeldWriters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "CLOCK", 0.05)
+    monkeypatch.setattr(live_updates, "CLOCK", 0.05)
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "live" in bar(driver))
         await driver.pilot.pause(0.2)
@@ -278,7 +278,7 @@ async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp
 
 async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real job whose rank 2 sleeps in a backend, while the others wait: seen five minutes later."""
-    monkeypatch.setattr("tltui.screens.live.following.CLOCK", 0.1)
+    monkeypatch.setattr("tltui.screens.live_updates.CLOCK", 0.1)
     trace = tmp_path / "ranks"
     shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
     async with opened(trace, wait=False) as driver:

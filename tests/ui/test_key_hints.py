@@ -11,9 +11,9 @@ from screen import screen_text
 
 from tltui.commands import BY_ID
 from tltui.config import Config
-from tltui.documents.build import build
-from tltui.documents.hints import DOES
-from tltui.documents.pages.listed import pages
+from tltui.documents.scope import DOES
+from tltui.questions.build import build
+from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 

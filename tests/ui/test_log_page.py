@@ -11,8 +11,8 @@ from text_runs import found_text
 
 from tltui.app import TltuiApp
 from tltui.config import Config
-from tltui.documents.pages.log import LogDocument
 from tltui.model.run import Run
+from tltui.questions.records.log_page import LogDocument
 
 RANKS = "ranks_merged/stderr.txt.xz"
 

@@ -11,11 +11,10 @@ from screen import screen_lines, screen_text, until
 
 from tltui.app import TltuiApp
 from tltui.cli import loading
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.config import Config
 from tltui.model.run import Run
-from tltui.sources.discover import Discovery, Found, discover
-from tltui.sources.search import Search
+from tltui.sources.discover import Discovery, Found, Search, discover
 
 
 def sought(path: Path, latest: bool = False) -> Found:

@@ -10,7 +10,7 @@ from opened import TRACES, Driver, opened
 from textual import events
 
 from tltui.screens.browser import Browser
-from tltui.widgets import type_ahead
+from tltui.widgets import key_input
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.trace_tree import TraceTree
 
@@ -92,7 +92,7 @@ async def test_the_key_that_opens_a_prompt_may_be_its_text() -> None:
 
 
 async def test_too_much_of_one_key_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type_ahead, "EQUAL", 40)
+    monkeypatch.setattr(key_input, "EQUAL", 40)
     async with opened(RECOMPILES) as driver:
         calls = counted(Browser, "action_next_recompile", monkeypatch)
         last = counted(Browser, "action_all_views", monkeypatch)

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.marked_view import MarkedView
+from tltui.widgets.linked_views import MarkedView
 from tltui.widgets.prompt_line import WHEEL
 
 GRAPHS = TRACES / "torch-2.13" / "train"

@@ -11,7 +11,7 @@ from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
 from screen import screen_lines, screen_text
 
 from tltui.config import Config
-from tltui.documents.pages.listed import pages
+from tltui.questions.records.index_page import pages
 
 SMALL = (80, 24)
 T213 = TRACES / "torch-2.13"

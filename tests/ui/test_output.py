@@ -15,16 +15,16 @@ from screen import screen_text
 from tltui.app import TltuiApp
 from tltui.commands import COMMANDS, Where
 from tltui.config import Config
-from tltui.documents.output import OutputDocument
 from tltui.model.run import Run
+from tltui.questions.records.output_page import OutputDocument
 from tltui.sources.discover import awaited
-from tltui.sources.kept import MARK
-from tltui.work import watch
+from tltui.sources.job_output import MARK
+from tltui.work import reader_threads
 
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(watch, "EVERY", 0.01)
+    monkeypatch.setattr(reader_threads, "EVERY", 0.01)
     yield
 
 

@@ -10,7 +10,7 @@ import pytest
 from opened import BREAKS, opened
 
 from tltui.config import Config
-from tltui.screens.clipboard import copy
+from tltui.screens.workbench import copy
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: p
 @pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])
 async def test_a_variable_of_blanks_is_as_none(key: str, name: str, default: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
-    monkeypatch.setattr("tltui.screens.outside.Outside._run", lambda self, command, lines: ran.append(command))
+    monkeypatch.setattr("tltui.screens.child_processes.ExternalPrograms._run", lambda self, command, lines: ran.append(command))
     monkeypatch.setenv(name, " ")
     async with opened(BREAKS) as driver:
         await driver.press(key)
@@ -49,7 +49,10 @@ async def test_a_pager_gets_colours_if_it_shows_them(
     pager: str, runs: list[str], has_colours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[tuple[list[str], str]] = []
-    monkeypatch.setattr("tltui.screens.outside.Outside._run", lambda self, command, lines: ran.append((command, "".join(lines))))
+    monkeypatch.setattr(
+        "tltui.screens.child_processes.ExternalPrograms._run",
+        lambda self, command, lines: ran.append((command, "".join(lines))),
+    )
     monkeypatch.setenv("PAGER", pager)
     async with opened(BREAKS) as driver:
         await driver.press("v")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from opened import opened
 
-from tltui.analyses.provenance.provenance import PY
-from tltui.analyses.runtime.result import Refused, Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
-from tltui.screens.live.profiling import Profiling
+from tltui.questions.provenance.provenance import PY
+from tltui.questions.runtime.profile_results import Refused, Runtime
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.screens.live_updates import ProfileReading
 from tltui.screens.provenance import ProvenanceScreen
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
@@ -92,7 +92,7 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         assert "no profile tells" in screen.status.said()
         line = screen.view(PY).current_line()
         shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
-        Profiling(driver.browser).begin()
+        ProfileReading(driver.browser).begin()
         await driver.until(lambda: screen.view(PY).heat_of is not None)
         assert screen.view(PY).current_line() == line and "a profile was read" in screen.status.said()
         await driver.press("S")

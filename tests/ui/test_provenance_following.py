@@ -8,12 +8,12 @@ import pytest
 from opened import TRACES, Driver, opened
 from screen import screen_lines, screen_text
 
-from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
-from tltui.analyses.provenance.result import DERIVED
-from tltui.documents.parts.pane_choice import ALL, LAYERS
+from tltui.questions.provenance.pane_sections import ALL, LAYERS
+from tltui.questions.provenance.provenance import POST, PRE, PY, SOURCE
+from tltui.questions.provenance.records import DERIVED
 from tltui.screens.provenance import ProvenanceScreen
-from tltui.text.unannotated import Unannotated
-from tltui.widgets.elsewhere import Elsewhere
+from tltui.text.annotations import Unannotated
+from tltui.widgets.bars import Elsewhere
 
 TRAIN = TRACES / "torch-2.13" / "train"
 UNRECORDED = TRACES / "provenance" / "unrecorded"

@@ -8,8 +8,8 @@ import pytest
 from opened import BREAKS, TRACES, Driver, opened
 from screen import screen_lines, screen_text
 
-from tltui.analyses.provenance.provenance import POST, PRE, PY, SOURCE
-from tltui.documents.parts.pane_choice import ALL, LAYERS
+from tltui.questions.provenance.pane_sections import ALL, LAYERS
+from tltui.questions.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.screens.provenance import ProvenanceScreen
 
 TRAIN = TRACES / "torch-2.13" / "train"

@@ -20,8 +20,8 @@ from screen import screen_lines, screen_text
 
 from tltui.app import TltuiApp
 from tltui.screens.browser import Browser
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Options
-from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Steps
 
 SEED, COUNT = 1, 640
@@ -133,8 +133,8 @@ async def test_random_keys(name: str, size: tuple[int, int], tmp_path: Path) -> 
 
 
 async def test_random_keys_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.work.scanning.TICK", 0.05)
-    monkeypatch.setattr("tltui.screens.live.following.REDRAW", 0.0)  # what is taken over is drawn at once
+    monkeypatch.setattr("tltui.work.reader_threads.TICK", 0.05)
+    monkeypatch.setattr("tltui.screens.live_updates.REDRAW", 0.0)  # what is taken over is drawn at once
     directory = tmp_path / "trace"
     directory.mkdir()
     async with growing(directory):

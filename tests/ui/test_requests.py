@@ -13,12 +13,12 @@ import pytest
 from opened import BREAKS, Driver, log_of, opened
 from screen import screen_text
 
-from tltui.documents.build import build
 from tltui.model.run import Run
-from tltui.screens.live.growing_log import grows
+from tltui.questions.build import build
+from tltui.screens.requests import has_grown
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, TextDocument
-from tltui.text.growing import GrowingDocument
-from tltui.work.scanning import Scan
+from tltui.work.reader_threads import Scan
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +103,7 @@ async def test_a_page_that_was_left_before_it_was_complete_is_made_again(monkeyp
 
     hasty: list[bool] = []
     async with opened(BREAKS) as driver:
-        monkeypatch.setattr("tltui.documents.build.build", slow)
+        monkeypatch.setattr("tltui.questions.build.build", slow)
         driver.browser.show_ref("@slow")
         await driver.shown("@slow")
         left, begun = driver.browser.current_document, len(driver.browser.current_document)
@@ -161,6 +161,6 @@ async def test_a_line_that_was_asked_for_is_gone_to_also_when_the_width_changes_
 
 
 def test_a_page_does_not_grow_while_the_module_that_makes_such_pages_is_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "tltui.documents.pages.log"
+    name = "tltui.questions.records.log_page"
     monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    assert not grows(TextDocument("", "a page", []))
+    assert not has_grown(TextDocument("", "a page", []))

@@ -13,9 +13,9 @@ from textual.containers import Horizontal
 from textual.events import MouseDown, MouseMove, MouseScrollDown, MouseUp
 from textual.widget import Widget
 
-from tltui import layout
+from tltui import config
 from tltui.screens.compare import CompareScreen
-from tltui.widgets.divider import widen
+from tltui.widgets.bars import widen
 
 OUTPUT_CODE = "0/0:inductor_output_code"
 
@@ -23,7 +23,7 @@ OUTPUT_CODE = "0/0:inductor_output_code"
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory of one's own."""
-    monkeypatch.setattr(layout, "state_path", lambda: tmp_path / "state")
+    monkeypatch.setattr(config, "state_path", lambda: tmp_path / "state")
     return tmp_path / "state"
 
 
@@ -141,7 +141,7 @@ async def test_both_halves_of_a_comparison_scroll_together() -> None:
 
 def kept() -> dict[str, int]:
     """What is remembered."""
-    path = layout.layout_path()
+    path = config.layout_path()
     found: dict[str, int] = json.loads(path.read_bytes()) if path.exists() else {}
     return found
 
@@ -208,10 +208,10 @@ BROKEN = ["", "{", "[1]", '{"tree": "wide"}', '{"tree": true}', '{"tree": -3}', 
 @pytest.mark.parametrize("said", BROKEN)
 async def test_a_broken_file_is_none(said: str, state: Path) -> None:
     state.mkdir()
-    layout.layout_path().write_text(said)
-    assert layout.read_width("tree") is None
-    layout.write_width("tree", 50)
-    assert kept() == {"tree": 50} and layout.layout_path().stat().st_mode & 0o77 == 0
+    config.layout_path().write_text(said)
+    assert config.read_width("tree") is None
+    config.write_width("tree", 50)
+    assert kept() == {"tree": 50} and config.layout_path().stat().st_mode & 0o77 == 0
 
 
 async def test_what_cannot_be_remembered_is_told(state: Path) -> None:

@@ -12,7 +12,7 @@ from opened import DEMO, TRACES, Driver, opened
 from screen import screen_text
 from snap import snap
 
-from tltui.widgets.marked_view import MarkedView
+from tltui.widgets.linked_views import MarkedView
 
 GRAPH = "0:0/0:dynamo_output_graph"
 

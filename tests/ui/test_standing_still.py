@@ -16,9 +16,9 @@ from screen import screen_lines
 
 from tltui.messages import Scanned
 from tltui.model.run import Run
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options
-from tltui.text.growing import GrowingDocument
-from tltui.text.renewed import blanked
+from tltui.text.line_correspondence import blanked
 
 SIZES = ((120, 40), (80, 24))
 NAME = "dedicated_log_torch_trace_1.log"

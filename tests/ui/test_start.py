@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-LATER = ("tltui.analyses.study", "tltui.analyses.summary",
-         "tltui.documents.build", "tltui.documents.overview.run", "tltui.documents.names",
-         "tltui.documents.compare.compare", "tltui.screens.help", "tltui.screens.asking.goto", "tltui.screens.asking.palette",
+LATER = ("tltui.questions.overview.compile_sections", "tltui.questions.overview.run_summary",
+         "tltui.questions.build", "tltui.questions.overview.run_page", "tltui.questions.provenance.graph_names",
+         "tltui.questions.compare.page", "tltui.screens.go_to", "tltui.screens.palette",
          "tltui.screens.provenance", "pygments")  # fmt: skip
 """What is imported when it is first wanted: each costs a part of the 0.35 s."""
 

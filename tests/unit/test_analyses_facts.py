@@ -5,20 +5,18 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
-from tltui.analyses.caches.caches import caches_of
-from tltui.analyses.prose.traceback import traceback_frames
-from tltui.analyses.records import Reader, metrics_fields
-from tltui.analyses.shapes.inputs import inputs_of, short_device, short_dtype
-from tltui.analyses.stacks.stacks import callers_of, start_stack
-from tltui.analyses.study import study
-from tltui.analyses.summary import summarise
-from tltui.analyses.timing.events import Event, events_of, intervals_of
-from tltui.analyses.timing.phases import timing_of
-from tltui.analyses.torch_version import torch_version
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
-from tltui.model.versions.version import minor_of
-from tltui.text.owner import is_framework
+from tltui.model.record_reader import Reader, metrics_fields
+from tltui.model.torch_version import torch_version
+from tltui.model.torch_versions import minor_of
+from tltui.questions.caches.cache_lookups import caches_of
+from tltui.questions.overview.compile_sections import study
+from tltui.questions.overview.run_summary import summarise
+from tltui.questions.shapes.compile_inputs import inputs_of, short_device, short_dtype
+from tltui.questions.stacks.tracebacks import callers_of, start_stack, traceback_frames
+from tltui.questions.timing.timing_events import Event, events_of, intervals_of, timing_of
+from tltui.text.torch_names import is_framework
 
 
 def compile_at(name: str, ref: str) -> Compile:

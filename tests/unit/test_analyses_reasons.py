@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
-from tltui.analyses.problems.breaks import breaks_of, from_restart, parse_break
-from tltui.analyses.problems.failures import failures_of
-from tltui.analyses.recompiles.reasons import parse_payload, parse_reason, recompile_of
-from tltui.analyses.records import metrics_fields
-from tltui.analyses.timing.events import events_of
 from tltui.model.nodes import Compile
+from tltui.model.record_reader import metrics_fields
+from tltui.questions.problems.compile_problems import breaks_of, failures_of, from_restart, parse_break
+from tltui.questions.recompiles.recompile_reasons import parse_payload, parse_reason, recompile_of
+from tltui.questions.timing.timing_events import events_of
 
 
 def compile_at(name: str, ref: str) -> Compile:

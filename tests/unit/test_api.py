@@ -23,7 +23,7 @@ from tltui.api import errors
 from tltui.api.results import Result
 from tltui.cli import main
 from tltui.cli.registry import COMMANDS
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.index import QUESTIONS
 
 FUSION = "inputs/fusion"
 MLP = TRACES / "profiler" / "mlp"
@@ -52,7 +52,7 @@ def printed(capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch,
 
 def every(run: tltui.Run, ref: str = "") -> Iterator[tuple[str, Result[Any, Any]]]:
     """All views."""
-    for view in VIEWS:
+    for view in QUESTIONS:
         yield view.name, getattr(tltui, view.name)(run, ref)
 
 
@@ -62,14 +62,14 @@ def test_each_view_and_each_command_that_prints_has_a_function() -> None:
         if name not in OWN and name != "extract":
             parameters = inspect.signature(getattr(tltui, name)).parameters
             assert next(iter(parameters)) == "run" and parameters["width"].kind is inspect.Parameter.KEYWORD_ONLY, name
-    assert all(inspect.signature(getattr(tltui, view.name)).parameters["ref"].default == "" for view in VIEWS)
+    assert all(inspect.signature(getattr(tltui, view.name)).parameters["ref"].default == "" for view in QUESTIONS)
 
 
 @pytest.mark.parametrize(("path", "ref"), [(DEMO, ""), (DEMO, "0:0/0"), (MLP, "0/0")], ids=["demo", "one", "mlp"])
 def test_they_say_what_the_commands_print(
     path: Path, ref: str, capsys: pytest.CaptureFixture[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for view in VIEWS:  # a run each: once a profile was read, other views tell of it too
+    for view in QUESTIONS:  # a run each: once a profile was read, other views tell of it too
         with tltui.open(path) as run:
             name, found = view.name, getattr(tltui, view.name)(run, ref)
             arguments = [name, str(path), *([ref] if ref else [])]
@@ -140,7 +140,7 @@ def test_each_view_has_rows_somewhere(tmp_path: Path) -> None:
         "stragglers": tmp_path, "layers": "profiler/mlp", "fusion": FUSION,
         "runtime": "profiler/mlp",
     }  # fmt: skip
-    for view in VIEWS:
+    for view in QUESTIONS:
         there = TRACES / paths.get(view.name, DEMO)
         assert getattr(tltui, view.name)(tltui.open(there)).to_records(), view.name
     assert list(tltui.layers(tltui.open(MLP))) == list(tltui.layers(tltui.open(MLP), "0/0"))
@@ -351,7 +351,7 @@ assert not strangers and "tltui.cli" not in sys.modules and "tltui.app" not in s
 
 
 def test_it_loads_nothing_at_first_and_no_user_interface_ever() -> None:
-    code = ALONE.format(views=[view.name for view in VIEWS])
+    code = ALONE.format(views=[view.name for view in QUESTIONS])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     code = "import sys, tltui.cli.registry; assert 'tltui.api' not in sys.modules"

@@ -30,7 +30,7 @@ from real import ROOT, TRACES
 from tltui.cli import main
 from tltui.inputs.archives.cache import Cache, own_cache, remove_own
 from tltui.inputs.archives.decompress import NO_ZSTD, zstd_decompressor
-from tltui.inputs.archives.settings import SETTINGS, Limits
+from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.inputs.archives.unpack import TOO_DEEP
 from tltui.model.follow import open_run
 from tltui.sources.discover import NothingFound, discover
@@ -45,7 +45,7 @@ HAS_ZSTD = zstd_decompressor() is not None or shutil.which("zstd") is not None
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of one's own, which is empty at the end: what a test unpacked is taken away."""
     top = tmp_path / "cache"
-    monkeypatch.setattr("tltui.inputs.archives.cache._own", [Cache(top, Limits(), SETTINGS.tell)])
+    monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [Cache(top, Limits(), SETTINGS.tell)])
     monkeypatch.setenv("COLUMNS", "200")
     yield top
     remove_own()
@@ -212,7 +212,7 @@ def test_a_directory_of_packed_logs_and_of_what_is_not_ours(tmp_path: Path) -> N
 
 
 def test_a_large_archive_in_a_directory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.sources.packed.LARGEST", 30_000)
+    monkeypatch.setattr("tltui.sources.packed_sources.LARGEST", 30_000)
     for name in ("job.tar.gz", "job.tar.xz"):
         shutil.copy(ARCHIVES / name, tmp_path)
     found = discover([str(tmp_path)])
@@ -409,8 +409,8 @@ def _pack(path: Path, compress: Any) -> None:
 @pytest.mark.parametrize(("name", "pack"), bombs())
 def test_more_than_any_log_unpacks_to(name: str, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came out up to the limit is opened, and the reason is given once for each file."""
-    monkeypatch.setattr("tltui.inputs.archives.streams.FLOOR", 3 << 20)
-    monkeypatch.setattr("tltui.inputs.archives.streams.RATIO", 4)
+    monkeypatch.setattr("tltui.inputs.archives.decompress.FLOOR", 3 << 20)
+    monkeypatch.setattr("tltui.inputs.archives.decompress.RATIO", 4)
     pack(tmp_path / name)
     found = discover([str(tmp_path / name)])
     reasons = [log.fault for log in found.logs if log.fault] + [item.reason for item in found.skipped]
@@ -424,7 +424,7 @@ REFUSED = r"its [\d.]+ KiB unpack to more than 3 MiB, as no log does: the rest w
 
 def test_what_real_logs_unpack_to_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """32 ranks that logged the same except for times and pids, in the form that packs them best."""
-    monkeypatch.setattr("tltui.inputs.archives.streams.FLOOR", 1 << 20)
+    monkeypatch.setattr("tltui.inputs.archives.decompress.FLOOR", 1 << 20)
     chance = random.Random(1)
 
     def of_rank(number: int) -> bytes:

@@ -12,16 +12,16 @@ from test_follow import Live
 from test_news import Followed
 from viewed import text as seen
 
-from tltui.analyses.hang.open_work import inside
-from tltui.analyses.news import What
-from tltui.analyses.problems.gates import gates, parse_limits
-from tltui.analyses.problems.problems import problems
-from tltui.documents.tree.listing import listing_document
 from tltui.export import to_json
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.hang.open_phases import inside
+from tltui.questions.news.run_news import What
+from tltui.questions.problems.problem_list import problems
 from tltui.text.document import Options
+from tltui.tree.listing import listing_document
 
 BACKWARD, LATER = "hangs/backward", "hangs/epoch_backward"
 

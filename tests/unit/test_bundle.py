@@ -12,9 +12,7 @@ import pytest
 from made_logs import TRACES, Log, trace
 from real import demo
 
-from tltui.analyses.redact.words import is_word
 from tltui.cli import main
-from tltui.documents.bundle import Bundle, bundle_document
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.kinds import kind_of
@@ -25,6 +23,8 @@ from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.fx_graph import parse
 from tltui.trace.log import Check
+from tltui.writers.bundle import Bundle, bundle_document
+from tltui.writers.redact.torch_words import is_word
 
 REAL = sorted(path.name for path in (TRACES / "torch-2.13").iterdir() if path.is_dir())
 

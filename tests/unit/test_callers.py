@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import real
 
-from tltui.analyses.provenance.callers import Guard, callers_of_lines, guards_of
-from tltui.analyses.provenance.graph import parse_graph
-from tltui.analyses.provenance.provenance import provenance_of
+from tltui.questions.provenance.graph_names import parse_graph
+from tltui.questions.provenance.provenance import Guard, callers_of_lines, guards_of, provenance_of
 
 OWN, LIBRARY = "/home/user/train.py", "/opt/venv/site-packages/models/net.py"
 CALL = Guard(("self", "net"), True, "ome/user/train.py", 5, "forward", "y = self.net(x)")

@@ -14,11 +14,11 @@ from real import fresh
 from test_redact import WORDS
 
 from tltui.cli import main
-from tltui.documents.packing import INDEX, Case
-from tltui.documents.tree.listing import listing_document
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.text.document import Options
+from tltui.tree.listing import listing_document
+from tltui.writers.case import INDEX, Case
 
 
 def extracted(archive: Path, into: Path) -> Path:

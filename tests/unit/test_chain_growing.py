@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator
 
 from tltui.text.bytes_document import BytesDocument
-from tltui.text.chain import Chain
+from tltui.text.composite_documents import DocumentChain, GrowingDocument
 from tltui.text.document import Builder, Document, Options
-from tltui.text.growing import GrowingDocument
 from tltui.text.payload import Payload
 
 
-def chain() -> Chain:
+def chain() -> DocumentChain:
     head = Builder("", "")
     head.heading("Head")
     head.add("one x")
     body = BytesDocument(Payload.of(b"two x\nthree\nx four"), "text")
-    return Chain("ref", "title", [head.document(), body])
+    return DocumentChain("ref", "title", [head.document(), body])
 
 
 def test_a_chain_is_its_parts_one_after_another() -> None:

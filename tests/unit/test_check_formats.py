@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses.problems.gates import Gates, Outcome, Reason, gates, parse_limits
 from tltui.cli import main
-from tltui.documents.check_github import SHOWN, errors, github, summary
-from tltui.documents.check_junit import junit
+from tltui.questions.check.limits import Gates, Outcome, Reason, gates, parse_limits
+from tltui.writers.check_reports import SHOWN, errors, github, junit, summary
 
 LIMITS = "error,break,recompiles=2,eager"
 TRACES = "tests/traces/torch-2.13"
@@ -29,7 +28,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("COLUMNS", "100")
     for name in ("TORCH_TRACE", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
+    monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: None)
 
 
 def made(*reasons: Reason, name: str = "break", value: float = 1, count: int = 1) -> Gates:

@@ -21,9 +21,9 @@ from real import opened
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import OTHERS, grouped
-from tltui.documents.shown import raw_bytes
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
+from tltui.questions.artifacts.show_output import raw_bytes
 from tltui.sources.discover import discover
 from tltui.text.sanitize import sanitize
 from tltui.trace.log import Check
@@ -661,7 +661,7 @@ def test_a_fault_of_ours_is_one_line(error: Exception, here: Path, tltui: Comman
     def fail(*given: object) -> None:
         raise error
 
-    monkeypatch.setattr("tltui.documents.tree.listing.listing_document", fail)
+    monkeypatch.setattr("tltui.tree.listing.listing_document", fail)
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
     assert tltui("ls", "a.log", code=70) == ""
     log = here / "cache" / "tltui" / "crash.log"
@@ -678,7 +678,7 @@ def test_a_fault_of_ours_with_all_of_it(here: Path, capsys: pytest.CaptureFixtur
     def fail(*given: object) -> None:
         raise KeyError(BAD)
 
-    monkeypatch.setattr("tltui.documents.tree.listing.listing_document", fail)
+    monkeypatch.setattr("tltui.tree.listing.listing_document", fail)
     monkeypatch.setenv("TLTUI_DEBUG", "1")
     assert main(["ls", "a.log"]) == 70
     err = capsys.readouterr().err

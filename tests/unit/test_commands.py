@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from tltui.commands import BY_ID, COMMANDS, Where, of
+from tltui.commands import BY_ID, COMMANDS, Where, commands_of
 
 ROOT = Path(__file__).parents[2]
 # keys that tmux, screen or the terminal itself takes: allowed only beside another key
@@ -19,13 +19,13 @@ def test_the_table_of_keys_is_todays() -> None:
     spec.loader.exec_module(tool)
     text = (ROOT / "docs" / "keys.md").read_text("utf-8")
     assert "go to the next compile that failed" in text.lower()
-    assert tool.with_keys(text) == text, "run: python tools/readme_keys.py"
+    assert tool.with_keys(text) == text, "run python tools/renew.py"
 
 
 def test_ids_are_unique_and_keys_are_clear() -> None:
     assert len(BY_ID) == len(COMMANDS)
     for where in (Where.TREE, Where.DOCUMENT):
-        keys = [key for command in (*of(Where.EVERYWHERE), *of(where)) for key in command.keys]
+        keys = [key for command in (*commands_of(Where.EVERYWHERE), *commands_of(where)) for key in command.keys]
         assert len(keys) == len(set(keys)), sorted(key for key in keys if keys.count(key) > 1)
 
 

@@ -16,17 +16,16 @@ from real import fresh
 from viewed import lead_somewhere, opened, text
 
 from tltui import cli
-from tltui.analyses.compare.compared import CompareResult
-from tltui.analyses.compare.comparing import Difference, difference
-from tltui.analyses.compare.pairing import artifact_pairs, compile_pairs, text_of, varies
-from tltui.documents.compare.artifacts import diff_ref
-from tltui.documents.compare.compare import compare_nodes, patch_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
-from tltui.text.diff.normalise import normalised
+from tltui.questions.compare.artifacts_page import CompareResult, diff_ref
+from tltui.questions.compare.comparable_lines import Difference, difference
+from tltui.questions.compare.page import compare_nodes, patch_of
+from tltui.questions.compare.pairing import artifact_pairs, compile_pairs, text_of, varies
 from tltui.text.document import Document, Options
+from tltui.text.normalisation import normalised
 
 TORCH = "tests/traces/torch-2.13/"
 DEMO = "src/tltui/demo"
@@ -104,8 +103,8 @@ def test_a_thing_does_not_differ_from_itself(name: str) -> None:
 
 
 def artifact_text(run: Run, ref: str) -> str:
-    from tltui.analyses.compare.pairing import text_of
     from tltui.model.artifacts import Artifact
+    from tltui.questions.compare.pairing import text_of
 
     node = run.resolve(ref)
     assert isinstance(node, Artifact)
@@ -308,8 +307,8 @@ def test_the_raw_patch_makes_one_of_the_other(name: str, tmp_path: Path) -> None
 
 
 def raw(run: Run, ref: str) -> bytes:
-    from tltui.analyses.compare.pairing import raw_of
     from tltui.model.artifacts import Artifact
+    from tltui.questions.compare.pairing import raw_of
 
     node = run.resolve(ref)
     assert isinstance(node, Artifact)
@@ -344,7 +343,7 @@ def test_addresses_that_are_no_comparison() -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
 def test_a_cut_line_shows_what_differs(width: int) -> None:
-    from tltui.documents.compare.compiles import around
+    from tltui.questions.compare.page import around
 
     text = "check_tensor(" + "x" * 120 + ", size=[3])"
     place = text.index("3]")

@@ -11,18 +11,24 @@ from pathlib import Path
 import pytest
 from real import ROOT, fresh, opened
 
-from tltui.analyses.compare.comparing import difference
-from tltui.analyses.compare.own_device import own_device, owns_of
-from tltui.analyses.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, surely_same, text_of
-from tltui.documents.compare.artifacts import own_devices
-from tltui.documents.compare.compare import compare_nodes
-from tltui.documents.compare.facts import facts_between, inputs_between, symbols_between
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
-from tltui.text.diff.normalise import normalised
-from tltui.text.diff.own import Own, devices_in, most_used, own_rules
+from tltui.questions.compare.artifacts_page import own_devices
+from tltui.questions.compare.comparable_lines import difference
+from tltui.questions.compare.page import compare_nodes, facts_between, inputs_between, symbols_between
+from tltui.questions.compare.pairing import (
+    Pair,
+    artifact_difference,
+    artifact_pairs,
+    compile_pairs,
+    own_device,
+    owns_of,
+    surely_same,
+    text_of,
+)
 from tltui.text.document import Options
+from tltui.text.normalisation import RankIdentity, devices_in, most_used, normalised, own_rules
 
 TORCH = "tests/traces/torch-2.13/"
 GPUS = "tests/traces/tlparse/two_gpus"
@@ -155,7 +161,7 @@ def test_the_own_device_is_the_one_of_most_tensors() -> None:
 
 def test_within_a_process_every_device_is_told_apart() -> None:
     left, _ = gpus()
-    assert owns_of(left, left) == (Own(), Own())
+    assert owns_of(left, left) == (RankIdentity(), RankIdentity())
 
 
 @pytest.mark.parametrize("kind", ["dynamo_output_graph", "inductor_output_code", "dynamo_cpp_guards_str", "fx_graph_runnable"])
@@ -207,7 +213,7 @@ def test_equal_texts_of_ranks_with_a_device_each_are_compared() -> None:
     ],
 )  # fmt: skip
 def test_tokens_of_the_own_device(line: str) -> None:
-    owns = Own("cuda", 0, True), Own("cuda", 1, True)
+    owns = RankIdentity("cuda", 0, True), RankIdentity("cuda", 1, True)
     assert difference(line.format(0), line.format(1), "output_code", owns=owns).same
     assert not difference(line.format(0), line.format(5), "output_code", owns=owns).same
     assert not difference(line.format(0), line.format(1), "output_code").same
@@ -227,7 +233,7 @@ def test_tokens_of_the_own_device(line: str) -> None:
     ],
 )  # fmt: skip
 def test_groups_are_each_ranks_own(left: str, right: str, same: bool) -> None:
-    owns = Own(of_rank=True), Own(of_rank=True)
+    owns = RankIdentity(of_rank=True), RankIdentity(of_rank=True)
     assert difference(left, right, "output_code", owns=owns).same == same
     assert not difference(left, right, "output_code").same
 
@@ -317,4 +323,4 @@ def test_it_takes_linear_time() -> None:
     for piece in (*paths, "cuda:1", "'1')", "_c10d_functional.f(x, '1')", "index=1", '"a_ns": 1'):
         text = piece * 20_000
         normalised(text)
-        normalised(text, own_rules(Own("cuda", 1, True), text))
+        normalised(text, own_rules(RankIdentity("cuda", 1, True), text))

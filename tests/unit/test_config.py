@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from textual.keys import _character_to_key
 
-from tltui.commands import BY_ID, COMMANDS
+from tltui.commands import BY_ID, COMMANDS, keymap_problems
 from tltui.config import Config, config_path, is_key, named, read_config
-from tltui.keymap import keymap_problems
 
 
 def read(path: Path, text: str) -> Config:

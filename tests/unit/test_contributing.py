@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -16,7 +17,7 @@ import pytest
 from real import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-EXAMPLES = ("An artifact kind: one line in a table", "A page: one function, one page, one line in a table",
+EXAMPLES = ("An artifact kind: one line in a table", "A page: one module", "A column: one line",
             "A form of input: a folder, and one line in a table")  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def blocks(heading: str) -> list[Block]:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy in which things can be changed."""
-    for name in ("src", "docs/schema", "tools"):
+    for name in ("src", "docs", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name)  # with what Python made of it: nothing is compiled anew
     (tmp_path / "tests" / "unit").mkdir(parents=True)
     (tmp_path / "tests" / "traces").mkdir()
@@ -85,7 +86,7 @@ def run(command: str, tree: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("heading", EXAMPLES, ids=("kind", "page", "input"))
+@pytest.mark.parametrize("heading", EXAMPLES, ids=("kind", "page", "column", "input"))
 def test_a_worked_example_works(heading: str, tree: Path) -> None:
     done = 0
     for block in blocks(heading):
@@ -101,6 +102,52 @@ def test_a_worked_example_works(heading: str, tree: Path) -> None:
     assert done
 
 
+def carry_out(heading: str, tree: Path) -> None:
+    """Make the changes and new files of an example, without its commands."""
+    for block in blocks(heading):
+        if block.language == "diff":
+            apply(block.text, tree)
+        elif block.language == "python":
+            write(block.text, tree)
+
+
+def question_tests() -> list[str]:
+    """Return the tests of this folder that go through the list of questions, directly or by a function of their module."""
+    nodes = []
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "QUESTIONS" not in text or path.name == Path(__file__).name:
+            continue
+        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        names = {node.name: {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)} for node in functions}
+        users, before = {"QUESTIONS"}, 0
+        while len(users) > before:
+            before = len(users)
+            users |= {name for name, used in names.items() if used & users}
+        nodes += [f"tests/unit/{path.name}::{name}" for name in names if name in users and name.startswith("test_")]
+    return nodes
+
+
+FIRST_OF_EACH = '''
+def pytest_collection_modifyitems(items):
+    items[:] = {item.nodeid.partition("[")[0]: item for item in reversed(items)}.values()
+'''
+"""A plugin of pytest: of a test with many parameters one."""
+
+
+def test_a_new_page_and_a_new_column_pass_every_test_that_takes_the_list_of_questions(tree: Path) -> None:
+    carry_out("A page: one module", tree)
+    carry_out("A column: one line", tree)
+    run(".venv/bin/python tools/renew.py", tree)
+    shutil.rmtree(tree / "tests")
+    shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("traces", "__pycache__", "golden"))
+    (tree / "tests" / "traces").symlink_to(ROOT / "tests" / "traces")
+    (tree / "first_of_each.py").write_text(FIRST_OF_EACH, encoding="utf-8")
+    nodes = [*question_tests(), "tests/unit/test_renew.py", "tests/unit/test_view_timing.py::test_every_trace_at_every_width"]
+    assert len(nodes) > 10
+    run(f".venv/bin/python -m pytest -p first_of_each -n0 -q {shlex.join(nodes)}", tree)
+
+
 def test_the_checks_pass_on_what_is_shown(tree: Path) -> None:
     """ruff as everywhere else."""
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
@@ -111,12 +158,12 @@ def test_the_checks_pass_on_what_is_shown(tree: Path) -> None:
         shown.append(write(block.text, tree))
     done = subprocess.run([ruff, "check", "--no-cache", *map(str, shown)], capture_output=True, text=True, cwd=tree, timeout=120,
                           check=False)  # fmt: skip
-    assert done.returncode == 0 and len(shown) >= 7, done.stdout
+    assert done.returncode == 0 and len(shown) == 6, done.stdout
 
 
 def test_each_file_that_it_names_is_there() -> None:
     shown = {name.removeprefix("# ") for name in re.findall(r"^# \S+\.py$", TEXT, re.MULTILINE)}
     links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
-    named = re.findall(r"`((?:inputs|model|tools|tests|text|docs|cli|trace|export|analyses|documents)/[\w./]*)`", TEXT)
+    named = re.findall(r"`((?:inputs|model|tools|tests|text|docs|cli|trace|export|questions|documents)/[\w./]*)`", TEXT)
     for name in {*links, *named} - shown:
         assert (ROOT / name).exists() or (ROOT / "src" / "tltui" / name).exists(), name

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from tltui.text.correspondence import Group, LineGroups, joined, letters, of_lines
+from tltui.text.line_correspondence import Group, LineGroups, joined, letters, of_lines
 
 THREE = LineGroups.of(3, [
     Group((((0, 0),), ((2, 3),), ((10, 12), (30, 30)))),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tltui.documents.titles import rank_title, stands_for
+from tltui.documents.scope import rank_title, stands_for
 from tltui.model.nodes import Rank
 from tltui.model.run import Run
-from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found
-from tltui.sources.found import FoundLog, Saved
+from tltui.sources.discovery_results import FoundLog, Saved
+from tltui.sources.saved_indexes import Crowd
 
 
 def saved(rank: int | None, course: bytes, started: float = 0.0, launch: str = "", compiles: int = 10) -> Saved:

@@ -15,26 +15,26 @@ from hypothesis import strategies as st
 from tltui.commands import COMMANDS
 from tltui.config import Config
 from tltui.documents import format as fmt
-from tltui.documents.build import build
 from tltui.documents.page import Page
-from tltui.documents.pages.listed import pages
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.listing import listing_document
-from tltui.documents.tree.outline import compile_node, label
-from tltui.documents.tree.rows import Filter
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
-from tltui.screens.help import help_document
-from tltui.text import cut
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
+from tltui.questions.records.index_page import pages
+from tltui.screens.palette import help_document
+from tltui.text import formatting
 from tltui.text.document import Document, Options
-from tltui.text.pattern import compiled
-from tltui.text.resume_names import both, in_payloads, short
+from tltui.text.formatting import cells
 from tltui.text.search.byte_search import finder
-from tltui.text.width import cells
+from tltui.text.search.child_process import compiled
+from tltui.text.torch_names import both, in_payloads, short
+from tltui.tree.listing import listing_document
+from tltui.tree.outline import compile_node, label
+from tltui.tree.rows import Filter
 
 pure = settings(deadline=None, derandomize=True, max_examples=300)
 texts = st.text(st.sampled_from("ab/字e\u0301漢ｗ…🙂 .:7[,"), max_size=30)
-WAYS: list[Callable[[str, int], str]] = [cut.end, cut.middle, cut.path, cut.name]
+WAYS: list[Callable[[str, int], str]] = [formatting.end, formatting.middle, formatting.path, formatting.name]
 
 
 @pure
@@ -63,20 +63,20 @@ def test_nothing_is_wider_than_asked_and_nothing_is_cut_without_need(text: str, 
     ("(s0, 64, 1280)", 10, "(s0, 64,…"),
 ])  # fmt: skip
 def test_what_is_kept(text: str, width: int, shown: str) -> None:
-    assert cut.name(text, width) == shown
+    assert formatting.name(text, width) == shown
 
 
 def test_what_would_look_alike_is_told_apart() -> None:
     alike = ["pass.post_grad.decompose_map_to_while_loop", "pass.post_grad.decompose_scan_to_while_loop"]
-    assert len({cut.middle(text, 20) for text in alike}) == 1
-    assert len(set(cut.apart(alike, 20))) == 2
-    assert cut.apart([*alike, alike[0]], 20)[0] == cut.apart([*alike, alike[0]], 20)[2]
+    assert len({formatting.middle(text, 20) for text in alike}) == 1
+    assert len(set(formatting.apart(alike, 20))) == 2
+    assert formatting.apart([*alike, alike[0]], 20)[0] == formatting.apart([*alike, alike[0]], 20)[2]
     inside = ["a" * 40 + letter + "b" * 40 for letter in "xyz"]
     for width in (8, 12, 40):
-        assert len(set(cut.apart(inside, width))) == 3
-    assert cut.apart(inside, 0) == ["", "", ""]
-    assert cut.apart(["same", "same"], 2) == [cut.name("same", 2)] * 2
-    one_by_one = cut.Apart()
+        assert len(set(formatting.apart(inside, width))) == 3
+    assert formatting.apart(inside, 0) == ["", "", ""]
+    assert formatting.apart(["same", "same"], 2) == [formatting.name("same", 2)] * 2
+    one_by_one = formatting.Apart()
     assert len({one_by_one.cut(text, 12) for text in inside}) == 3
     assert one_by_one.cut(inside[0], 12) == one_by_one.cut(inside[0], 12)
 
@@ -144,7 +144,7 @@ def documents(run: Run, width: int, ascii_: bool = False) -> Iterator[tuple[str,
     refs = ["", "@pages", *(page.ref for page in pages(run) if not page.ref.startswith(("@records", "@output")))]
     refs += [str(rank.ref) for rank in run.ranks]
     for compile_ in compiles:
-        refs += [str(compile_.ref), str(compile_.frame.ref), *(f"@{view.name}:{compile_.ref}" for view in VIEWS)]
+        refs += [str(compile_.ref), str(compile_.frame.ref), *(f"@{view.name}:{compile_.ref}" for view in QUESTIONS)]
     for ref in dict.fromkeys(refs):
         try:
             document = build(run, ref, options)
@@ -173,12 +173,12 @@ def test_rows_that_differ_are_not_cut_to_the_same(name: str, monkeypatch: pytest
 
         return cutting
 
-    apart = cut.apart
+    apart = formatting.apart
     monkeypatch.setattr(fmt, "clip", watched(fmt.clip, 0))
     monkeypatch.setattr(fmt, "clip_middle", watched(fmt.clip_middle, 0))
     monkeypatch.setattr(Page, "clip", watched(Page.clip, 1))
     monkeypatch.setattr(Page, "clip_middle", watched(Page.clip_middle, 1))
-    monkeypatch.setattr(cut, "apart", lambda texts, *rest: list(map(marked, texts, apart(texts, *rest))))
+    monkeypatch.setattr(formatting, "apart", lambda texts, *rest: list(map(marked, texts, apart(texts, *rest))))
     for ref, document in documents(real.trace(name) if name else real.demo(), 80):
         rows: defaultdict[str, set[str]] = defaultdict(set)
         for n in range(len(document)):

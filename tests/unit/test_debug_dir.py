@@ -15,25 +15,22 @@ from kit.pages import page
 from real import TRACES
 from viewed import lead_somewhere, targets, text
 
-from tltui.analyses.compare.node_changes import RETARGETED
-from tltui.analyses.compare.pairing import artifact_pairs
-from tltui.analyses.compare.passes import beside, passes_of, run_steps
-from tltui.analyses.provenance.provenance import provenance_of
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.listing import listing_document
-from tltui.inputs.debug_dir.joining import How, Joined, TraceCode, UnitCode, join
-from tltui.inputs.debug_dir.layout import MOST, layout_of
-from tltui.inputs.debug_dir.log import DebugLog
-from tltui.inputs.debug_dir.scanner import DebugScanner
-from tltui.inputs.debug_dir.source import DirectoryBytes
+from tltui.inputs.debug_directory import DebugLog, DebugScanner, DirectoryBytes, How, Joined, TraceCode, UnitCode, join
+from tltui.inputs.directory_layouts import MOST, layout_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.questions.compare.pairing import artifact_pairs
+from tltui.questions.index import QUESTIONS
+from tltui.questions.passes.node_changes import RETARGETED
+from tltui.questions.passes.page import beside, passes_of, run_steps
+from tltui.questions.provenance.provenance import provenance_of
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
 from tltui.trace.grammar import PREFIX, parse_envelope
+from tltui.tree.listing import listing_document
 
 INPUTS = TRACES / "inputs"
 MLP = INPUTS / "mlp/torch_compile_debug/run_2026_11_21_18_59_06_231814-pid_8336"
@@ -335,7 +332,7 @@ def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
     assert "Nothing was compiled here (cache hits)" in text(page(opened(tmp_path), ""))
 
 
-@pytest.mark.parametrize("view", [view.name for view in VIEWS])
+@pytest.mark.parametrize("view", [view.name for view in QUESTIONS])
 def test_every_page_lives_with_units(view: str) -> None:
     run = opened(MLP)
     for ref in (f"@{view}", f"@{view}:+{UNITS[0]}"):

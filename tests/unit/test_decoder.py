@@ -8,7 +8,7 @@ import pytest
 from textual import events
 from textual.message import Message
 
-from tltui.terminal.decoder import KEPT, SILENCE, Answered, Decoder
+from tltui.terminal.driver import KEPT, SILENCE, Answered, Decoder
 
 
 def said(messages: list[Message]) -> list[str]:

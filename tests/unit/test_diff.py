@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.text.diff.diff import changes, hunks, myers, unified, word_changes
-from tltui.text.diff.line_pairs import line_pairs
+from tltui.text.line_diff import changes, hunks, line_pairs, myers, unified, word_changes
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "", "x y"]), max_size=40)
 

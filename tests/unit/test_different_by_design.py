@@ -12,13 +12,13 @@ from ranked import ranked
 from real import fresh, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.problems.gates import gates, parse_limits
-from tltui.analyses.ranks.differing import Differing
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.reading import differences_of
-from tltui.analyses.ranks.stages import groups_of
 from tltui.model.run import Run
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace_analysis import pace_of
+from tltui.questions.ranks.rank_course import groups_of
+from tltui.questions.ranks.rank_report import differences_of
 
 STAGES, BLOCKS, LOGGING = "rank_jobs/stages", "rank_jobs/blocks", "rank_jobs/logging"
 

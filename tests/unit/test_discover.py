@@ -10,13 +10,13 @@ import make_trace as mt
 import pytest
 
 from tltui.cli import main
-from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import open_run
 from tltui.sources import discover as module
-from tltui.sources import walk
+from tltui.sources import log_files
 from tltui.sources.discover import Found, NothingFound, discover
-from tltui.sources.sniffing import is_named_like_a_log
+from tltui.sources.log_files import is_named_like_a_log
 from tltui.text.document import Options
+from tltui.tree.listing import listing_document
 
 LOG = mt.string("/a.py", 0) + mt.compiled()
 
@@ -218,7 +218,7 @@ def test_too_deep(tmp_path: Path) -> None:
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with names of logs are opened all the same, up to as many again."""
-    monkeypatch.setattr(walk, "MAX_FILES", 3)
+    monkeypatch.setattr(log_files, "MAX_FILES", 3)
     for number in range(5):
         put(tmp_path / f"{number}.log", mt.compiled(pid=number + 1))
     assert len(discover([str(tmp_path)]).logs) == 5 and not discover([str(tmp_path)]).skipped
@@ -235,7 +235,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_log_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(walk, "MAX_FILES", 3)
+    monkeypatch.setattr(log_files, "MAX_FILES", 3)
     for number in range(5):
         put(tmp_path / f"{number}.bin", b"nothing")
     put(tmp_path / "zz.data", mt.compiled())
@@ -250,8 +250,8 @@ def test_no_log_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_rest_of_very_many_files_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walk, "MAX_FILES", 3)
-    monkeypatch.setattr(walk, "MAX_LISTED", 8)
+    monkeypatch.setattr(log_files, "MAX_FILES", 3)
+    monkeypatch.setattr(log_files, "MAX_LISTED", 8)
     for number in range(30):
         put(tmp_path / str(number) / "x.bin", b"nothing")
     put(tmp_path / "a.log")

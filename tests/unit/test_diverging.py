@@ -17,19 +17,19 @@ from replaying import HeldWriters
 from viewed import lead_somewhere
 
 from tltui import cli
-from tltui.analyses.problems.gates import gates, parse_limits
-from tltui.analyses.ranks.differing import Differing
-from tltui.analyses.ranks.facets import of_compile
-from tltui.analyses.ranks.facets.fact import fact
-from tltui.analyses.ranks.facets.texts import canonical
-from tltui.analyses.ranks.ranges import ranges
-from tltui.analyses.ranks.reading import differences_of as diverging
-from tltui.documents.overview.run import run_document
 from tltui.model.follow import open_run
+from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.overview.run_page import run_document
+from tltui.questions.ranks import compile_facets
+from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.facet_texts import canonical
+from tltui.questions.ranks.rank_course import fact
+from tltui.questions.ranks.rank_report import differences_of as diverging
 from tltui.sources.discover import discover
-from tltui.text.diff.own import Own
 from tltui.text.document import Options
+from tltui.text.normalisation import RankIdentity
 
 TORCH = "tests/traces/torch-2.13/"
 GPUS = "tests/traces/tlparse/two_gpus"
@@ -174,7 +174,7 @@ def test_a_device_that_is_not_the_ranks_own(tmp_path: Path) -> None:
 def test_equal_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the md5 of their records says: those of 20 ranks with one device are not even laid out."""
     made: list[bytes] = []
-    monkeypatch.setattr(of_compile, "graph_fact", lambda graph, own: made.append(graph) or fact(["x"]))
+    monkeypatch.setattr(compile_facets, "graph_fact", lambda graph, own: made.append(graph) or fact(["x"]))
     diverging(ranks(tmp_path / "a", [log_of(TORCH + "diverge", 2)] * 20))
     assert len(made) == 4, "one a compile"
     made.clear()
@@ -185,9 +185,9 @@ def test_equal_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_is_no_part_of_a_graph() -> None:
     graph = '    # File: {}:{} in f, code: x\n    x: "f32[2]{}" = f(a, \'sum\', {});  # {}\n'
     one, two = graph.format("/a/x.py", 3, "cuda:0", "'0'", "a"), graph.format("/b/x.py", 9, "cuda:1", "'0'", "b")
-    assert canonical(one, Own("cuda", 0, True)) == canonical(two, Own("cuda", 1, True))
-    assert canonical(one, Own("cuda", 0, True)) != canonical(two.replace("f32", "f16"), Own("cuda", 1, True))
-    assert canonical(one, Own("cuda", 0, True)) != canonical(two, Own("cuda", 5, True))
+    assert canonical(one, RankIdentity("cuda", 0, True)) == canonical(two, RankIdentity("cuda", 1, True))
+    assert canonical(one, RankIdentity("cuda", 0, True)) != canonical(two.replace("f32", "f16"), RankIdentity("cuda", 1, True))
+    assert canonical(one, RankIdentity("cuda", 0, True)) != canonical(two, RankIdentity("cuda", 5, True))
 
 
 def test_a_graph_that_only_moved_is_no_difference(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ import pytest
 from engine_parts import Part, digest, imported, who
 from real import TRACES
 
+from tltui.work.engines.executors import check_engine, opened_engine, process_engine
 from tltui.work.engines.gather import TRIES, Engine, Failure, NoEngineError, Progress, gather
-from tltui.work.engines.processes import process_engine
-from tltui.work.engines.table import check_engine, opened_engine
 
 LOGS = sorted(str(path) for path in (TRACES / "torch-2.13").rglob("*.log"))[:12]
 HOW = Callable[[], AbstractContextManager[Executor]]
@@ -57,7 +56,7 @@ def test_any_executor() -> None:
 
 
 def test_workers_import_nothing_of_the_user_interface() -> None:
-    program = "import engine_parts as e\nfrom tltui.work.engines.gather import gather\nfrom tltui.work.engines.processes import *\n"
+    program = "import engine_parts as e\nfrom tltui.work.engines.gather import gather\nfrom tltui.work.engines.executors import *\n"
     program += "if __name__ == '__main__': print([d.result for d in gather(process_engine(1), e.imported, [e.Part('')])])"
     paths = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths},
@@ -182,7 +181,7 @@ def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
     program = f"""
 import engine_parts as e
 from tltui.work.engines.gather import gather
-from tltui.work.engines.processes import process_engine
+from tltui.work.engines.executors import process_engine
 if __name__ == "__main__":
     for done in gather(process_engine(2), e.digest, [e.Part({LOGS[0]!r}, seconds=n and 60.0) for n in range(3)]):
         print("one", flush=True)

@@ -12,17 +12,17 @@ from made_logs import Log
 from real import TRACES, fresh, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.epochs import forgotten
 from tltui.cli import main
-from tltui.documents.bundle import Bundle
 from tltui.documents.scope import scope_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.overview.run_summary import forgotten
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log as TraceLog
 from tltui.trace.scan import Scanner
+from tltui.writers.bundle import Bundle
 
 RESETS = "torch-2.13/resets"
 AOT_ID = re.compile(r"# AOT ID: \['(\w+)'\]")

@@ -11,12 +11,12 @@ import pytest
 from large_numbers import changed, many_ranks, records_of
 from real import TRACES, fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.outline import children, root
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.text.document import Options
+from tltui.tree.outline import children, root
 
 OUTSIDE = ("file:", "line:", "http:", "https:", "does:")
 """Links that lead to no page of the run."""
@@ -24,7 +24,7 @@ OUTSIDE = ("file:", "line:", "http:", "https:", "does:")
 
 def followed(run: Run) -> int:
     """Follow all links from the views and the tree on; how many pages there are."""
-    waiting = [(ref, "") for ref in ("", "@pages", "@records", *(f"@{view.name}" for view in VIEWS))]
+    waiting = [(ref, "") for ref in ("", "@pages", "@records", *(f"@{view.name}" for view in QUESTIONS))]
     nodes = [root(run)]
     for node in nodes:
         waiting.append((node.ref, "the tree"))

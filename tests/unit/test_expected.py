@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tltui.model.expected import Absent, Outcome, absent, failed_in
-from tltui.model.versions.version import UNKNOWN, stated_version
+from tltui.model.expected_artifacts import Absent, Outcome, absent, failed_in
+from tltui.model.torch_versions import UNKNOWN, stated_version
 
 V13 = stated_version("2.13.0")
 DYNAMO = {"dynamo_start", "dynamo_output_graph"}

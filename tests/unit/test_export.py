@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 from made_logs import trace
 
-from tltui.documents.build import build
 from tltui.export import LEVELS, WouldOverwrite, ansi, format_of, lines_of, proposed_name, to_json, write
 from tltui.model.status import Status
+from tltui.questions.build import build
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Line, Options, Span
-from tltui.text.filename import safe_name
 from tltui.text.payload import Payload
+from tltui.text.safe_files import safe_name
 from tltui.text.sanitize import sanitize
 
 

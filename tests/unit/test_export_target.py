@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.screens.asking.target import TargetQuestion, completed_path, fitting_paths, proposals
+from tltui.screens.prompts import TargetQuestion, completed_path, fitting_paths, proposals
 
 
 def completed(text: str) -> str:

@@ -11,12 +11,12 @@ from ranked import ranked
 from real import fresh, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.hang.where import where
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import Pace
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.times import PhasesOf
 from tltui.model.run import Run
+from tltui.questions.hang.where import where
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.pace_analysis import pace_of
 
 UNEVEN, LOGGING = "rank_jobs/uneven", "rank_jobs/logging"
 
@@ -36,7 +36,7 @@ def test_one_batch_of_another_size() -> None:
     assert 2 < one.seconds < 3 and one.typical_s == 0
     document = page(run, "@stragglers")
     assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in said(run, "@stragglers")
-    assert [(row.ranks, row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
+    assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
     assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in said(run, "@run")
     lead_somewhere(run, document)
 

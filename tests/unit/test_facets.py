@@ -10,19 +10,28 @@ import pytest
 from ranked import ranked
 from replaying import HeldWriters
 
-from tltui.analyses.ranks.course import FACETS, Course
-from tltui.analyses.ranks.courses import course_of
-from tltui.analyses.ranks.facets.inputs import inputs_fact
-from tltui.analyses.ranks.facets.schedules import collectives_fact, estimates_fact, parity_fact
-from tltui.analyses.ranks.facets.settings import dumps_in, settings_fact
-from tltui.analyses.ranks.facets.texts import bare, code_digest, graph_fact, guards_fact
-from tltui.analyses.ranks.reading import differences_of
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.ranks.compile_facets import course_of
+from tltui.questions.ranks.facet_texts import (
+    bare,
+    code_digest,
+    collectives_fact,
+    configuration,
+    dumps_in,
+    estimates_fact,
+    graph_fact,
+    guards_fact,
+    inputs_fact,
+    parity_fact,
+    settings_fact,
+)
+from tltui.questions.ranks.rank_course import FACETS, Course, Fact
+from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
-from tltui.text.diff.own import Own
+from tltui.text.normalisation import RankIdentity
 
-OWN = Own("cuda", 1, True)
+OWN = RankIdentity("cuda", 1, True)
 
 
 def job(path: Path, *arguments: object) -> Run:
@@ -50,7 +59,7 @@ Guard latency = 7K.30 us
 
 def test_guards_of_two_ranks() -> None:
     def of(device: int, text: str = GUARD) -> bytes:
-        own = Own("cuda", device, True)
+        own = RankIdentity("cuda", device, True)
         return guards_fact(bare(text.replace("K", str(device)).encode(), own), own).digest
 
     assert of(0) == of(1) == of(7)
@@ -76,7 +85,7 @@ with torch.cuda._DeviceGuard(K):
 
 def test_code_of_two_ranks() -> None:
     def of(device: int, text: str = CODE) -> bytes:
-        own = Own("cuda", device, True)
+        own = RankIdentity("cuda", device, True)
         return code_digest(bare(text.format("abcd23" * 8 + "abcd"[device % 4]).replace("K", str(device)).encode(), own), own)
 
     assert of(0) == of(1) == of(6)
@@ -87,13 +96,13 @@ def test_code_of_two_ranks() -> None:
 def test_what_is_taken_out_of_bytes_says_nothing() -> None:
     text = b'x: "f32[3]cuda:1" at 0x7f00aa11bb22; y: "f32[3]cuda:11"; # graph id: 140735; stream10 = 1; index=1)'
     assert bare(text, OWN).decode() == 'x: "f32[3]cuda:‹own›" at 0xA; y: "f32[3]cuda:11"; # graph id: N; stream10 = 1; index=‹own›)'
-    assert bare(text, Own(of_rank=True)).count(b"cuda:1") == 2, "a rank without a device has none of its own"
+    assert bare(text, RankIdentity(of_rank=True)).count(b"cuda:1") == 2, "a rank without a device has none of its own"
 
 
 def test_a_graph_says_how_many_nodes_it_has() -> None:
     graph = b'def forward(self, x: "f32[2]cuda:1"):\n    y: "f32[2]cuda:1" = torch.relu(x);  x = None\n    return (y,)\n'
     other = graph.replace(b"cuda:1", b"cuda:3")
-    assert graph_fact(graph, OWN).said == "3 nodes" and graph_fact(graph, OWN) == graph_fact(other, Own("cuda", 3, True))
+    assert graph_fact(graph, OWN).said == "3 nodes" and graph_fact(graph, OWN) == graph_fact(other, RankIdentity("cuda", 3, True))
     assert graph_fact(b"", OWN).digest == b""
 
 
@@ -118,7 +127,7 @@ def test_inputs_are_known_by_their_source() -> None:
     what = "float16 · [4, 8] · stride [8, 1] · cuda"
     assert one.said.split("\n") == [f'L["b"]: {what}', f"L['a']: {what}"]
     other = [tensor(5, 9, 2, address="0x7fff"), tensor(1, 9, 2)]
-    assert inputs_fact(other, [source(1, 9, 'L["b"]'), source(5, 9, "L['a']")], Own("cuda", 2, True)) == one
+    assert inputs_fact(other, [source(1, 9, 'L["b"]'), source(5, 9, "L['a']")], RankIdentity("cuda", 2, True)) == one
     assert inputs_fact([tensor(0, 0, 1, "[1, 4]"), tensor(3, 0, 1)], [source(0, 0, "L['a']")], OWN) != one
     assert "cuda:5" in inputs_fact([tensor(0, 0, 5)], [source(0, 0, "L['a']")], OWN).said
     assert inputs_fact([tensor(0, 0, 1)], [], OWN).digest == b"", "what has no source is no input"
@@ -135,13 +144,16 @@ def test_settings_are_told_by_name_and_value() -> None:
         return f'V] {{"compilation_metrics": {{"a": 1, "dynamo_config": {config}, "config_suppress_errors": false, ' \
                f'"inductor_config": {inductor}, "is_runtime": false}}, "rank": 1}}'.encode()  # fmt: skip
 
-    own = settings_fact(dumps_in(line(8, "/tmp/rank_1/debug")), OWN)
+    def settings(line: bytes) -> Fact:
+        return settings_fact([configuration(dump, OWN) for dump in dumps_in(line)])
+
+    own = settings(line(8, "/tmp/rank_1/debug"))
     assert own.said.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.said
     assert {"dynamo_config.verbose false", "inductor_config.verbose true"} <= set(own.said.split("\n"))
-    assert settings_fact(dumps_in(line(8, "/tmp/rank_2/debug")), OWN).digest == own.digest, "a directory is no setting"
+    assert settings(line(8, "/tmp/rank_2/debug")).digest == own.digest, "a directory is no setting"
     assert "debug_dir_root ‹tmp›\tdebug_dir_root /tmp/rank_1/debug" in own.said, "behind the tab as it is printed"
-    assert settings_fact(dumps_in(line(16, "/tmp/rank_1/debug")), OWN) != own
-    assert settings_fact(dumps_in(b'{"compilation_metrics": {"dynamo_config": "{\\"torn'), OWN).digest == b""
+    assert settings(line(16, "/tmp/rank_1/debug")) != own
+    assert settings(b'{"compilation_metrics": {"dynamo_config": "{\\"torn').digest == b""
 
 
 # collectives
@@ -187,12 +199,12 @@ def test_healthy_ranks_have_one_course(tmp_path: Path) -> None:
 
 
 def test_equal_texts_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.analyses.ranks.facets import of_compile
+    from tltui.questions.ranks import compile_facets
 
     made: list[str] = []
     for name in ("guards_fact", "code_digest", "graph_fact"):
-        own = getattr(of_compile, name)
-        monkeypatch.setattr(of_compile, name, lambda text, device, own=own, name=name: made.append(name) or own(text, device))
+        own = getattr(compile_facets, name)
+        monkeypatch.setattr(compile_facets, name, lambda text, device, own=own, name=name: made.append(name) or own(text, device))
     courses(job(tmp_path / "job", "--ranks", 32, "--compiles", 2, "--seed", 22))
     assert {name: made.count(name) for name in set(made)} == {"guards_fact": 8, "graph_fact": 16, "code_digest": 16}, (
         "of 2 functions with equal guards on 8 devices, not of 32 ranks"

@@ -6,8 +6,18 @@ from dataclasses import fields, replace
 
 import pytest
 
-from tltui.commands import BY_ID, COMMANDS, Command, Where
-from tltui.finding_commands import _NEEDS, _NOT_SIDE_BY_SIDE, Situation, commands_for, keys_said, match_commands
+from tltui.commands import (
+    _NOT_SIDE_BY_SIDE,
+    _REQUIREMENTS,
+    BY_ID,
+    COMMANDS,
+    Command,
+    Situation,
+    Where,
+    commands_for,
+    key_labels,
+    match_commands,
+)
 
 ALL = replace(Situation(), **{field.name: True for field in fields(Situation) if field.name != "where"})
 """Where there is everything."""
@@ -22,12 +32,12 @@ def found(query: str, now: Situation = ALL) -> list[str]:
 
 
 def test_what_is_asked_for_is_known() -> None:
-    assert BY_ID.keys() >= _NEEDS.keys() | _NOT_SIDE_BY_SIDE
+    assert BY_ID.keys() >= _REQUIREMENTS.keys() | _NOT_SIDE_BY_SIDE
 
 
 def test_what_does_nothing_here_is_not_offered() -> None:
     bare, everything = set(ids(commands_for(Situation()))), set(ids(commands_for(ALL)))
-    assert everything - bare == _NEEDS.keys() - {"provenance.next_unit", "app.other_down", "app.other_up", "app.zoom"}
+    assert everything - bare == _REQUIREMENTS.keys() - {"provenance.next_unit", "app.other_down", "app.other_up", "app.zoom"}
     for field, name in (
         ("has_errors", "app.next_error"), ("has_breaks", "app.previous_break"), ("has_recompiles", "app.compare_previous"),
         ("has_ranks", "app.next_rank"), ("has_compile", "app.provenance"), ("is_live", "app.follow"), ("has_output", "app.output"),
@@ -103,7 +113,7 @@ def test_a_key_finds_its_command_by_what_it_is_now() -> None:
 def test_keys_that_do_something_else_here_say_where_they_work() -> None:
     tree, document = replace(ALL, where=Where.TREE), replace(ALL, where=Where.DOCUMENT)
     fold, export = BY_ID["document.fold"], BY_ID["app.export"]
-    assert (keys_said(fold, tree), keys_said(fold, document)) == ("space in the document", "space")
-    assert keys_said(fold, replace(ALL, where=Where.PROVENANCE)) == "space" and keys_said(export, tree, ("f8",)) == "f8"
-    assert keys_said(BY_ID["app.records"], tree) == ""
+    assert (key_labels(fold, tree), key_labels(fold, document)) == ("space in the document", "space")
+    assert key_labels(fold, replace(ALL, where=Where.PROVENANCE)) == "space" and key_labels(export, tree, ("f8",)) == "f8"
+    assert key_labels(BY_ID["app.records"], tree) == ""
     assert "document.fold" in ids(commands_for(tree))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.job_failures.launches import Overlap, TracedProcess, number_launches
-from tltui.analyses.job_failures.lines import TextLine
-from tltui.analyses.job_failures.printed import Printed, read_printed
-from tltui.analyses.job_failures.results import JobFailure, job_failures
+from tltui.questions.job_failures.job_failures import JobFailure, job_failures
+from tltui.questions.job_failures.launcher_reports import TextLine
+from tltui.questions.job_failures.launches import Overlap, Printed, TracedProcess, number_launches, read_printed
 
 LOST = (
     "RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "

@@ -20,15 +20,13 @@ from replaying import HeldWriters
 from test_where import DAY, going_on, job, others
 from viewed import text
 
-from tltui.analyses.hang.collectives import compare_dumps
 from tltui.cli.printing import result_of
 from tltui.documents.format import clock
-from tltui.documents.pages.where import WhereReport
-from tltui.documents.parts.collectives import collectives_answer
-from tltui.inputs.flight_recorder.dump import Dump, NotADump, is_dump, rank_in, read_dump
-from tltui.inputs.flight_recorder.pickled import NotPlain, plain_value
+from tltui.inputs.flight_recorder import Dump, NotADump, NotPlain, is_dump, plain_value, rank_in, read_dump
 from tltui.model.follow import Follower
 from tltui.model.run import Run
+from tltui.questions.hang.flight_recorder import compare_dumps
+from tltui.questions.hang.page import WhereReport, collectives_answer
 from tltui.sources.discover import NothingFound, discover
 
 TRACES = ROOT / "tests" / "traces" / "flight_recorder"

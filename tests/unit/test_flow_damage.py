@@ -8,12 +8,12 @@ import time
 import pytest
 from real import trace
 
-from tltui.analyses.parts import reader_of
-from tltui.analyses.provenance.code import parse_code
-from tltui.analyses.provenance.flow.flow import derive
-from tltui.analyses.provenance.graph import parse_graph
-from tltui.analyses.provenance.parts import parts_of
 from tltui.model.artifacts import OUTPUT_CODE, artifacts_of, units_of
+from tltui.model.node_answers import reader_of
+from tltui.questions.provenance.generated_code import parse_code
+from tltui.questions.provenance.graph_names import parse_graph
+from tltui.questions.provenance.links import derive
+from tltui.questions.provenance.unit_artifacts import parts_of
 
 CASES = ("provenance/subgraph", "provenance/unrecorded", "tlparse/inductor_provenance_jit_cuda_log.txt")
 MARKS = "()[]{},:;=\"'_ 019abkx\n\t#."

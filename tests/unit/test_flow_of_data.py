@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.provenance.code import parse_code
-from tltui.analyses.provenance.flow.flow import derive
-from tltui.analyses.provenance.flow.signatures import BOTH, NEITHER, READ, WRITE, signature
-from tltui.analyses.provenance.flow.values import arguments, shape_of, values_of
-from tltui.analyses.provenance.graph import parse_graph
+from tltui.questions.provenance.dataflow.value_graph import arguments, shape_of, values_of
+from tltui.questions.provenance.dataflow.wrapper_code import BOTH, NEITHER, READ, WRITE, signature
+from tltui.questions.provenance.generated_code import parse_code
+from tltui.questions.provenance.graph_names import parse_graph
+from tltui.questions.provenance.links import derive
 
 KIND = '"f32[8, 8][8, 1]cpu"'
 SMALL = '"f32[8, 1][1, 1]cpu"'

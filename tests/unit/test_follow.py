@@ -13,17 +13,17 @@ import pytest
 from replaying import HeldWriters, read, texts_of
 
 from tltui.cli.loading import DEMO, look
-from tltui.documents.build import build
-from tltui.documents.tree.listing import listing_document
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run, settle
 from tltui.model.status import Status
+from tltui.questions.build import build
 from tltui.sources.discover import Discovery
 from tltui.text.document import Options, error_document
 from tltui.trace import files
 from tltui.trace.files import CUT_OFF, REPLACED, WRITTEN_ANEW, FileBytes, Gone
 from tltui.trace.log import Check
+from tltui.tree.listing import listing_document
 
 GRAPH = "class GraphModule(torch.nn.Module):\n    pass\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tltui.terminal.flow import LOST, PATIENCE, Flow
+from tltui.terminal.frames import LOST, PATIENCE, Flow
 
 
 class Clock:

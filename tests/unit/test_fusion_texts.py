@@ -11,10 +11,9 @@ from text_inputs import messages, text_log
 
 from tltui.model.artifacts import artifact_name
 from tltui.text.colours.sections import find_sections
-from tltui.text.ir.fusion_log import FusionRun, Refusal
-from tltui.text.ir.fusion_log import parse as parse_log
-from tltui.text.ir.names import is_node, members_of
-from tltui.text.ir.scheduler_ir import IrNode, parse
+from tltui.text.graphs.fusion_log import FusionRun, Refusal
+from tltui.text.graphs.fusion_log import parse as parse_log
+from tltui.text.graphs.scheduler_ir import IrNode, is_node, members_of, parse
 
 UNITS = sorted((TRACES / "inputs").glob("*/torch_compile_debug/*/torchinductor/*/ir_post_fusion.txt"))
 COUNTS = {"mlp": (4, 46, 28), "recompiles": (6, 6, 6), "breaks": (5, 5, 5), "dyn": (3, 9, 9), "fusion": (3, 153, 67)}

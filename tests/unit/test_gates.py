@@ -8,12 +8,12 @@ import pytest
 from golden import assert_golden
 from made_logs import ROOT, Log, trace
 
-from tltui.analyses.problems.gates import MEASURES, BadLimit, Gates, Limit, gates, parse_limits
 from tltui.cli import COMMANDS, main
-from tltui.documents.check import check_document
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.check.limits import MEASURES, BadLimit, Gates, Limit, gates, parse_limits
 from tltui.text.document import Options
+from tltui.writers.check_reports import check_document
 
 ALL = ",".join(f"{name}=0{'%' if own.share else ''}" for name, own in MEASURES.items())
 
@@ -23,7 +23,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("TORCH_TRACE", raising=False)
-    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
+    monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: None)
     yield
 
 

@@ -10,12 +10,12 @@ from made_logs import ROOT, Log, trace
 from real import demo
 
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.pages.grep import BadPattern, GrepHit, Query, grep_document, hits
 from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.records.grep_page import BadPattern, GrepHit, Query, grep_document, hits
 from tltui.text.document import Options
-from tltui.text.search.needles import needles
+from tltui.text.search.byte_search import needles
 
 
 def found(run: Run, pattern: str, **more: object) -> list[GrepHit]:
@@ -116,7 +116,7 @@ def test_addresses_of_patterns_survive() -> None:
 
 
 def test_pieces_do_not_hide_hits(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    import tltui.documents.pages.grep as grep
+    import tltui.questions.records.grep_page as grep
 
     log = Log(tmp_path / "x.log")
     for number in range(50):

@@ -8,11 +8,11 @@ import pytest
 from made_logs import ROOT
 from replaying import HeldWriters
 
-from tltui.documents.tree.header import SILENT, Live, Silent, header, silence, state
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, discover
-from tltui.text.width import cells
+from tltui.text.formatting import cells
+from tltui.tree.header import SILENT, Live, Silent, header, silence, state
 
 DEMO = ROOT / "src" / "tltui" / "demo"
 LIVE = {

@@ -10,16 +10,15 @@ import pytest
 from hostile_html import Read, hostile
 from made_logs import trace
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.export.html import GONE, MANY, embedded, fragment, line_id, page, whole
-from tltui.export.html_style import STYLE
+from tltui.export.html import GONE, MANY, STYLE, embedded, fragment, html_file, line_id, page
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Builder, Document, Line, Link, Options, TextDocument
-from tltui.text.part import Part
 from tltui.text.payload import Payload
 from tltui.text.sanitize import BEYOND
 
@@ -41,7 +40,7 @@ def told(text: str) -> list[str]:
 def addresses(run: Run) -> Iterator[str]:
     """The addresses of all pages and artifacts of a run."""
     yield ""
-    yield from (f"@{view.name}" for view in VIEWS)
+    yield from (f"@{view.name}" for view in QUESTIONS)
     for compile_ in run.compiles():
         yield str(compile_.ref)
         yield from (str(own.ref) for own in artifacts_of(compile_))
@@ -111,7 +110,7 @@ def test_folds_headings_and_links_inside_a_page() -> None:
 
 def test_a_part_of_a_document_links_to_no_line_of_the_whole() -> None:
     whole_page = paged().document()
-    assert not Read("".join(fragment(Part(whole_page, range(1, len(whole_page))), "p"))).links
+    assert not Read("".join(fragment(DocumentPart(whole_page, range(1, len(whole_page))), "p"))).links
     assert Read("".join(fragment(whole_page, "p", hi=4))).links == ["#p-l1"], "line 9 is not in it"
 
 
@@ -136,7 +135,7 @@ def test_what_looks_like_a_link_is_one_and_the_foot_names_what_was_opened() -> N
 
 
 def test_the_head_of_a_file() -> None:
-    text = "".join(whole("</title><script>", ["x"], ".rep-x{}"))
+    text = "".join(html_file("</title><script>", ["x"], ".rep-x{}"))
     assert text.startswith("<!DOCTYPE html>\n<html lang=en class=tltui>")
     assert "default-src &#x27;none&#x27;; style-src &#x27;unsafe-inline&#x27;" in text
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in text and "</style>\n</head>" in text

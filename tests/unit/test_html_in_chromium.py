@@ -13,10 +13,10 @@ import pytest
 from hostile_html import Read, hostile
 from made_logs import trace
 
-from tltui.documents.build import build
 from tltui.export.html import page
+from tltui.questions.build import build
 from tltui.text.document import Options
-from tltui.text.palette import COLOURS, TRUE
+from tltui.text.tokens import COLOURS, TRUE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

@@ -15,14 +15,14 @@ from ranked import ranked
 from real import TRACES, fresh
 from test_index_engines import command, environment
 
-from tltui.analyses.ranks.missing import missing_ranks, world_size
-from tltui.analyses.ranks.ranges import gaps
 from tltui.cli import main
 from tltui.inputs.index.format import Chunk
 from tltui.inputs.index.reader import IndexFile
 from tltui.model.follow import open_run
-from tltui.sources.crowd import Crowd
+from tltui.model.rank_ranges import gaps
+from tltui.questions.coverage.job_inputs import missing_ranks, world_size
 from tltui.sources.discover import discover
+from tltui.sources.saved_indexes import Crowd
 
 PAGES = ("ranks", "where", "timing", "stragglers", "matrix", "summary")
 

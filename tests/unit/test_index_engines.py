@@ -17,7 +17,7 @@ import pytest
 from real import TRACES
 
 from tltui.cli import main
-from tltui.work.engines.shelf import Shelf
+from tltui.work.engines.gather import Shelf
 
 RANKS = TRACES / "ranks" / "make_ranks.py"
 SOURCES = str(Path(inspect.getfile(main)).parents[2])

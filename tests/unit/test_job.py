@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tltui.documents.output import OutputDocument, said_of
+from tltui.questions.records.output_page import OutputDocument, said_of
 from tltui.running import keeper
-from tltui.running.child import NotStarted
-from tltui.running.job import Job, start
+from tltui.running.job import Job, NotStarted, start
 from tltui.sources.discover import NothingFound, discover, without_logs
-from tltui.sources.kept import JobState, is_kept_on, process_began, read_state, state_path
+from tltui.sources.job_output import JobState, is_recorded_job, process_began, read_state, state_path
 
 TIMEOUT = 20.0
 Started = Callable[..., Job]
@@ -205,7 +204,7 @@ def test_whose_keeper_was_killed(started: Started) -> None:
     job = started("import signal, time\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\nprint(1, flush=True)\ntime.sleep(60)\n")
     until(lambda: printed(job) == b"1\n", "its output")
     state = read_state(job.output)
-    assert state is not None and is_kept_on(state)
+    assert state is not None and is_recorded_job(state)
     assert said_of(state)[:2] == (f"runs, pid {job.pid}", "")
     os.kill(state.keeper, signal.SIGKILL)
     until(lambda: job.is_lost, "that nobody will tell")
@@ -235,6 +234,6 @@ def test_a_state_from_elsewhere(tmp_path: Path) -> None:
     says += '"command": ["\\u001b[2J"]}'
     Path(state_path(str(output))).write_text(says)
     document = OutputDocument(str(output))
-    assert document.state is not None and is_kept_on(document.state) is None
+    assert document.state is not None and is_recorded_job(document.state) is None
     assert document.badge == "runs, pid 7 on far, as far as is known"
     assert document.title == "output of ␛[2J"

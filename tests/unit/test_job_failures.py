@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tltui.analyses.job_failures.launchers import ROWS, Report, report_of
-from tltui.analyses.job_failures.lines import TextLine
-from tltui.analyses.job_failures.printed import Printed, may_report, read_printed
-from tltui.analyses.job_failures.results import JobFailure, job_failures
-from tltui.analyses.job_failures.torchrun import parse_torchrun
-from tltui.analyses.prose.traceback import CAUSE, HANDLING, MEMBER
+from tltui.questions.job_failures.job_failures import JobFailure, job_failures
+from tltui.questions.job_failures.launcher_reports import ROWS, Report, TextLine, report_of
+from tltui.questions.job_failures.launches import Printed, may_report, parse_torchrun, read_printed
+from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER
 
 INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
 OTHER = INPUTS / "other"

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from jobs import INPUTS, unpacked
 
-from tltui.analyses.case import conflicts, holdings
-from tltui.documents.build import build
-from tltui.documents.pages.grep import Query, hits
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.coverage.job_inputs import conflicts, holdings
+from tltui.questions.records.grep_page import Query, hits
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -10,15 +10,14 @@ import pytest
 from jobs import unpacked
 from replaying import HeldWriters, texts_of
 
-from tltui.analyses.case import conflicts
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.pages.grep import Query, hits
-from tltui.model.events import Lost
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Compile
-from tltui.model.run import Run, settle
+from tltui.model.run import Lost, Run, settle
 from tltui.model.status import Status
+from tltui.questions.build import build
+from tltui.questions.coverage.job_inputs import conflicts
+from tltui.questions.records.grep_page import Query, hits
 from tltui.sources.discover import Discovery, discover
 from tltui.text.document import Options
 from tltui.trace.files import NO_LONGER

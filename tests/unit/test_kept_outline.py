@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from replaying import HeldWriters, Replay, read
 
-from tltui.documents.tree.outline import label, root
-from tltui.documents.tree.rows import OutlineRows
-from tltui.documents.tree.stacks import StackOrder
 from tltui.model.follow import Follower
 from tltui.model.run import Run
 from tltui.sources.discover import Discovery, NothingFound
+from tltui.tree.outline import label, root
+from tltui.tree.rows import OutlineRows
+from tltui.tree.stack_rows import StackOrder
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 

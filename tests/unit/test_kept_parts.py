@@ -15,26 +15,26 @@ from made_logs import TRACES, Log, trace
 from real import fresh
 from viewed import targets, text
 
-from tltui.analyses.guards.guards import GuardCounts, old_nodes
-from tltui.analyses.guards.trees import without_latency
-from tltui.analyses.shapes.shapes import _by_length, _holds, shapes_of
-from tltui.documents.build import build
 from tltui.documents.page import Page
-from tltui.documents.pages.guards import GuardTable
-from tltui.documents.parts.many import ROWS_SHOWN
-from tltui.documents.parts.shapes import add_compile
-from tltui.documents.tree.listing import listing_data
+from tltui.documents.rank_groups import ROWS_SHOWN
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.derived_cache import MISSING, Parts, weigh
 from tltui.model.follow import open_run
 from tltui.model.kinds import kind_of
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process
-from tltui.model.parts import MISSING, Parts, weigh
 from tltui.model.run import Run, settle
+from tltui.questions.build import build
+from tltui.questions.guards.guard_report import GuardCounts, old_nodes
+from tltui.questions.guards.guard_tree_text import without_latency
+from tltui.questions.guards.page import GuardTable
+from tltui.questions.shapes.dynamic_sizes import _by_length, _holds, shapes_of
+from tltui.questions.shapes.page import add_compile
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.guard_tree import GuardNode
+from tltui.tree.listing import listing_data
 
 VIEWS = ("guards", "shapes", "caches", "absent", "metrics", "exports", "vllm", "damage")
 SOME = (
@@ -231,7 +231,7 @@ class Counted(GuardNode):
 def test_a_list_of_guards_is_passed_over_once(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     Counted.asked = 0
     guards = [Counted(-1, 1, 0, "EQUALS_MATCH", f"L['{n}']", expression=f"L['{n}'] == 1") for n in range(size)]
-    monkeypatch.setattr("tltui.analyses.guards.guards.old_guards", lambda *_: guards)
+    monkeypatch.setattr("tltui.questions.guards.guard_report.old_guards", lambda *_: guards)
     compile_ = trace("torch-2.13/recompiles").resolve("0/0")
     assert isinstance(compile_, Compile)
     nodes = list(old_nodes(compile_, 0))
@@ -361,7 +361,7 @@ def test_a_page_can_be_left(view: str, tmp_path: Path, monkeypatch: pytest.Monke
     """No step of a page is about more than a hundred compiles."""
     run = many(tmp_path, 300)
     times = count(0.0, 0.011)
-    monkeypatch.setattr("tltui.text.growing.time.monotonic", lambda: next(times))  # one step at a time
+    monkeypatch.setattr("tltui.text.composite_documents.time.monotonic", lambda: next(times))  # one step at a time
     document = build(run, f"@{view}", Options(width=100))
     steps = 1
     while not document.advance():

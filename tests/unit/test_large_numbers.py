@@ -9,8 +9,8 @@ import pytest
 from large_numbers import IDS, NUMBERS, changed, fields_of, limited, many_ranks, ranked
 from real import fresh
 
-from tltui.analyses.hang.where import where
-from tltui.analyses.ranks.ranges import gaps, ranges, shortened
+from tltui.model.rank_ranges import gaps, ranges, shortened
+from tltui.questions.hang.where import where
 
 PROCESSOR = 60
 """Seconds; the logs of a test below take 3 to 5."""

@@ -7,12 +7,11 @@ from functools import cache
 import pytest
 
 from tests.real import TRACES, trace
-from tltui.analyses.provenance.layer_choice import chosen, layers_in, matches, named, near
-from tltui.analyses.provenance.layer_lines import frames_of_guards
-from tltui.analyses.provenance.layer_names import is_below, merged, signature_of, source_path
-from tltui.analyses.provenance.layered import Layers, UnitLayers
-from tltui.analyses.provenance.layers import layers_of
-from tltui.text.graphs.module_names import Parameter, common, parameter_of
+from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, signature_of, source_path
+from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.layers.node_layers import frames_of_guards
+from tltui.questions.layers.page import chosen, layers_in, matches, named, near
+from tltui.text.torch_names import Parameter, common, parameter_of
 
 TIED = {"head", ""}
 

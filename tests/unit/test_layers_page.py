@@ -6,8 +6,8 @@ import pytest
 
 from tests.real import TRACES, trace
 from tltui.cli import main
-from tltui.documents.build import build
 from tltui.export import lines_of
+from tltui.questions.build import build
 from tltui.text.document import Options
 
 LOG = str(TRACES / "layers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.widgets.line_edit import LineEdit
+from tltui.widgets.key_input import LineEdit
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,13 @@ from indexing import index
 from real import TRACES
 from replaying import HeldWriters
 
-from tltui.analyses.ranks.reading import differences_of
 from tltui.model import follow
-from tltui.model.events import Event
 from tltui.model.follow import DELETED, Follower, open_run
-from tltui.model.run import Run, settle
-from tltui.sources import watching
+from tltui.model.run import Event, Run, settle
+from tltui.questions.ranks.rank_report import differences_of
+from tltui.sources import polling
 from tltui.sources.discover import Discovery, Found, discover
-from tltui.sources.turns import SELDOM, Turns
+from tltui.sources.polling import SELDOM, Turns
 from tltui.trace.files import REPLACED
 
 
@@ -322,7 +321,7 @@ def test_a_directory_that_changes_twice_within_one_tick_of_its_clock(tmp_path: P
     os.utime(job.directory, ns=(status.st_atime_ns, status.st_mtime_ns))
     job.settle()
     assert "1:0/0" in job.compiles()
-    assert watching.COARSE >= 1_000_000_000, "some file systems count seconds"
+    assert polling.COARSE >= 1_000_000_000, "some file systems count seconds"
 
 
 

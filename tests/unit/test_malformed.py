@@ -17,17 +17,17 @@ import make_trace as mt
 import pytest
 
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.pages.damage import damage_report
-from tltui.documents.pages.records import record_ref
-from tltui.documents.pages.table import VIEWS
 from tltui.documents.scope import scope_of
-from tltui.documents.shown import extract
 from tltui.export import lines_of, to_json
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run
+from tltui.questions.artifacts.show_output import extract
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
+from tltui.questions.records.damage_page import damage_report
+from tltui.questions.records.records_page import record_ref
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Document, Options
 from tltui.trace.log import Check, Checked, Log
@@ -472,7 +472,7 @@ HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_every_link_opens(data: bytes, tmp_path: Path) -> None:
     run = opened(tmp_path, data)
     everything_opens(run)
-    for view in VIEWS:
+    for view in QUESTIONS:
         opens(run, f"@{view.name}")
         for compile_ in run.compiles():
             opens(run, f"@{view.name}:{compile_.ref}")
@@ -497,7 +497,7 @@ def test_times_that_no_float_holds(huge: int, tmp_path: Path) -> None:
     odd = mt.record("chromium_event", {}, event, **ids) + mt.chromium("dynamo", "E", **ids) + mt.metrics(fields=fields, **ids)
     run = opened(tmp_path, BEFORE + odd + AFTER)
     assert damage(run) == []
-    for view in VIEWS:
+    for view in QUESTIONS:
         for ref in ("", ":0/0"):
             document = build(run, f"@{view.name}{ref}", Options())
             assert list(lines_of(document)) and json.loads(to_json(document.data()), parse_constant=pytest.fail)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from real import ROOT
@@ -13,12 +12,6 @@ from real import ROOT
 from tltui.cli.registry import COMMANDS
 
 PAGE = ROOT / "docs" / "man" / "tltui.1"
-
-
-def test_the_page_is_that_of_the_parsers() -> None:
-    order = [sys.executable, str(ROOT / "tools" / "make_man.py"), "--check"]
-    done = subprocess.run(order, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}tools/make_man.py writes it"
 
 
 def test_the_page_is_ascii_and_has_no_line_that_roff_would_take_for_an_order() -> None:

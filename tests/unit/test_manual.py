@@ -10,14 +10,13 @@ import pytest
 import real
 from real import ROOT
 
-from tltui.documents.build import build
-from tltui.documents.manual.pages import glossary_document, guide_document
-from tltui.documents.manual.rendering import render, target_of
+from tltui.documents.manual.pages import glossary_document, guide_document, render, target_of
 from tltui.documents.manual.texts import CHAPTERS, entries
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, Ref
+from tltui.questions.build import build
 from tltui.text.document import Options
-from tltui.text.width import cells
+from tltui.text.formatting import cells
 
 NOT_ON_PAGES = {
     "open tail": "what is incomplete is not shown",

@@ -9,9 +9,9 @@ import pytest
 from hostile_html import TEXT, hostile
 from made_logs import trace
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
-from tltui.export.markdown import LIMIT, LONG, markdown
+from tltui.export.files import LIMIT, LONG, markdown
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Document, Options
 from tltui.text.payload import Payload
@@ -36,7 +36,7 @@ def outside(document: Document) -> tuple[list[str], list[str]]:
     return out, inside
 
 
-@pytest.mark.parametrize("ref", ["", "0/0", "0/0:inductor_output_code", *(f"@{view.name}" for view in VIEWS)])
+@pytest.mark.parametrize("ref", ["", "0/0", "0/0:inductor_output_code", *(f"@{view.name}" for view in QUESTIONS)])
 def test_nothing_of_a_hostile_trace_is_outside_of_code(ref: str, tmp_path: Path) -> None:
     out, inside = outside(build(hostile(tmp_path / "x.log"), ref, Options()))
     fold = r"<details><summary>(<code>[^<>]*</code>|[\d,]+ lines)</summary>"

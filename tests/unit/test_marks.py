@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from tltui.marks import Mark, file_of, marks_document, read_marks, write_marks
+from tltui.screens.marks import Mark, file_of, marks_document, read_marks, write_marks
 
 MARKS = [Mark("0/1:dynamo_cpp_guards_str", 12, "[0/1] guards", "+- TENSOR_MATCH", "why?"), Mark("0/1", 0, "[0/1]", "")]
 

@@ -13,16 +13,15 @@ from typing import Any
 
 import pytest
 
-from tltui.documents.pages.grep import Query, grep_document
 from tltui.model.follow import open_run
+from tltui.questions.records.grep_page import Query, grep_document
 from tltui.sources.discover import discover
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Builder, Options
 from tltui.text.payload import Payload
-from tltui.text.search import child as children
+from tltui.text.search import child_process as children
 from tltui.text.search.byte_search import child_for, finder, first_hits
-from tltui.text.search.child import Child, ChildEndedError, in_lines
-from tltui.text.search.pattern import is_simple
+from tltui.text.search.child_process import Child, ChildEndedError, in_lines, is_simple
 
 BOMB = "(a+)+$"
 VICTIM = "a" * 60 + "!"
@@ -79,7 +78,7 @@ def test_first_hits_in_bytes_are_those_of_each_line(source: str, monkeypatch: py
 
 
 def test_a_payload_is_searched_to_its_end_in_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.text.search.find.BLOCK", 100)
+    monkeypatch.setattr("tltui.text.bytes_document.BLOCK", 100)
     document = BytesDocument(Payload.of("".join(f"line {n} {'x' * (n % 7)}y\n" for n in range(500)).encode()))
     pattern = re.compile(r"x+y")
     expected = [n for n in range(500) if n % 7]
@@ -131,7 +130,7 @@ def test_the_process_ends_with_a_parent_that_is_killed() -> None:
     """Also in the middle of a match."""
     program = f"""
 import re, sys
-from tltui.text.search.child import Child
+from tltui.text.search.child_process import Child
 child = Child(re.compile({BOMB!r}))
 waiting = child.ask({VICTIM!r})
 next(waiting)
@@ -184,7 +183,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         started.append(start(*given, **options))
         return started[-1]
 
-    monkeypatch.setattr("tltui.text.search.child.subprocess.Popen", heard)
+    monkeypatch.setattr("tltui.text.search.child_process.subprocess.Popen", heard)
     return started
 
 

@@ -15,18 +15,17 @@ from kit.pages import page
 from ranked import ranked
 from viewed import lead_somewhere, opened, targets, text
 
-from tltui.analyses.ranks.course import FACETS, Course, Lane, Step, Times
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
 from tltui.documents.page import Page
-from tltui.documents.pages.matrix import Grid
-from tltui.documents.parts.matrix import ASPECTS
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.matrix import MARKS, Column, Matrix, Row, matrix_of, merged
+from tltui.questions.ranks.matrix_page import ASPECTS, Grid
+from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Step, Times
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
-from tltui.text.script import WORDS
+from tltui.text.formatting import WORDS
 from tltui.text.tokens import ALL
 
 SIGNS = {
@@ -178,7 +177,7 @@ def test_links_lead_somewhere_and_to_comparisons(made: tuple[Run, dict[str, Any]
 
 
 def shown(run: Run, aspect: str, width: int = 80, ascii_: bool = False) -> Document:
-    from tltui.documents.build import build
+    from tltui.questions.build import build
 
     document = build(run, "@matrix", Options(width=width, sort=aspect, ascii=ascii_))
     while not document.advance():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from made_logs import Log
 
-from tltui.analyses.summary import MostRecompiled, summarise
+from tltui.questions.overview.run_summary import MostRecompiled, summarise
 
 
 def most_recompiled(log: Log) -> MostRecompiled:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from made_logs import trace
 
-from tltui.documents.build import build
-from tltui.documents.names import names_of
+from tltui.questions.build import build
+from tltui.questions.provenance.graph_names import names_of
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Options
 from tltui.text.payload import Payload

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from real import TRACES, fresh, trace
 
-from tltui.analyses.provenance.nearest import Nearest, NoCode, has_code, has_lowered, no_code
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.problems.absent_artifacts import Nearest, NoCode, has_code, has_lowered, no_code
 
 
 def answer(steps: Generator[None, None, NoCode]) -> NoCode:

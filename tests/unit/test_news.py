@@ -14,13 +14,12 @@ from made_logs import Log
 from real import TRACES
 from replaying import HeldWriters, Replay
 
-from tltui.analyses.news import News, Watch, What
-from tltui.documents.parts.news import Told, told
-from tltui.documents.tail import Layout, TailLine, in_order, line_of
 from tltui.model.follow import DELETED, Follower
 from tltui.model.nodes import Compile
 from tltui.model.run import Run, settle
 from tltui.model.status import Status, status_of
+from tltui.questions.news.news_sections import Layout, TailLine, Told, in_order, line_of, told
+from tltui.questions.news.run_news import News, Watch, What
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.text.document import Options
 from tltui.trace.files import CUT_OFF, REPLACED, WRITTEN_ANEW, FileBytes

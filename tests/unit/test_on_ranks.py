@@ -14,15 +14,15 @@ from kit.pages import page
 from ranked import ranked
 from viewed import lead_somewhere, text
 
-from tltui.analyses.ranks.ranges import ranges
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.parts.on_ranks import alike_on_ranks, on_ranks
+from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.export import to_json
 from tltui.model.follow import open_run
+from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
+from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover
 
-NAMES = [view.name for view in VIEWS if view.name not in ("ranks", "stragglers")]
+NAMES = [view.name for view in QUESTIONS if view.name not in ("ranks", "stragglers")]
 LINES = 200
 """Of no page more, however many ranks."""
 _NAMED = re.compile(r"\[(?:(\d+)(?:\.(\d+))?:)?(\d+/\d+)\]")

@@ -6,11 +6,8 @@ from golden import assert_golden
 from made_logs import trace
 from real import demo
 
-from tltui.documents.tree.outline import Node, children, label, path_to, root
-from tltui.documents.tree.rows import OutlineRows, compiled
 from tltui.model.artifacts import Artifact
-from tltui.model.nodes import Compile
-from tltui.model.walk import (
+from tltui.model.compile_navigation import (
     has_break,
     has_error,
     in_order,
@@ -19,6 +16,9 @@ from tltui.model.walk import (
     next_in_frame,
     on_next_rank,
 )
+from tltui.model.nodes import Compile
+from tltui.tree.outline import Node, children, label, path_to, root
+from tltui.tree.rows import OutlineRows, compiled
 
 
 def text(pieces: tuple[object, ...]) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tltui.documents.tree.outline import root
-from tltui.documents.tree.rows import OutlineRows
 from tltui.model.follow import Follower
 from tltui.model.run import Run
 from tltui.sources.discover import discover
+from tltui.tree.outline import root
+from tltui.tree.rows import OutlineRows
 
 RECOMPILES = Path(__file__).parents[1] / "traces" / "torch-2.13" / "recompiles"
 KEYS = {

@@ -14,9 +14,9 @@ from made_logs import TRACES, Log, trace
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import parser_of
-from tltui.documents.build import build
 from tltui.export import write
 from tltui.export.html import page as html_page
+from tltui.questions.build import build
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Options
 from tltui.text.payload import Payload

@@ -12,17 +12,14 @@ from golden import assert_golden
 from made_logs import ROOT, TRACES, Log
 
 from tltui.documents import format as fmt
-from tltui.documents.overview.attempt import attempt_document
-from tltui.documents.overview.compile import compile_document
-from tltui.documents.overview.frame import frame_document
-from tltui.documents.overview.phase import phase_document, unit_document
-from tltui.documents.overview.rank import process_document, rank_document
-from tltui.documents.overview.run import run_document
 from tltui.model.artifacts import artifacts_of, units_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.model.run import Run
+from tltui.questions.overview.compile_page import attempt_document, compile_document, phase_document, unit_document
+from tltui.questions.overview.rank_page import frame_document, process_document, rank_document
+from tltui.questions.overview.run_page import run_document
 from tltui.sources.discover import discover
 from tltui.text.document import Options, TextDocument
 

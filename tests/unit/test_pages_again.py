@@ -11,12 +11,12 @@ from kit.pages import page
 from made_logs import TRACES, Log
 from viewed import text
 
-from tltui.documents.pages.table import VIEWS
 from tltui.model.follow import open_run
 from tltui.model.run import Run, settle
+from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover
 
-PAGES = ("", *(f"@{view.name}" for view in VIEWS))
+PAGES = ("", *(f"@{view.name}" for view in QUESTIONS))
 MINE = ("", "@problems", "@recompiles", "@stacks", "@timing", "@provenance", "@passes", "@source::f.py:4")
 REAL = ("recompiles", "breaks", "errors", "ca", "train", "vllm_like")
 GRAPH = """class GraphModule(torch.nn.Module):

@@ -12,16 +12,16 @@ import pytest
 from kit.pages import page
 from made_logs import Log
 
-from tltui.analyses.compare import passes
-from tltui.analyses.provenance import provenance
-from tltui.analyses.recompiles.explained import Explained, Reason
-from tltui.analyses.timing.outliers import outliers_of
-from tltui.analyses.timing.results import ProcessTime
-from tltui.documents.parts.recompiles import differing
 from tltui.model.run import Run
-from tltui.text import growing
+from tltui.questions.passes import page as passes
+from tltui.questions.provenance import provenance
+from tltui.questions.recompiles.explanations import Explained, Reason
+from tltui.questions.recompiles.recompile_sections import differing
+from tltui.questions.timing.timing_report import outliers_of
+from tltui.questions.timing.timing_results import ProcessTime
+from tltui.text import composite_documents
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Options
-from tltui.text.growing import GrowingDocument
 
 SLACK = 1.3
 """What a page may do beyond twice the work for twice the input."""
@@ -162,7 +162,7 @@ class Clock:
 
 def test_sections_and_width_of_a_growing_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice costs what it adds, and the sections are in their order after each."""
-    monkeypatch.setattr(growing, "time", Clock())
+    monkeypatch.setattr(composite_documents, "time", Clock())
 
     def make(n: int) -> Callable[[], object]:
         def fill(builder: Builder) -> Generator[None, None, None]:

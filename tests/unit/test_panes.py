@@ -8,15 +8,14 @@ from pathlib import PurePosixPath
 import pytest
 from made_logs import trace
 
-from tltui.analyses.provenance.result import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
-from tltui.documents import panes as q
-from tltui.documents.panes import Panes, UnitCosts
-from tltui.documents.parts import pane_choice as p
-from tltui.documents.parts.pane_choice import LAYERS, Spot, Trail
 from tltui.model.nodes import Compile
-from tltui.screens.corresponding.reading import ReadUnit, reading
+from tltui.questions.provenance import pane_sections as p
+from tltui.questions.provenance import pane_sections as q
+from tltui.questions.provenance.pane_sections import LAYERS, Panes, Spot, Trail, UnitCosts
+from tltui.questions.provenance.records import CPP, DERIVED, KERNEL, POST, PRE, PY, SOURCE
+from tltui.screens.provenance import ReadUnit, read_unit
 from tltui.text.document import Options, piece_text
-from tltui.text.width import cells
+from tltui.text.formatting import cells
 
 THERE = (SOURCE, PRE, POST, PY)
 AOTI = (SOURCE, PRE, POST, CPP, KERNEL)
@@ -28,7 +27,7 @@ def panes_of(name: str, ref: str, number: int = 0) -> Panes:
     compile_ = run.resolve(ref)
     assert isinstance(compile_, Compile)
     got: list[ReadUnit] = []
-    for _ in reading(run, compile_, None, lambda found: number, Options(), got.append):
+    for _ in read_unit(run, compile_, None, lambda found: number, Options(), got.append):
         pass
     panes = got[0].panes
     assert panes is not None

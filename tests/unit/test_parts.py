@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 from real import LOGS, TRACES
 
-from tltui.documents.tree.listing import listing_data
 from tltui.export import to_json
 from tltui.model import follow
 from tltui.model.follow import Follower
 from tltui.model.run import Run, settle
 from tltui.sources.discover import discover
-from tltui.trace import parts, workers
+from tltui.trace import log_chunks, scan_workers
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes, identity_of
 from tltui.trace.log import Log
-from tltui.trace.parts import Part
+from tltui.trace.log_chunks import Part
 from tltui.trace.scan import Scanner
-from tltui.trace.workers import Workers
+from tltui.trace.scan_workers import Workers
+from tltui.tree.listing import listing_data
 
 SMALL = [path for path in LOGS if path.suffix == ".log" and 2_000 < path.stat().st_size < 600_000]
 BLOCK = 4096
@@ -74,7 +74,7 @@ def in_parts(path: Path, places: list[int]) -> tuple[tuple[object, ...], int]:
     identity = identity_of(path.stat())
     begin = 0
     for end in (*places, size):
-        found = parts.scan(Part(str(path), identity, begin, end, end == size))
+        found = log_chunks.scan(Part(str(path), identity, begin, end, end == size))
         if found is not None:
             alone += 1
             whole.scanner.take_over(*found)
@@ -160,18 +160,18 @@ def test_any_cut_of_a_damaged_log_changes_nothing(seed: int, tmp_path: Path, mon
 
 
 def test_where_a_log_may_be_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "SIGHT", 16)
+    monkeypatch.setattr(log_chunks, "SIGHT", 16)
     data = b"V one\n\tpayload\nV two\n" + b"\t" + b"x" * 200 + b"\nV three\n"
     path = tmp_path / "a.log"
     path.write_bytes(data)
     source = FileBytes(str(path))
     second, third = data.index(b"V two"), data.index(b"V three")
     for place in range(len(data)):
-        found = parts.next_record(source, place, len(data))
+        found = log_chunks.next_record(source, place, len(data))
         assert found == next((at for at in (second, third) if at > place), None), place
-        assert parts.last_record(source, place, len(data)) == next((at for at in (third, second) if at > place), None), place
-    assert list(parts.cuts(source, len(data), 60)) == [third], "a payload that is longer than a part is in one"
-    assert list(parts.cuts(source, len(data), 10)) == [second, third]
+        assert log_chunks.last_record(source, place, len(data)) == next((at for at in (third, second) if at > place), None), place
+    assert list(log_chunks.cuts(source, len(data), 60)) == [third], "a payload that is longer than a part is in one"
+    assert list(log_chunks.cuts(source, len(data), 10)) == [second, third]
 
 
 def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> None:
@@ -180,11 +180,11 @@ def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> N
     torn = b'V0101 00:00:00.000000 7 torch/x.py:1] {"dynamo_st\n'
     path.write_bytes(good + torn + good)
     identity, place = identity_of(path.stat()), len(good)
-    assert parts.scan(Part(str(path), identity, place, path.stat().st_size, True)) is None
-    assert parts.scan(Part(str(path), identity, place + len(torn), path.stat().st_size, True)) is not None
+    assert log_chunks.scan(Part(str(path), identity, place, path.stat().st_size, True)) is None
+    assert log_chunks.scan(Part(str(path), identity, place + len(torn), path.stat().st_size, True)) is not None
     assert in_parts(path, [place, place + len(torn)])[0] == at_once(path)
     with pytest.raises(OSError, match="another one has its name"):
-        parts.scan(Part(str(path), (identity[0], identity[1] + 1), 0, place, False))
+        log_chunks.scan(Part(str(path), (identity[0], identity[1] + 1), 0, place, False))
 
 
 # other processes
@@ -193,7 +193,7 @@ def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> N
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "WORTH", 0)
-    monkeypatch.setattr(parts, "PART", 60_000)
+    monkeypatch.setattr(log_chunks, "PART", 60_000)
 
 
 def told_by(run: Run) -> tuple[bytes, list[object]]:
@@ -256,7 +256,7 @@ def test_a_process_that_dies_or_hangs_changes_nothing(large: Path, number: int, 
         if event == 3:
             hit.append(children()[0])
             os.kill(hit[0], number)
-            monkeypatch.setattr(workers, "PATIENCE", 0.3)  # not before: to start takes longer where much else goes on
+            monkeypatch.setattr(scan_workers, "PATIENCE", 0.3)  # not before: to start takes longer where much else goes on
 
     assert told_by(read_by(large, 2, meanwhile)) == told_by(read_by(large, 0))
     assert len(hit) == 1 and children() == []
@@ -281,7 +281,7 @@ def test_who_reads_no_further_leaves_no_process(large: Path) -> None:
 
 def test_pieces_come_in_turn(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "WORTH", 0)
-    monkeypatch.setattr(parts, "PART", 60_000)
+    monkeypatch.setattr(log_chunks, "PART", 60_000)
     for count in (0, 2):
         run = Run(discover([str(large)]))
         numbers = [event.log for event in Follower(run, workers=count).read(50_000) if isinstance(event, follow.Read)]
@@ -295,16 +295,16 @@ def test_small_logs_start_no_process(large: Path) -> None:
 
 def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLTUI_WORKERS", "0")
-    assert workers.how_many() == 0
+    assert scan_workers.how_many() == 0
     monkeypatch.setenv("TLTUI_WORKERS", "3")
-    assert workers.how_many() == 3
+    assert scan_workers.how_many() == 3
     monkeypatch.setenv("TLTUI_WORKERS", "many")
-    assert 0 <= workers.how_many() <= workers.MOST != 1
+    assert 0 <= scan_workers.how_many() <= scan_workers.MOST != 1
 
 
 PARENT = """
 import sys, time
-from tltui.trace.workers import Workers
+from tltui.trace.scan_workers import Workers
 workers = Workers(2)
 print(*(own.process.pid for own in workers._workers), flush=True)
 time.sleep(60)
@@ -346,7 +346,7 @@ def test_what_processes_import_is_little_and_they_are_small(large: Path) -> None
         assert peak < 60 << 10, "KB"
     finally:
         pool.close()
-    code = "import sys, tltui.trace.parts; print(*sys.modules)"
+    code = "import sys, tltui.trace.log_chunks; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     others = ("tltui.model", "tltui.analyses", "tltui.documents", "tltui.inputs", "textual", "rich", "asyncio", "multiprocessing")
     assert [name for name in loaded if name.startswith(others)] == []

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tltui.terminal.picture import Picture
+from tltui.terminal.frames import Picture
 
 WIDTH, HEIGHT = 40, 8
 STYLES = [

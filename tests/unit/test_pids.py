@@ -12,9 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from tltui.sources import pids as module
-from tltui.sources.pids import Child, LogProcess, LogProcesses, began, compilers_of, lines_of, processes_of
-from tltui.sources.py_spy import LINES, Stacks, stacks_of
+from tltui.sources import local_processes as module
+from tltui.sources.local_processes import (
+    LINES,
+    Child,
+    LogProcess,
+    LogProcesses,
+    Stacks,
+    began,
+    compilers_of,
+    lines_of,
+    processes_of,
+    stacks_of,
+)
 from tltui.trace.files import Identity, identity_of
 
 HERE = os.path.isdir("/proc/self/fd")
@@ -297,7 +307,7 @@ def test_what_py_spy_complains_of_is_one_line(text: str, fault: str, spy: Callab
 def test_the_rule_of_the_kernel_is_named(spy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spy("echo 'Permission denied (os error 13)'; exit 1")
     (tmp_path / "scope").write_text("1\n")
-    monkeypatch.setattr("tltui.sources.py_spy.SCOPE", str(tmp_path / "scope"))
+    monkeypatch.setattr("tltui.sources.local_processes.SCOPE", str(tmp_path / "scope"))
     said = f"py-spy may not look into process {os.getpid()} (kernel.yama.ptrace_scope is 1: only a parent or root may)"
     assert own_stacks().fault == said
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from made_logs import Log, trace
 
-from tltui.analyses.stacks.known_as import known_as
-from tltui.documents.build import build
-from tltui.documents.names import names_of
-from tltui.documents.tree.places import BLOCK, LOOKED_AT, Place, Places, everything, recent
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
+from tltui.questions.build import build
+from tltui.questions.provenance.graph_names import names_of
+from tltui.questions.stacks.function_names import known_as
 from tltui.text.document import Options
+from tltui.tree.name_search import BLOCK, LOOKED_AT, Place, Places, everything, recent
 
 
 def made(texts: list[str]) -> Places:

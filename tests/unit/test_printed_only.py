@@ -12,11 +12,11 @@ import pytest
 from jobs import unpacked
 from real import TRACES, fresh
 
-from tltui.analyses.job_failures.of_run import outputs_of
 from tltui.cli import main
 from tltui.model.follow import open_run
+from tltui.questions.job_failures.job_failures import outputs_of
 from tltui.sources.discover import Discovery, NothingFound, discover
-from tltui.sources.watching import Watching
+from tltui.sources.polling import Watching
 
 DDP = TRACES / "torch-2.13" / "ddp"
 SRUN = "epoch 1 loss 0.3\nsrun: error: node01: task 1: Killed\n"

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tltui.analyses.runtime.result import Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.follow import Follower, open_run
 from tltui.model.run import Run, settle
-from tltui.sources.discover import NothingFound, discover
-from tltui.sources.profiles import NoProfileThere, named
+from tltui.questions.runtime.profile_results import Runtime
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.sources.discover import NoProfileThere, NothingFound, discover, named
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 MLP, PROFILE = CASES / "mlp", CASES / "mlp" / "profile.json"

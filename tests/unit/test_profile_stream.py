@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from tltui.inputs.profile.columns import Profile
-from tltui.inputs.profile.reading import NoProfile, nanoseconds, read_profile
-from tltui.inputs.profile.recognise import why_not
-from tltui.inputs.profile.stream import Events
+from tltui.inputs.profile_reader import NoProfile, Profile, nanoseconds, read_profile, why_not
+from tltui.inputs.profile_stream import Events
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 MLP = CASES / "mlp" / "profile.json"

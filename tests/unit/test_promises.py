@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from real import DEMO, ROOT, TRACES, fresh
 
-from tltui.cli.arguments import told_apart
+from tltui.cli.loading import split_arguments
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
@@ -154,7 +154,7 @@ def test_paths_are_no_addresses(text: str) -> None:
 
 
 def test_an_address_is_told_from_a_path() -> None:
-    found = told_apart([str(LOG), "0/1"], True, False, False, False)
+    found = split_arguments([str(LOG), "0/1"], True, False, False, False)
     assert (list(found.paths), list(found.refs)) == ([str(LOG)], ["0/1"])
 
 
@@ -187,7 +187,7 @@ def test_the_exit_code_of_a_job_is_handed_on(tmp_path: Path) -> None:
 def test_a_fault_of_ours_is_70(tmp_path: Path) -> None:
     """In a copy of which a page is broken."""
     shutil.copytree(ROOT / "src" / "tltui", tmp_path / "tltui", ignore=shutil.ignore_patterns("__pycache__", "demo"))
-    page = tmp_path / "tltui" / "documents" / "tree" / "listing.py"
+    page = tmp_path / "tltui" / "tree" / "listing.py"
     page.write_text(page.read_text(encoding="utf-8") + "\nlisting_document = None\n", encoding="utf-8")
     assert code_of("ls", str(LOG), sources=tmp_path) == 70
 

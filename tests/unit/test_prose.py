@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.problems.breaks import parse_break
-from tltui.analyses.prose.break_reason import own_hints, read_reason
-from tltui.analyses.prose.break_record import read_record
-from tltui.analyses.prose.traceback import last_raised, read_traceback, traceback_frames, user_stack
-from tltui.model.outcome import error_name
+from tltui.model.status import error_name
+from tltui.questions.problems.compile_problems import own_hints, parse_break, read_reason, read_record
+from tltui.questions.stacks.tracebacks import last_raised, read_traceback, traceback_frames, user_stack
 
 # messages of graph breaks
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.provenance.code import parse_code
-from tltui.analyses.provenance.graph import facts_at, parse_graph
-from tltui.analyses.provenance.mapping import kernel_stacks, node_mapping, older_mapping, split_key
-from tltui.analyses.provenance.names import fused_operators
+from tltui.questions.provenance.generated_code import fused_operators, parse_code
+from tltui.questions.provenance.graph_names import facts_at, parse_graph
+from tltui.questions.provenance.unit_artifacts import kernel_stacks, node_mapping, older_mapping, split_key
 
 PYTHON = """\
 # AOT ID: ['0_forward']

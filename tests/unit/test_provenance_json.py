@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from real import TRACES, opened, trace
 
-from tltui.analyses.provenance.provenance import provenance_of
 from tltui.cli import main
 from tltui.cli.printing import as_json, result_of
-from tltui.documents.pages import provenance
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import view_document
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
+from tltui.questions.index import BY_NAME
+from tltui.questions.provenance import page as provenance
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.view_document import view_document
 from tltui.text.document import Options
 
 MEGABYTE = 1_000_000

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from real import TRACES, fresh, trace
 
-from tltui.analyses.provenance.information import left_of
-from tltui.analyses.provenance.provenance import UnitProvenance, provenance_of
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import view_document
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
+from tltui.questions.provenance.provenance import UnitProvenance, provenance_of
+from tltui.questions.provenance.unit_artifacts import left_of
+from tltui.questions.view_document import view_document
 from tltui.text.document import Options
 
 FILE = TRACES / "provenance" / "kernel_information" / "kernel_information.json"

@@ -10,14 +10,22 @@ from golden import assert_golden
 from made_logs import TRACES, Log, trace
 from real import demo
 
-from tltui.analyses.provenance import provenance as found_in
-from tltui.analyses.provenance.coverage import KERNEL_LINES, KERNEL_NODES, NODE_KERNELS
-from tltui.analyses.provenance.links import links_of
-from tltui.analyses.provenance.mapping import NodeMapping, Stacks
-from tltui.analyses.provenance.parts import parts_of
-from tltui.analyses.provenance.provenance import (
+from tltui.documents.scope import scope_of
+from tltui.export import to_json
+from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.follow import open_run
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
+from tltui.questions.provenance import provenance as found_in
+from tltui.questions.provenance.links import links_of
+from tltui.questions.provenance.provenance import (
     CPP,
     KERNEL,
+    KERNEL_LINES,
+    KERNEL_NODES,
+    NODE_KERNELS,
     PANES,
     POST,
     PRE,
@@ -27,15 +35,9 @@ from tltui.analyses.provenance.provenance import (
     graph_at,
     provenance_json,
 )
-from tltui.analyses.provenance.result import Provenance, UnitProvenance
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import scope_of, view_document
-from tltui.export import to_json
-from tltui.model.artifacts import artifacts_of, units_of
-from tltui.model.follow import open_run
-from tltui.model.nodes import Compile
-from tltui.model.ref import BadAddress, parse_ref
-from tltui.model.run import Run
+from tltui.questions.provenance.records import Provenance, UnitProvenance
+from tltui.questions.provenance.unit_artifacts import NodeMapping, Stacks, parts_of
+from tltui.questions.view_document import view_document
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import real
 
-from tltui.analyses.problems.gates import BadLimit, Limit, parse_limits
-from tltui.testing.limits import limits_from, marked, merged
-from tltui.testing.verdict import checked, run_in, verdict
+from tltui.questions.check.limits import BadLimit, Limit, parse_limits
+from tltui.testing.limits import check_limits, failure_message, limits_from, marker_limits, merge_limits, run_in
 
 NO_TORCH = "raise ImportError('no torch on this machine')\n"
 SUITE = """
@@ -93,11 +92,15 @@ def test_it_is_loaded_only_when_it_is_asked_for() -> None:
 
 
 def test_limits_of_a_marker() -> None:
-    assert marked((), {}) == parse_limits("error,eager,break,recompiles")
-    assert marked((), {"recompiles": 1, "breaks": 2}) == (Limit("recompiles", 1), Limit("break", 2))
-    assert marked((), {"errors": 0}) == (Limit("error", 0), Limit("eager", 0))
-    assert marked(("error,break=3",), {"compile_time": 2.5}) == (Limit("error"), Limit("break", 3), Limit("compile_time", 2.5))
-    assert merged(limits_from("error,break"), marked((), {"breaks": 4})) == (Limit("error"), Limit("break", 4))
+    assert marker_limits((), {}) == parse_limits("error,eager,break,recompiles")
+    assert marker_limits((), {"recompiles": 1, "breaks": 2}) == (Limit("recompiles", 1), Limit("break", 2))
+    assert marker_limits((), {"errors": 0}) == (Limit("error", 0), Limit("eager", 0))
+    assert marker_limits(("error,break=3",), {"compile_time": 2.5}) == (
+        Limit("error"),
+        Limit("break", 3),
+        Limit("compile_time", 2.5),
+    )
+    assert merge_limits(limits_from("error,break"), marker_limits((), {"breaks": 4})) == (Limit("error"), Limit("break", 4))
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
@@ -106,7 +109,7 @@ def test_limits_of_a_marker() -> None:
 ])  # fmt: skip
 def test_bad_limits(arguments: tuple[object, ...], named: dict[str, object]) -> None:
     with pytest.raises(BadLimit):
-        marked(arguments, named)
+        marker_limits(arguments, named)
 
 
 # what is said
@@ -114,7 +117,7 @@ def test_bad_limits(arguments: tuple[object, ...], named: dict[str, object]) -> 
 
 def said(name: str, limits: str) -> str:
     run = real.trace(name)
-    return verdict(run, checked(run, limits_from(limits)), "tests/test_a.py::test_b[\x1b[31m]", "/tmp/a b")
+    return failure_message(run, check_limits(run, limits_from(limits)), "tests/test_a.py::test_b[\x1b[31m]", "/tmp/a b")
 
 
 def test_a_verdict_has_the_lines_of_the_pages() -> None:

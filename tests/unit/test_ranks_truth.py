@@ -13,17 +13,17 @@ from ranked import ranked
 from viewed import lead_somewhere
 
 from tltui import cli
-from tltui.analyses.ranks.differing import Differing, differing
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import Pace
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.ranges import ranges
-from tltui.analyses.ranks.reading import differences_of
-from tltui.analyses.ranks.times import PhasesOf
-from tltui.documents.pages.ranks import document
 from tltui.documents.scope import scope_of
 from tltui.model.follow import open_run
+from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.differences import Differing, differing
+from tltui.questions.ranks.lanes import lanes_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.pace_analysis import pace_of
+from tltui.questions.ranks.page import document
+from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 
@@ -70,9 +70,9 @@ def told(found: Differing, pace: Pace) -> Iterator[Told]:
     for clock in pace.clocks:
         yield "clock", frozenset(numbers(clock.ranks)), ""
     for late in pace.late:
-        yield "late", frozenset(late.ranks), late.key[0][0]
+        yield "late", frozenset(late.ranks), late.compile[0][0]
     for slow in pace.slow:
-        yield "time", frozenset(slow.ranks), slow.key[0][0]
+        yield "time", frozenset(slow.ranks), slow.compile[0][0]
 
 
 def wrong(run: Run, truth: dict[str, Any]) -> list[str]:

@@ -11,10 +11,10 @@ from made_logs import Log
 from real import TRACES, fresh, trace
 from viewed import text
 
-from tltui.analyses.ranks.differing import Differing, Divergence
-from tltui.analyses.ranks.reading import differences_of
-from tltui.analyses.ranks.wording import words
 from tltui.model.run import Run
+from tltui.questions.ranks.differences import Differing, Divergence
+from tltui.questions.ranks.matching import words
+from tltui.questions.ranks.rank_report import differences_of
 
 KILLED, RACE, CUT = "rank_jobs/backward", "rank_jobs/cache", b"\nV"
 

@@ -12,10 +12,9 @@ from kit.pages import page
 from made_logs import Log, trace
 from viewed import text
 
-from tltui.analyses.recompiles.advice import REMEDIES
-from tltui.analyses.recompiles.frames import FrameRecompiles
-from tltui.analyses.recompiles.reasons import in_exception
-from tltui.documents.pages.recompiles import Recompiles
+from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
+from tltui.questions.recompiles.recompile_reasons import in_exception
+from tltui.questions.recompiles.remedies import REMEDIES
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "live" / "programs" / "remedies.py"

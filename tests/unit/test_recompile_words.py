@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tltui.analyses.recompiles.asked import asked
-from tltui.analyses.recompiles.causes import CAUSES
-from tltui.analyses.recompiles.comments import comment_of, split_comment
-from tltui.analyses.recompiles.conditions import condition_of
-from tltui.analyses.recompiles.words import cause_of
+from tltui.questions.recompiles.failed_guard_text import cause_of
+from tltui.questions.recompiles.guard_grammar import CAUSES, asked, comment_of, condition_of, split_comment
 
 BRANCH = "if n < 9:  # m.py:4 in f (_dynamo/variables/tensor.py:1 in evaluate_expr)"
 BOUND = ("user code shown is first use of this value--the guard itself is not due user code but due to 0/1 specialization in the "

@@ -7,8 +7,14 @@ import ast
 import pytest
 from real import trace
 
-from tltui.analyses.runtime.recording import KERNEL_PROFILE, recording_of
-from tltui.documents.parts.recording import CHANGES_KEY, TRITON_NEEDS_NOTHING, recording_document, remarks
+from tltui.questions.runtime.recording_sections import (
+    CHANGES_KEY,
+    KERNEL_PROFILE,
+    TRITON_NEEDS_NOTHING,
+    recording_document,
+    recording_of,
+    remarks,
+)
 from tltui.text.document import Options
 
 

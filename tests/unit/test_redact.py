@@ -15,14 +15,14 @@ from kit.pages import page
 from made_logs import ROOT, TRACES, Log, trace
 from real import fresh
 
-from tltui.analyses.redact.learn import Learned
-from tltui.analyses.redact.redact import Redactor
-from tltui.analyses.redact.words import is_firm, is_name, is_word, vocabulary
 from tltui.cli import main
-from tltui.documents.bundle import Bundle
-from tltui.documents.pages.table import VIEWS
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.questions.index import QUESTIONS
+from tltui.writers.bundle import Bundle
+from tltui.writers.redact.redact import Redactor
+from tltui.writers.redact.torch_words import is_firm, is_name, is_word, vocabulary
+from tltui.writers.redact.user_names import Learned
 
 WORDS = [
     "walrus",
@@ -245,7 +245,7 @@ MEASURED = re.compile(r"\d[\d,.]* (?:B|KB|MB|bytes)\b|byte [\d,]+|\b[0-9a-f]{32}
 
 def reached(run: Run) -> list[str]:
     """Every page that a link leads to, from the overview and the views on."""
-    found = ["", *(f"@{view.name}" for view in VIEWS), "@damage", "@records"]
+    found = ["", *(f"@{view.name}" for view in QUESTIONS), "@damage", "@records"]
     for ref in found:
         if len(found) < 700:
             document = page(run, ref, 100_000)
@@ -356,8 +356,8 @@ HEAVY = [
 CHILD = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
-from tltui.analyses.redact.learn import Learned
-from tltui.analyses.redact.redact import Redactor
+from tltui.writers.redact.user_names import Learned
+from tltui.writers.redact.redact import Redactor
 for unit in json.load(sys.stdin):
     text = unit * (60_000 // len(unit))
     frame = {"stack": [{"line": 1, "name": text, "filename": "/home/u/x.py", "loc": text}], "x": text, text: 1}
@@ -396,7 +396,7 @@ def test_deep_json_and_what_only_looks_like_it() -> None:
 
 
 def test_the_vocabulary_is_torchs_and_small() -> None:
-    data = ROOT / "src" / "tltui" / "analyses" / "redact" / "torch_words.z"
+    data = ROOT / "src" / "tltui" / "writers" / "redact" / "torch_words.z"
     assert data.stat().st_size < 150_000
     for word in ("graph_break", "recompile_limit", "TENSOR_MATCH", "async_compile", "buf12", "add_3", "automatic_dynamic_shapes"):
         assert is_name(word), word
@@ -418,7 +418,7 @@ def test_the_vocabulary_is_collected_from_source(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, str(ROOT / "tools" / "torch_words.py"), "-o", str(out), str(tmp_path)], check=True, capture_output=True
     )
-    from tltui.analyses.redact.words import unpacked
+    from tltui.writers.redact.torch_words import unpacked
 
     operators, names, prose, files = unpacked(out.read_bytes())
     assert {"new_setting", "event_name", "buf"} <= set(names) and {"sentence", "about"} <= set(prose)

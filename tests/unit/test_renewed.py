@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tltui.text.document import Builder, TextDocument
-from tltui.text.renewed import Renewed
+from tltui.text.line_correspondence import Renewed
 
 
 def page(text: str) -> TextDocument:

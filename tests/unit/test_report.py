@@ -17,18 +17,12 @@ from real import DEMO, TRACES, demo, fresh, trace
 
 from tltui.cli import main
 from tltui.cli.printing import result_of
-from tltui.documents.build import build
-from tltui.documents.report.contents import contents_of
-from tltui.documents.report.equal import equal_compiles
-from tltui.documents.report.ids import Ids
-from tltui.documents.report.listing import compiles_document
-from tltui.documents.report.says import says_something
-from tltui.documents.report.ways import way_to
-from tltui.documents.report.worth import worth_of_compiles
-from tltui.export.book import LEAST, Book, Told, TooSmall
+from tltui.export.report_book import LEAST, Book, ReportSummary, TooSmall
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
+from tltui.questions.build import build
 from tltui.text.document import Options
+from tltui.writers.report import Ids, compiles_document, contents_of, equal_compiles, says_something, way_to, worth_of_compiles
 
 EMPTY = frozenset(("meta", "br", "hr", "link", "img", "input"))
 UNCLOSED = frozenset(("li", "p", "html"))
@@ -67,7 +61,7 @@ class Read(HTMLParser):
             self.wrong.append(f"/{tag} at {self.getpos()}")
 
 
-def report(run: Run, limit: int = 5_000_000) -> tuple[str, Told]:
+def report(run: Run, limit: int = 5_000_000) -> tuple[str, ReportSummary]:
     file = BytesIO()
     told = Book(run, limit, "PLACE", Options(width=100)).write(file)
     return file.getvalue().decode(), told

@@ -12,20 +12,19 @@ import make_trace as mt
 import pytest
 from real import LOGS, TRACES, fresh, opened, trace
 
-from tltui.analyses.repro import allowed_names, checked_forms
-from tltui.analyses.repro.allowed import refusal
-from tltui.analyses.repro.below import bounds
-from tltui.analyses.repro.choosing import WORTH, Repro, repro_of
-from tltui.analyses.repro.inputs import Number, Tensor, expression, read_type, value_of
-from tltui.analyses.repro.reading import read_graph
-from tltui.analyses.repro.script import comment
 from tltui.cli import main
 from tltui.model.artifacts import artifacts_of
+from tltui.model.compile_navigation import in_order
 from tltui.model.nodes import Compile
-from tltui.model.walk import in_order
+from tltui.writers.repro import allowed_names, checking
+from tltui.writers.repro.checking import refusal
+from tltui.writers.repro.graph_classes import read_graph
+from tltui.writers.repro.script import WORTH, Repro, comment, repro_of
+from tltui.writers.repro.script_inputs import Number, Tensor, expression, read_type, value_of
+from tltui.writers.repro.tensor_bounds import bounds
 
 ROOTS = {"torch", "self", "operator", "math", "slice", "max", "min", "int", "float", "bool", "len", "abs", "pow", "round", "sum",
-         "tuple", "list", *checked_forms.NAMES}  # fmt: skip
+         "tuple", "list", *checking.NAMES}  # fmt: skip
 TRACED = [log for log in LOGS if "inputs" not in log.parts]
 """Logs of TORCH_TRACE: beside them stand texts that other programs wrote."""
 _OWN = (

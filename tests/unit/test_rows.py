@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tltui.text.document import Section
-from tltui.text.rows import FILLER, WRAP_CAP, Aligned, Lines, Row, SectionIndex, Wrapped
+from tltui.text.screen_rows import FILLER, WRAP_CAP, Aligned, Lines, Row, SectionIndex, Wrapped
 
 quiet = settings(deadline=None, derandomize=True, max_examples=150)
 

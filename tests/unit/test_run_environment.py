@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.running.command import program_of
-from tltui.running.environment import Prepared, Refused, Wanted, prepare
+from tltui.running.job_trace import Prepared, Refused, TraceOptions, prepare, program_of
 
 NOON = time.strptime("2026-11-22 12:00:01", "%Y-%m-%d %H:%M:%S")
 
@@ -21,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prepared(environ: dict[str, str] | None = None, **wanted: object) -> Prepared:
-    return prepare(Wanted(**wanted), environ or {}, NOON)  # type: ignore[arg-type]
+    return prepare(TraceOptions(**wanted), environ or {}, NOON)  # type: ignore[arg-type]
 
 
 def added(found: Prepared, environ: dict[str, str] | None = None) -> dict[str, str]:

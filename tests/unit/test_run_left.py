@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tltui.running.environment import Prepared
-from tltui.running.left import files_in, is_full, left_in, still_written, why_no_log
+from tltui.running.job_trace import Prepared, files_in, is_full, logs_in, still_written, why_no_log
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 
@@ -94,10 +93,10 @@ def test_only_what_is_new_counts(tmp_path: Path) -> None:
     shutil.copytree(TRACES / "breaks", tmp_path / "deep" / "old")
     (tmp_path / "dedicated_log_torch_trace_old.log").touch()
     before = files_in(str(tmp_path))
-    assert left_in(str(tmp_path), before) == (None, 1)
+    assert logs_in(str(tmp_path), before) == (None, 1)
     shutil.copytree(TRACES / "dyn", tmp_path / "new")
     (tmp_path / "dedicated_log_torch_trace_new.log").touch()
-    found, earlier = left_in(str(tmp_path), before)
+    found, earlier = logs_in(str(tmp_path), before)
     assert found is not None
     assert ({os.path.dirname(log.path) for log in found.logs}, earlier) == ({str(tmp_path / "new")}, 1)
     assert [os.path.basename(item.path) for item in found.skipped] == ["dedicated_log_torch_trace_new.log"]
@@ -106,7 +105,7 @@ def test_only_what_is_new_counts(tmp_path: Path) -> None:
 
 def test_a_directory_that_torch_never_made() -> None:
     assert files_in("/no/such") == frozenset()
-    assert left_in("/no/such", frozenset()) == (None, 0)
+    assert logs_in("/no/such", frozenset()) == (None, 0)
 
 
 def test_what_is_there_to_be_copied_is_quoted() -> None:

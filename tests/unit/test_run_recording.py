@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.running.environment import Refused
-from tltui.running.recording import DIRECTORY, HOOK, KERNELS, STEPS, Steps, have_recorded, parse_steps, why_not
+from tltui.running.job_trace import DIRECTORY, HOOK, KERNELS, STEPS, Refused, Steps, have_recorded, parse_steps, why_not
 
 TOLD = {STEPS: "5:10"}
 BARE = "import sys; print('sitecustomize' in sys.modules, [type(f).__name__ for f in sys.meta_path][:1], sys.path[1:2])"

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from tltui.analyses.runtime.code import graphs_of
-from tltui.analyses.runtime.result import GraphTime, KernelTime, Refused, Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.sources.discover import discover
-from tltui.sources.profiles import named
+from tltui.questions.runtime.event_joining import graphs_of
+from tltui.questions.runtime.profile_results import GraphTime, KernelTime, Refused, Runtime
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.sources.discover import discover, named
 
 LOGS = Path(__file__).parents[1] / "traces" / "tlparse" / "two_gpus"
 CALLS = 3

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tltui.analyses.runtime.result import GraphTime, Refused, Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.model.follow import open_run
-from tltui.sources.discover import discover
-from tltui.sources.profiles import named
+from tltui.questions.runtime.profile_results import GraphTime, Refused, Runtime
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.sources.discover import discover, named
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())

@@ -8,15 +8,24 @@ import pytest
 import real
 from test_view_runtime import profiled
 
-from tltui.analyses.runtime.across import rank_kernels
-from tltui.analyses.runtime.costs import Costs, own_us
-from tltui.analyses.runtime.findings import Fact, Finding, findings_of
-from tltui.analyses.runtime.result import CompileTime, EagerTime, Fallback, GraphTime, KernelTime, Runtime, Share, Spread, Step
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.documents.page import Page
-from tltui.documents.parts.runtime import add_share, add_window, sentence
-from tltui.documents.parts.runtime_ranks import add_rank_kernels, add_ranks
 from tltui.model.run import Run
+from tltui.questions.runtime.costs import Costs, own_us
+from tltui.questions.runtime.page import add_rank_kernels, add_ranks, add_share, add_window, sentence
+from tltui.questions.runtime.profile_results import (
+    CompileTime,
+    EagerTime,
+    Fallback,
+    GraphTime,
+    KernelTime,
+    Runtime,
+    Share,
+    Spread,
+    Step,
+    rank_kernels,
+)
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.runtime.runtime_report import Fact, Finding, findings_of
 from tltui.text.document import Options
 
 

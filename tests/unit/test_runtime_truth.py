@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 import real
 
-from tltui.analyses.runtime.result import Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
+from tltui.questions.runtime.profile_results import Runtime
+from tltui.questions.runtime.profile_sums import runtimes_of
 
 PROFILED = real.TRACES / "profiler"
 TRUTHS = sorted(str(path.relative_to(PROFILED)) for path in PROFILED.glob("*/truth*.json"))

@@ -12,15 +12,21 @@ import pytest
 from test_where import going_on, job, others
 from viewed import text
 
-from tltui.analyses.hang.sampled_stacks import SampledStack, StackGroup, group_stacks, main_thread
 from tltui.cli.printing import result_of
 from tltui.documents.page import Page
-from tltui.documents.pages.where import WhereReport, where_document
-from tltui.documents.parts.processes import Here, ProcessStacks
-from tltui.documents.parts.sampled_stacks import add_stacks, stacks_answer
 from tltui.documents.scope import scope_of
-from tltui.sources.pids import Child, LogProcess, LogProcesses
-from tltui.sources.py_spy import Stacks
+from tltui.questions.hang.page import WhereReport, where_document
+from tltui.questions.hang.process_sections import (
+    Here,
+    ProcessStacks,
+    SampledStack,
+    StackGroup,
+    add_stacks,
+    group_stacks,
+    main_thread,
+    stacks_answer,
+)
+from tltui.sources.local_processes import Child, LogProcess, LogProcesses, Stacks
 from tltui.text.document import Options
 
 TORCH = "/env/lib/python3.11/site-packages/torch"

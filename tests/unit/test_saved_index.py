@@ -19,19 +19,18 @@ from real import LOGS, TRACES, fresh, opened
 from replaying import OPTIONS, texts_of
 from test_redact import WORDS
 
-from tltui.analyses.ranks.indexed import told
-from tltui.analyses.ranks.lanes import lanes_of
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.indexing import log_part, settled
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.tree.listing import listing_data, listing_document
 from tltui.export import to_json
-from tltui.inputs.index.elsewhere import Elsewhere
+from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.inputs.index.reader import STREAM, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
+from tltui.questions.ranks.lanes import lanes_of, told
 from tltui.sources.discover import NothingFound, discover
+from tltui.tree.listing import listing_data, listing_document
+from tltui.writers.index import log_part, settled
 
 PAGES = (
     "summary", "problems", "recompiles", "stacks", "guards", "shapes", "caches", "timing", "where", "absent", "metrics", "ranks",
@@ -51,7 +50,7 @@ def listed(run: Run) -> dict[str, Any]:
 
 
 def pages(run: Run, names: tuple[str, ...] = PAGES) -> dict[str, list[str]]:
-    there = [view.name for view in VIEWS if view.name in names]
+    there = [view.name for view in QUESTIONS if view.name in names]
     return {name: texts_of(build(run, f"@{name}", OPTIONS)) for name in there}
 
 
@@ -301,7 +300,7 @@ def test_a_stranger_can_have_nothing_read_and_nothing_run(tmp_path: Path, capsys
         ("/tmp/\u202egol.log", "node17"),
     ):  # fmt: skip
         saved = tmp_path / "stranger.tlx"
-        from tltui.documents.indexing import merged
+        from tltui.writers.index import merged
 
         saved.write_bytes(b"".join(merged([log_part(replace(found, label=label))], host)))
         watching[0] = True

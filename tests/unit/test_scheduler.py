@@ -11,14 +11,12 @@ from typing import Any
 import make_trace as mt
 import pytest
 
-from tltui.model.events import Event, Failed, Read
 from tltui.model.follow import Follower
-from tltui.model.run import Run
+from tltui.model.run import Event, Failed, Read, Run
 from tltui.sources.discover import discover
 from tltui.trace.scan import Scanner
-from tltui.work.gate import Gate
-from tltui.work.scanning import Scan
-from tltui.work.scheduler import Lane, Place, Scheduler, Steps
+from tltui.work.reader_threads import Scan
+from tltui.work.scheduler import Gate, Lane, Place, Scheduler, Steps
 
 LONG = 20.0
 

@@ -17,21 +17,21 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from test_cli import ALL, label
 
-from tltui.analyses.problems.gates import gates, parse_limits
 from tltui.cli import COMMANDS, main
-from tltui.documents.build import build
-from tltui.documents.bundle import Bundle
-from tltui.documents.packing import Case
-from tltui.documents.pages.damage import damage_document
-from tltui.documents.pages.grep import Query, grep_document
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.shown import shown_data
-from tltui.documents.tree.listing import listing_data
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
+from tltui.questions.artifacts.show_output import shown_data
+from tltui.questions.build import build
+from tltui.questions.check.limits import gates, parse_limits
+from tltui.questions.index import QUESTIONS
+from tltui.questions.records.damage_page import damage_document
+from tltui.questions.records.grep_page import Query, grep_document
 from tltui.text.document import Options
+from tltui.tree.listing import listing_data
+from tltui.writers.bundle import Bundle
+from tltui.writers.case import Case
 
 SCHEMAS = ROOT / "docs" / "schema"
 MOST = 12
@@ -83,9 +83,8 @@ def some(value: Any) -> Any:
 
 
 def test_they_are_those_of_the_types() -> None:
-    """`python tools/make_schemas.py` makes them anew."""
-    committed = {file.name: file.read_text(encoding="utf-8") for file in SCHEMAS.iterdir()}
-    assert committed == load_tool().made()
+    committed = {file: file.read_text(encoding="utf-8") for file in SCHEMAS.iterdir()}
+    assert committed == load_tool().made(), "out of date: run python tools/renew.py"
 
 
 def test_each_command_that_prints_json_has_one() -> None:
@@ -128,7 +127,7 @@ def test_what_is_printed_of_a_trace_fits(path: Path) -> None:
     run = opened(path)
     compiles = sorted(run.compiles(), key=lambda c: (not c.facts.failed, -c.facts.breaks, -(c.tally.seconds)))[:2]
     places = ["", *(str(compile_.ref) for compile_ in compiles)]
-    for view in VIEWS:
+    for view in QUESTIONS:
         for ref in places:
             fits(view.name, view_data(run, view.name, ref))
     fits("ls", listing_data(run, check=path.name == "breaks"))

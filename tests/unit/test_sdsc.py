@@ -11,15 +11,23 @@ from kit.pages import page
 from real import TRACES
 from viewed import lead_somewhere, text
 
-from tltui.analyses.compare.pairing import artifact_difference
-from tltui.analyses.sdsc.fields import fields_of
-from tltui.analyses.sdsc.files import files_by_kernel, files_of
-from tltui.analyses.sdsc.kernels import Dealt, dealt, kernel_of_directory, kernels_in
-from tltui.analyses.sdsc.parse import PerCore, Sdsc, parse_sdsc
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.compare.pairing import artifact_difference
+from tltui.questions.fusion.sdsc_files import (
+    Dealt,
+    PerCore,
+    Sdsc,
+    dealt,
+    fields_of,
+    files_by_kernel,
+    files_of,
+    kernel_of_directory,
+    kernels_in,
+    parse_sdsc,
+)
 from tltui.sources.discover import NothingFound, discover
 
 SDSC = TRACES / "inputs" / "sdsc"

@@ -7,7 +7,7 @@ from kit.pages import page
 from made_logs import trace
 from viewed import text
 
-from tltui.analyses.shapes.meanings import meaning_of
+from tltui.questions.shapes.shape_env import meaning_of
 
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch/"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from real import TRACES
 
-from tltui.layout import layout_path, read_width
-from tltui.marks import read_marks
-from tltui.sources.kept import is_kept, read_state
-from tltui.text.small_file import read_small_file, read_small_json
+from tltui.config import layout_path, read_width
+from tltui.screens.marks import read_marks
+from tltui.sources.job_output import is_job_output, read_state
+from tltui.text.safe_files import read_small_file, read_small_json
 
 
 def pipe(path: Path) -> None:
@@ -42,7 +42,7 @@ def test_state_that_is_none(make: Callable[[Path], None], tmp_path: Path, monkey
     make(marks)
     make(state)
     assert read_marks(marks) == []
-    assert read_state(str(tmp_path / "output.txt")) is None and not is_kept(str(state))
+    assert read_state(str(tmp_path / "output.txt")) is None and not is_job_output(str(state))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     layout_path().parent.mkdir(parents=True)
     make(layout_path())

@@ -7,10 +7,10 @@ from golden import assert_golden
 from made_logs import Log, trace
 from real import demo
 
-from tltui.analyses.provenance.source_line import BadPlace, parse_place, source_line
-from tltui.documents.build import build
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.source_lines.page import BadPlace, parse_place, source_line
 from tltui.text.document import Document, Options
 
 

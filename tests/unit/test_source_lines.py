@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tltui.analyses.provenance.result import Place
-from tltui.documents.parts.source_lines import read_file, source_lines
+from tltui.questions.provenance.records import Place
+from tltui.questions.provenance.unit_sections import read_file, source_lines
 from tltui.text.document import Options
 
 TEXT = "".join(f"line_{n} = {n}\n" for n in range(1, 41))

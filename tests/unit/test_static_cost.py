@@ -3,10 +3,9 @@
 import pytest
 
 from tests.real import trace
-from tltui.analyses.provenance.cost import costs_of_unit, together
-from tltui.analyses.provenance.layered import StaticCost, UnitLayers
-from tltui.analyses.provenance.layers import layers_of
-from tltui.analyses.provenance.result import KERNEL, PY, Kernel
+from tltui.questions.layers.layer_costs import StaticCost, UnitLayers, costs_of_unit, together
+from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.provenance.records import KERNEL, PY, Kernel
 
 
 def units(name: str, ref: str = "0/0") -> list[UnitLayers]:

@@ -12,18 +12,17 @@ from made_logs import Log, trace
 from test_follow import Live, part
 from viewed import text as seen
 
-from tltui.analyses.problems.gates import MEASURES, gates, parse_limits
 from tltui.config import Config
-from tltui.documents.tree.outline import marks
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
-from tltui.model.outcome import Eager
 from tltui.model.run import Run
-from tltui.model.status import TABLE, Status, Tally, is_visited
-from tltui.screens.help import help_document
+from tltui.model.status import TABLE, Eager, Status, Tally, is_visited
+from tltui.questions.check.limits import MEASURES, gates, parse_limits
+from tltui.screens.palette import help_document
 from tltui.sources.discover import discover
 from tltui.text import tokens
+from tltui.tree.outline import marks
 
 OUTCOMES, SKIPS = "torch-2.13/outcomes", "torch-2.8/skips"
 DESIGN = Path(__file__).parents[2] / "docs" / "design.md"

@@ -19,19 +19,16 @@ from ranked import MAKER, ranked
 from real import TRACES, fresh, opened
 from viewed import lead_somewhere, text
 
-from tltui.analyses.hang.clocks import off, offset_of
-from tltui.analyses.ranks.columns import Columns
-from tltui.analyses.ranks.course import FACETS, Course, Lane, Older, Step, Times, classes
-from tltui.analyses.ranks.hosts import with_hosts
-from tltui.analyses.ranks.lanes import lanes_of
-from tltui.analyses.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
-from tltui.analyses.ranks.pacing import pace_of
-from tltui.analyses.ranks.slowness import read_phase_spreads
-from tltui.analyses.ranks.times import PhasesOf, bare_course, phases_of, times_of
-from tltui.analyses.timing.outliers import outliers_of
-from tltui.analyses.timing.results import ProcessTime
 from tltui.cli import main
 from tltui.model.run import Run
+from tltui.questions.hang.clock_offsets import off, offset_of
+from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
+from tltui.questions.ranks.lanes import lanes_of, with_hosts
+from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
+from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
+from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
+from tltui.questions.timing.timing_report import outliers_of
+from tltui.questions.timing.timing_results import ProcessTime
 
 NAN = float("nan")
 SECOND = 1e6
@@ -43,11 +40,11 @@ def paced(run: Run) -> Pace:
 
 
 def late_in(pace: Pace) -> list[tuple[str, tuple[int, ...], float]]:
-    return sorted((one.key[0][0], one.ranks, round(one.seconds)) for one in pace.late)
+    return sorted((one.compile[0][0], one.ranks, round(one.seconds)) for one in pace.late)
 
 
 def slow_in(pace: Pace) -> list[tuple[str, tuple[int, ...], str]]:
-    return sorted((one.key[0][0], one.ranks, one.phase) for one in pace.slow)
+    return sorted((one.compile[0][0], one.ranks, one.phase) for one in pace.slow)
 
 
 # planted in jobs
@@ -63,7 +60,7 @@ def test_a_job_without_stragglers_says_so(tmp_path: Path, ranks: int, arguments:
     run = fresh(tmp_path)
     found = paced(run)
     assert (found.clocks, found.late, found.slow, found.waits) == ((), (), (), ())
-    assert found.spreads and all(one.count == ranks for one in found.spreads)
+    assert found.spreads and all(one.ranks == ranks for one in found.spreads)
     assert "No rank was late or slow." in text(page(run, "@stragglers"))
 
 
@@ -99,23 +96,23 @@ def test_what_was_planted_is_found_and_nothing_else(planted: tuple[dict[str, Any
     assert told == [("16–23", -62, ("node0002",)), ("5", 7, ("node0000",))]
     planted_s = {row["function"]: row["seconds"] for row in truth["plants"] if row["kind"] == "slow_phase"}
     for one in found.slow:
-        assert one.phase_s - one.phase_typical_s == pytest.approx(planted_s[one.key[0][0]], rel=0.05)
-        assert one.seconds - one.typical_s == pytest.approx(planted_s[one.key[0][0]], abs=0.7)
+        assert one.phase_s - one.phase_typical_s == pytest.approx(planted_s[one.compile[0][0]], rel=0.05)
+        assert one.seconds - one.typical_s == pytest.approx(planted_s[one.compile[0][0]], abs=0.7)
     assert {one.ref for one in found.late} - {"2:1/0", "3:1/0"} == {"5:3/0", "17:5/0"}
 
 
 def test_who_waited_for_whom(planted: tuple[dict[str, Any], Run]) -> None:
     """The ranks that are there wait, a killed one does not, and all of it is told in seconds of ranks."""
     found = paced(planted[1])
-    by_last = {(wait.last, wait.key[0][0]): wait for wait in found.waits}
+    by_last = {(wait.last, wait.compile[0][0]): wait for wait in found.waits}
     late = by_last[(17,), "block5"]
     assert late.late and not late.inside and late.waited == 30  # rank 12 was killed in it
     assert late.seconds == pytest.approx(120, abs=1) and late.rank_seconds == pytest.approx(30 * 120, rel=0.01)
     slow = by_last[(9, 10), "block4"]
     assert not slow.late and slow.waited == 29  # rank 26 did block5 before
     assert slow.seconds == pytest.approx(6, abs=0.5) and slow.rank_seconds == pytest.approx(29 * 6, rel=0.05)
-    assert found.wait_for(slow.key, (10,)) == slow and found.wait_for(slow.key, (11,)) is None
-    assert by_last[(27,), "block0"].key[1] == 2, "the others waited for the recompile that only this rank made"
+    assert found.wait_for(slow.compile, (10,)) == slow and found.wait_for(slow.compile, (11,)) is None
+    assert by_last[(27,), "block0"].compile[1] == 2, "the others waited for the recompile that only this rank made"
 
 
 def test_pages_of_the_run_of_a_rank_and_of_a_compile(planted: tuple[dict[str, Any], Run]) -> None:
@@ -148,7 +145,7 @@ def test_phases_of_a_compile_on_all_ranks(planted: tuple[dict[str, Any], Run]) -
     columns = Columns(lanes)
     key = next(key for key in columns.usual if key[0][0] == "block5")
     spreads = _result(read_phase_spreads(columns.column(key), PhasesOf(run)))
-    assert {one.count for one in spreads} == {31} and all(12 not in (one.slowest, one.fastest) for one in spreads)
+    assert {one.ranks for one in spreads} == {31} and all(12 not in (one.slowest, one.fastest) for one in spreads)
     for one in spreads:
         assert one.slowest_s >= one.median_s >= one.fastest_s > 0
 
@@ -200,7 +197,7 @@ def test_every_phase_of_a_compile(tmp_path: Path, seconds: float) -> None:
             begin, end = unit.span(name)
             wanted[f"block{ordinal}", rank] = name, unit, seconds > 1.1 and seconds > 2.2 * (end - begin) / 1e6
     ranked(tmp_path, "--ranks", 16, "--compiles", 22, "--detail", "lean", *plants)
-    found = {(one.key[0][0], rank): one for one in paced(fresh(tmp_path)).slow for rank in one.ranks}
+    found = {(one.compile[0][0], rank): one for one in paced(fresh(tmp_path)).slow for rank in one.ranks}
     assert found.keys() <= wanted.keys(), "nothing is invented"
     sure = {key for key, (_, _, stands) in wanted.items() if stands}
     assert len(sure) > 40
@@ -243,20 +240,20 @@ TWO = [[2.0] * 8] * 6
 def test_who_falls_behind_and_stays_there_is_late_once() -> None:
     found = pace_of(lanes_with(together(6, 8, lambda rank, n: 20.0 if rank == 4 and n >= 3 else 0.0), TWO))
     late, = found.late
-    assert (late.key[0][0], late.ranks, late.seconds, late.stays) == ("f3", (4,), 20.0, 4)
+    assert (late.compile[0][0], late.ranks, late.seconds, late.stays) == ("f3", (4,), 20.0, 4)
     assert found.clocks == () and found.waits == ()
 
 
 def test_who_falls_behind_at_its_second_compile_has_no_other_clock() -> None:
     found = pace_of(lanes_with(together(6, 8, lambda rank, n: 20.0 if rank == 4 and n >= 1 else 0.0), TWO))
-    assert found.clocks == () and [(one.key[0][0], one.stays) for one in found.late] == [("f1", 6)]
+    assert found.clocks == () and [(one.compile[0][0], one.stays) for one in found.late] == [("f1", 6)]
 
 
 def test_who_is_late_because_it_was_slow_is_slow() -> None:
     took = [[2.0, 12.0, *[2.0] * 6] if rank == 2 else [2.0] * 8 for rank in range(6)]
     behind = lanes_with(together(6, 8, lambda rank, n: 10.0 if rank == 2 and n >= 2 else 0.0), took)
     found = pace_of(behind)
-    assert found.late == () and found.waits == () and [(one.key[0][0], one.ranks) for one in found.slow] == [("f1", (2,))]
+    assert found.late == () and found.waits == () and [(one.compile[0][0], one.ranks) for one in found.slow] == [("f1", (2,))]
     waited = pace_of(lanes_with(together(6, 8, lambda rank, n: 10.0 if n >= 2 else 0.0), took))
     wait, = waited.waits
     assert waited.late == () and (wait.last, wait.waited, wait.seconds, wait.rank_seconds) == ((2,), 5, 10.0, 50.0)
@@ -275,7 +272,7 @@ def test_a_killed_or_failed_rank_is_not_fast() -> None:
     failed = Course((lanes[2].course.steps[0], Step(("f1", "f.py", 1), 1, "1/0", "error", (b"",) * len(FACETS))))
     lanes[2] = Lane(2, "p2", "2", "", 1, True, True, NAN, failed, lanes[2].times)
     found = pace_of(lanes)
-    assert [(one.key[0][0], one.count, one.fastest) for one in found.spreads] == [("f0", 3, 0)]
+    assert [(one.compile[0][0], one.ranks, one.fastest) for one in found.spreads] == [("f0", 3, 0)]
     assert len(classes(lanes)) == 2
 
 
@@ -291,7 +288,7 @@ def test_of_ranks_that_go_on_nothing_is_said_that_more_of_them_could_make_wrong(
                 lane if rank < begun else replace(lane, course=first, times=Times(lane.times.begin[1:], lane.times.took[1:], {}))
                 for rank, lane in enumerate(lanes)
             ]
-            told.append([one.ranks for one in pace_of(cut).late if one.key[0][0] == "f0"])
+            told.append([one.ranks for one in pace_of(cut).late if one.compile[0][0] == "f0"])
         said = [ranks for ranks in told if ranks]
         assert said == ([[(6,)], [(6, 7)]] if late == 2 else []), told
 
@@ -310,7 +307,7 @@ def test_a_rank_that_was_started_again_alone_has_no_other_clock() -> None:
     lanes = lanes_with(together(6, 4, lambda rank, n: 100.0 if rank == 4 else 0.0), [[2.0] * 4] * 6)
     again = [replace(lane, older=(Older(7, "4.1", ""),)) if lane.rank == 4 else lane for lane in lanes]
     found = pace_of(again)
-    assert found.clocks == () and [(one.key[0][0], one.ranks, one.stays) for one in found.late] == [("f0", (4,), 3)]
+    assert found.clocks == () and [(one.compile[0][0], one.ranks, one.stays) for one in found.late] == [("f0", (4,), 3)]
     found = pace_of([replace(lane, older=(Older(7, "4.1", ""),)) for lane in lanes])
     assert [clock.ranks for clock in found.clocks] == ["4"] and found.late == ()
 

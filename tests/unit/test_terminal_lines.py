@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltui.documents import output
-from tltui.documents.output import OutputDocument
-from tltui.text import terminal_lines
-from tltui.text.clean import decode
-from tltui.text.search import find
+from tltui.questions.records import output_page
+from tltui.questions.records.output_page import OutputDocument
+from tltui.text import bytes_document, terminal_lines
+from tltui.text.payload import decode
 from tltui.text.terminal_lines import shown
 
 pure = settings(deadline=None, derandomize=True, max_examples=200)
@@ -70,7 +69,7 @@ def test_growing_comes_to_the_same(pieces: list[bytes], tmp_path_factory: pytest
     document = grown(path, pieces)
     whole = naive(b"".join(pieces))
     assert lines_of(document) == whole
-    assert list(document.text()) == (whole or [output.NOTHING])
+    assert list(document.text()) == (whole or [output_page.NOTHING])
     for text in ("a", "b a", "ab"):
         pattern = re.compile(text)
         wanted = [(n, m.start(), m.end()) for n, line in enumerate(whole) for m in pattern.finditer(line)]
@@ -138,7 +137,7 @@ def test_the_last_line_is_never_kept_from_before(tmp_path: Path) -> None:
             file.write(more)
         assert document.look()
         document.advance()
-        assert document.line(0, 0, None).text[:30_000] == wanted[: find.CHUNK][:16_384]
+        assert document.line(0, 0, None).text[:30_000] == wanted[: bytes_document.CHUNK][:16_384]
         assert document.length(0) == len(wanted)
 
 
@@ -147,4 +146,4 @@ def test_a_file_that_was_cut_off_is_told(tmp_path: Path) -> None:
     document = grown(path, [b"one\ntwo\n"])
     path.write_bytes(b"1\n")
     assert document.look()
-    assert document.line(len(document) - 1).text == output.CUT
+    assert document.line(len(document) - 1).text == output_page.CUT

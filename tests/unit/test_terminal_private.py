@@ -26,7 +26,7 @@ def test_frames() -> None:
 
 
 def test_the_parser() -> None:
-    """`terminal/decoder.py` asks it."""
+    """`terminal/driver.py` asks it."""
     parser = XTermParser()
     for name in ("last_x", "last_y", "mouse_pixels", "terminal_size", "terminal_pixel_size"):
         assert hasattr(parser, name), name

@@ -15,10 +15,10 @@ import pytest
 from jobs import unpacked
 from real import fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.table import VIEWS
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
 from tltui.text.document import Options
 
 JOBS = ("recompiles", "breaks", "dyn", "crash", "mlp", "errors", "killed", "levels", "cache_hit")
@@ -70,7 +70,7 @@ def differences(trace: Any, text: Any, keys: tuple[str, ...] = ()) -> Iterator[t
 def test_each_page_says_of_the_text_what_it_says_of_the_trace(name: str, tmp_path: Path) -> None:
     job = unpacked(name, tmp_path)
     trace, text = fresh(job / "trace"), fresh(job / "stderr.txt")
-    for view in VIEWS:
+    for view in QUESTIONS:
         lacking = {**LACKING[""], **LACKING.get(view.name, {})}
         if "" in lacking:
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.text.atomic import replacing
+from tltui.text.safe_files import replacing
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from text_inputs import TRUTH, traces_of, unpacked
 
 from tltui.cli import main
-from tltui.inputs.table import TEXT, TRACE
-from tltui.inputs.text.recognise import FAR, NEAR, OLD, SHORT, in_text, may_become, recognise
+from tltui.inputs.forms import TEXT, TRACE
+from tltui.inputs.text.line_grammar import FAR, NEAR, OLD, SHORT, in_text, may_become, recognise
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Discovery, NothingFound, discover

@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tltui.text import tokens
-from tltui.text.bytes_document import BytesDocument
+from tltui.text.bytes_document import BytesDocument, json_document
 from tltui.text.colours import highlight
 from tltui.text.colours.highlight import LANGUAGES, highlighter
 from tltui.text.document import Line
-from tltui.text.json_document import json_document
-from tltui.text.line_index import LineIndex
-from tltui.text.payload import Payload
+from tltui.text.payload import LineIndex, Payload
 
 DATA = Path(__file__).parent / "data/text"
 pure = settings(deadline=None, derandomize=True, max_examples=150)
@@ -227,7 +225,7 @@ def test_an_unknown_language_is_plain() -> None:
 
 def test_pygments_is_imported_late() -> None:
     code = (
-        "import sys; from tltui.text.json_document import json_document; from tltui.text.payload import Payload;"
+        "import sys; from tltui.text.bytes_document import json_document; from tltui.text.payload import Payload;"
         "from tltui.text.bytes_document import BytesDocument;"
         "d = json_document(Payload.of(b'{\"a\": 1}')); d.line(0);"
         "BytesDocument(Payload.of(b'x'), 'python');"

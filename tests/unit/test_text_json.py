@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tltui.text.json_document import json_document, lay_out
+from tltui.text.bytes_document import json_document, lay_out
 from tltui.text.payload import Payload
 
 

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tltui.text import bytes_document, line_index
+from tltui.text import bytes_document
+from tltui.text import bytes_document as find
+from tltui.text import payload as line_index
 from tltui.text.bytes_document import BytesDocument
-from tltui.text.clean import LONG, SHORT, decode
 from tltui.text.document import Document, Hit
-from tltui.text.line_index import LineIndex
-from tltui.text.payload import Payload
+from tltui.text.payload import LONG, SHORT, LineIndex, Payload, decode
 from tltui.text.sanitize import sanitize
-from tltui.text.search import find
 
 pure = settings(deadline=None, derandomize=True, max_examples=300)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 from text_inputs import TRUTH, messages, others, text_log, trace_logs
 
-from tltui.analyses.prose.break_record import read_record
-from tltui.inputs.text import made
-from tltui.inputs.text.log import TextLog
-from tltui.inputs.text.made import FIRST_STACK
+from tltui.inputs.text import events
+from tltui.inputs.text.events import FIRST_STACK
+from tltui.inputs.text.text_log import TextLog
 from tltui.model.artifacts import artifact_name
+from tltui.questions.problems.compile_problems import read_record
 from tltui.trace.batch import Context
 from tltui.trace.grammar import PREFIX, parse_json
 from tltui.trace.log import Check, Log
@@ -189,5 +189,5 @@ def test_reasons_of_several_cache_entries_end_where_the_next_entry_begins() -> N
         b"    - 0/1: mode == 'a'", b"    - User stack trace:", b'    -   File "/m.py", line 4, in f', b"", b"    guard 1 failures:",
         b"    - 0/0: mode == 'b'", b"    - User stack trace:",
     ]  # fmt: skip
-    reasons = json.loads(made.recompile_reasons(made.Said(lines, bytes, list)))
+    reasons = json.loads(events.recompile_reasons_payload(events.MessagePayload(lines, bytes, list)))
     assert reasons == ["0/1: mode == 'a'\nUser stack trace:\n  File \"/m.py\", line 4, in f", "0/0: mode == 'b'\nUser stack trace:"]

@@ -7,18 +7,18 @@ import re
 import make_trace as mt
 import pytest
 
-from tltui.analyses.guards.guards import GuardFilter
-from tltui.documents.build import build
-from tltui.documents.pages.grep import Query, hits, page_hits
-from tltui.documents.tree import outline
-from tltui.documents.tree.rows import Filter
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.guards.guard_report import GuardFilter
+from tltui.questions.records.grep_page import Query, hits, page_hits
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.graphs.guard_tree import GuardNode
-from tltui.text.pattern import compiled, flags_of, heeds_case
+from tltui.text.search.child_process import compiled, flags_of, heeds_case
+from tltui.tree import outline
+from tltui.tree.rows import Filter
 
 NAME = "tiled_GEMM"
 PATTERNS = [

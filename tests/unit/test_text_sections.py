@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.colours.highlight import LANGUAGES
-from tltui.text.colours.sections import find_sections
+from tltui.text.colours.sections import Repeat, find_repeats, find_sections
 from tltui.text.document import Section
-from tltui.text.graphs.fx_sections import Repeat, find_repeats
 from tltui.text.payload import Payload
 
 DATA = Path(__file__).parent / "data/text"

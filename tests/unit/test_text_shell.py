@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from tltui.text.safe_files import quoted
 from tltui.text.sanitize import sanitize
-from tltui.text.shell import quoted
 
 HARD = [
     "a b", "it's", "$HOME `id` \\ \"", "*?[a]", "a\nrm -rf x\n", "\x1b]0;owned\x07", "a\tb", "\x9b2J", "\u202eevil", "\x7f",

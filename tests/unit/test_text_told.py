@@ -13,25 +13,25 @@ from kit import pages
 from real import demo
 from text_runs import INPUTS, text_run, unpacked
 
-from tltui.analyses.job_failures.of_run import own_failures, printed_of, run_failures
-from tltui.analyses.problems.gates import gates, needing_a_trace, parse_limits, why_a_trace
-from tltui.analyses.ranks.reading import differences_of as diverging
-from tltui.analyses.recompiles.reasons import Became, became_of, instants_of
-from tltui.analyses.records import Reader
 from tltui.cli import main
-from tltui.documents.build import build
-from tltui.documents.compare.compare import compare_nodes
-from tltui.documents.pages.log import LogDocument
-from tltui.documents.pages.table import VIEWS
-from tltui.documents.titles import in_output
-from tltui.documents.tree.header import Live, header
+from tltui.documents.scope import in_output
 from tltui.model.artifacts import Artifact
 from tltui.model.follow import Follower, open_run
+from tltui.model.record_reader import Reader
 from tltui.model.ref import parse_ref, split_line
 from tltui.model.run import Run
 from tltui.model.status import Status
+from tltui.questions.build import build
+from tltui.questions.check.limits import gates, needing_a_trace, parse_limits, why_a_trace
+from tltui.questions.compare.page import compare_nodes
+from tltui.questions.index import QUESTIONS
+from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
+from tltui.questions.ranks.rank_report import differences_of as diverging
+from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
+from tltui.questions.records.log_page import LogDocument
 from tltui.sources.discover import Found, FoundLog, discover
 from tltui.text.document import Document, Options
+from tltui.tree.header import Live, header
 
 RUNS = {
     "ranks": ("ranks_merged/stderr.txt.xz",),
@@ -41,7 +41,7 @@ RUNS = {
     "recorded": ("other/torchrun_recorded.txt",),
 }
 WRONG = re.compile(r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finished|log ends|cut off", re.IGNORECASE)
-PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in VIEWS)]
+PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in QUESTIONS)]
 
 
 def page(run: Run, ref: str, width: int = 100, ascii_: bool = False) -> Document:
@@ -65,7 +65,7 @@ def joined(run: Run, ref: str) -> str:
 def test_no_page_says_what_text_cannot_tell(run: Run) -> None:
     compiles = [str(compile_.ref) for compile_ in run.compiles() if compile_.is_compile]
     frames = [str(frame.ref) for process in run.processes() for frame in process.frames.values()]
-    refs = [*PAGES, *compiles, *frames, *(f"@{view.name}:{compiles[0]}" for view in VIEWS)]
+    refs = [*PAGES, *compiles, *frames, *(f"@{view.name}:{compiles[0]}" for view in QUESTIONS)]
     for ref in refs:
         for line in page(run, ref).text():
             assert not WRONG.search(line) or ref in ("@log", "@pages"), f"{ref}: {line}"
@@ -285,9 +285,9 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
 def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
-    assert "What is there: summary provenance layers passes fusion" in said(run, "@timing")
+    assert "What is there: summary provenance layers fusion passes" in said(run, "@timing")
     assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert not WRONG.search(said(run, f"@{view.name}")), view.name
         assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name
 
@@ -295,7 +295,7 @@ def test_a_debug_directory_alone_has_its_own_words() -> None:
 def test_torchruns_own_process_compiled_nothing_and_is_not_missed() -> None:
     run = text_run(*RUNS["ranks"])
     assert sum(len(model.processes) for model in run.models) == 3 and len(list(run.processes())) == 2
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert "of 3 processes" not in said(run, f"@{view.name}")
 
 
@@ -310,7 +310,7 @@ def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> Non
     for ref in ("", "@problems", "1/0"):
         assert "probably" not in said(run, ref)
     assert gates(run, parse_limits("error")).limits[0].value == 1
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert "TORCH_LOGS text has" not in said(run, f"@{view.name}"), view.name
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tltui.text.width import _NARROW, cells, crop, crop_left, fit, fitting
+from tltui.text.formatting import _NARROW, cells, crop, crop_left, fit, fitting
 
 pure = settings(deadline=None, derandomize=True, max_examples=300)
 texts = st.text(st.sampled_from("ab字é\u0301漢ｗ…🙂\u200d "), max_size=20)
@@ -53,7 +53,7 @@ def test_the_quick_way_and_the_tables_say_the_same() -> None:
 def test_text_of_narrow_characters_needs_no_table(text: str) -> None:
     program = f"""
 import sys
-from tltui.text.width import cells, fit
+from tltui.text.formatting import cells, fit
 print(cells({text!r}), fit({text!r}, 40) == {text!r}, 'wcwidth' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

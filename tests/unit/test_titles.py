@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from real import trace
 
-from tltui.documents.build import build
-from tltui.documents.pages.records import record_ref
-from tltui.documents.pages.table import VIEWS
 from tltui.export import lines_of
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.index import QUESTIONS
+from tltui.questions.records.records_page import record_ref
 from tltui.text.document import Options
 
 
@@ -24,10 +24,10 @@ def test_a_rank_is_named_in_every_title() -> None:
     ref = compile_.ref
     for page in (
         str(ref), *(str(a.ref) for a in artifacts_of(compile_)), f"@attempt:{ref}", f"@phase:{ref}:dynamo", f"@records:{ref}",
-        *(f"@{view.name}:{ref}" for view in VIEWS),
+        *(f"@{view.name}:{ref}" for view in QUESTIONS),
     ):  # fmt: skip
         assert f"[{ref}]" in title(run, page), page
-    for view in VIEWS:
+    for view in QUESTIONS:
         assert "rank 1" in title(run, f"@{view.name}:1:"), view
     assert title(run, "1:") == "rank 1" and title(run, "@records:1:") == "records of rank 1"
     assert title(run, str(record_ref(compile_.process, 4))).startswith("rank 1 · record 5")

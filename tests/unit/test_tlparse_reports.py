@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from real import TRACES, fresh
 
-from tltui.documents.build import build
-from tltui.documents.pages.damage import damage_report
 from tltui.export import lines_of
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.settings import SETTINGS, Limits
+from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.records.damage_page import damage_report
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 
@@ -36,7 +36,7 @@ PAIRS = [(WITHOUT, ERRORS), (OUT / "breaks_without_raw.tar.xz", BREAKS)]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     own = Cache(tmp_path / "cache", Limits(), SETTINGS.tell)
-    monkeypatch.setattr("tltui.inputs.archives.cache._own", [own])
+    monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [own])
     yield own.top
     own.remove()
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from tltui.text.annotations import LONGEST, Unannotated, is_aside, left_out, shown_column, without
 from tltui.text.document import Builder, Document, Hit, Line, Link, Span
-from tltui.text.unannotated import LONGEST, Unannotated, is_aside, left_out, shown_column, without
 
 ADD = '        add_1: "f32[8, 32, 64][2048, 64, 1]cpu" = torch.ops.aten.add.Tensor(x, y);  x = y = None'
 

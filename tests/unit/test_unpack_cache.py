@@ -129,11 +129,11 @@ def test_killed_while_it_unpacks(tmp_path: Path) -> None:
 
 def test_a_second_look_does_not_unpack_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tltui.inputs.archives import cache
-    from tltui.inputs.archives.settings import Limits
+    from tltui.inputs.archives.packed_files import Limits
     from tltui.sources.discover import Discovery, discover
 
     own = cache.Cache(tmp_path / "unpacked", Limits())
-    monkeypatch.setattr(cache, "_own", [own])
+    monkeypatch.setattr(cache, "_process_cache", [own])
     discovery = Discovery([str(LOG)])
     first = discovery.look().logs[0].path
     assert discovery.look().logs[0].path == discover([str(LOG)]).logs[0].path == first

@@ -12,24 +12,37 @@ from made_logs import Log
 from real import ROOT, TRACES, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.compare.pairing import artifact_difference, artifact_pairs
-from tltui.analyses.problems import absent as view
-from tltui.analyses.problems.absent import absence_of
-from tltui.analyses.problems.problems import limit_groups, run_steps
-from tltui.analyses.stacks.stacks import callers_of, start_stack
-from tltui.analyses.torch_version import version_of
-from tltui.documents.compare.artifacts import compared
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.parts.reports import NEVER_LOGGED
 from tltui.documents.scope import scope_of
-from tltui.model.expected import Outcome, absent
+from tltui.model.expected_artifacts import Outcome, absent
 from tltui.model.kinds import all_kinds, kind_of
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.model.versions.fields import FIELDS, clues_of
-from tltui.model.versions.settings import SETTINGS, aot_cache_setting, exists_in, limit_name, provenance_way
-from tltui.model.versions.version import NEWEST, OLDEST, UNKNOWN, Span, TorchVersion, judged_version, stated_version
+from tltui.model.torch_version import version_of
+from tltui.model.torch_versions import (
+    FIELDS,
+    NEWEST,
+    OLDEST,
+    SETTINGS,
+    UNKNOWN,
+    Span,
+    TorchVersion,
+    aot_cache_setting,
+    clues_of,
+    exists_in,
+    judged_version,
+    limit_name,
+    provenance_way,
+    stated_version,
+)
+from tltui.questions.compare.artifacts_page import compared
+from tltui.questions.compare.pairing import artifact_difference, artifact_pairs
+from tltui.questions.index import BY_NAME
+from tltui.questions.problems import absent_artifacts as view
+from tltui.questions.problems.absent_artifacts import absence_of
+from tltui.questions.problems.problem_list import limit_groups, run_steps
+from tltui.questions.problems.reason_sections import NEVER_LOGGED
+from tltui.questions.stacks.tracebacks import callers_of, start_stack
 
 MINORS = range(OLDEST[1], NEWEST[1] + 1)
 STATED = range(10, NEWEST[1] + 1)

@@ -14,14 +14,14 @@ from kit.pages import page
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, text
 
-from tltui.analyses.problems import absent as view
-from tltui.analyses.problems.absent import Absence, Expected, absence_of, state_of
-from tltui.analyses.study import study
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
-from tltui.model import expected
+from tltui.model import expected_artifacts
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.overview.compile_sections import study
+from tltui.questions.problems import absent_artifacts as view
+from tltui.questions.problems.absent_artifacts import Absence, Expected, absence_of, state_of
 from tltui.sources.discover import discover
 
 NAMES = sorted(
@@ -70,7 +70,7 @@ def test_every_trace(name: str) -> None:
 
 def test_every_reason_has_a_state() -> None:
     """A new reason of `expected` must be put into one of the kinds; those that are not named mean: nothing to write."""
-    source = inspect.getsource(expected)
+    source = inspect.getsource(expected_artifacts)
     reasons = re.findall(r'f?"((?:[a-z]|Inductor)[^"\n]{18,})"', source)
     nothing = {reason for reason in reasons if " " in reason and state_of(reason) == view.NOTHING}
     known = (
@@ -92,7 +92,7 @@ def test_states_of_one_compile() -> None:
     assert (found["inductor_output_code"].state, found["inductor_output_code"].count) == (view.PRESENT, 2)
     assert found["aot_inference_graph"].found == "aot_forward_graph", "another graph is taken for it"
     assert found["inductor_runtime_and_tensor_meta"].routine
-    assert [row.name for row in found.values()] == sorted(found, key=lambda name: expected.PLACES[name])
+    assert [row.name for row in found.values()] == sorted(found, key=lambda name: expected_artifacts.PLACES[name])
     failed = rows(trace("torch-2.13/errors"))
     assert failed["inductor_output_code"].state == view.FAILED
     assert failed["compilation_metrics"].state == view.PRESENT

@@ -11,14 +11,13 @@ from kit.pages import page
 from made_logs import Log, trace
 from viewed import lead_somewhere, opened, text
 
-from tltui.analyses.caches.caches import AOT, FX, CacheAnswer
-from tltui.analyses.caches.keys import KeyIndex, KeyUse, grouped_names, importance, parse_components
-from tltui.analyses.caches.report import CachesReport, saved_by
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.caches.cache_lookups import AOT, FX, CacheAnswer, KeyIndex, KeyUse, grouped_names, importance, parse_components
+from tltui.questions.caches.cache_report import CachesReport, saved_by
 from tltui.sources.discover import discover
-from tltui.text.diff.word_diff import around, changed_lines
+from tltui.text.line_diff import around, changed_lines
 
 HASH = "abcdefghijklmnopqrstuvwxyz"
 

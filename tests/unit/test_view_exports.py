@@ -12,12 +12,11 @@ from kit.pages import page
 from made_logs import Log, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.exports import ExportFailure, Exports, exports_of
-from tltui.analyses.provenance.used_ops import uses_of
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.exports.export_report import ExportFailure, Exports, exports_of, uses_of
 from tltui.sources.discover import discover
 
 GOLDEN = ("torch-2.13/export_draft", "torch-2.13/export_failed", "torch-2.13/draft_export", "tlparse/export.log")

@@ -15,24 +15,19 @@ from test_schemas import fits, view_data
 from text_runs import directory, text_run, unpacked
 from viewed import lead_somewhere, opened, targets, text
 
-from tltui.analyses.compare.passes import beside, has_beside
-from tltui.analyses.fusion.calls import calls_of
-from tltui.analyses.fusion.fusion import fusion_of_compile
-from tltui.analyses.fusion.reasons import KNOWN, told
-from tltui.analyses.fusion.result import UnitFusion, sums_of
-from tltui.analyses.fusion.sizes import sizes_of
-from tltui.analyses.fusion.unit import UnitTexts, fusion_of
-from tltui.analyses.provenance.provenance import provenance_of
-from tltui.analyses.provenance.result import PY
-from tltui.analyses.torch_version import version_of
-from tltui.documents.compare.artifacts import diff_ref
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.model.versions.settings import SETTINGS
-from tltui.model.versions.version import TorchVersion
+from tltui.model.torch_version import version_of
+from tltui.model.torch_versions import SETTINGS, TorchVersion
+from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.questions.fusion.fusion_decisions import KNOWN, UnitFusion, sizes_of, sums_of, told
+from tltui.questions.fusion.unit_fusion import UnitTexts, calls_of, fusion_of, fusion_of_compile
+from tltui.questions.passes.page import beside, has_beside
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.provenance.records import PY
 from tltui.sources.discover import discover
-from tltui.text.ir.fusion_log import parse
+from tltui.text.graphs.fusion_log import parse
 
 INPUTS = real.TRACES / "inputs"
 MLP, TRAIN = "mlp/stderr.txt.xz", "fusion/train.txt.xz"

@@ -12,15 +12,15 @@ from made_logs import TRACES, Log, trace
 from real import fresh
 from viewed import lead_somewhere, opened, text
 
-from tltui.analyses.guards.guards import KINDS, GuardFilter, old_guards
-from tltui.analyses.records import Reader
-from tltui.documents.build import build
-from tltui.documents.pages.guards import CompileGuards, GuardTable
-from tltui.documents.parts.guards import shown
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.guards.guard_report import KINDS, GuardFilter, old_guards
+from tltui.questions.guards.guard_sections import shown
+from tltui.questions.guards.page import CompileGuards, GuardTable
 from tltui.text.document import Document, Options
 from tltui.text.graphs.guard_tree import GuardNode, GuardTree, parse
 

@@ -13,14 +13,13 @@ from kit.pages import page
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, text
 
-from tltui.analyses.metrics.fields import COPIES, KNOWN, about
-from tltui.analyses.metrics.metrics import CompileMetrics, RunMetrics, metrics_of
-from tltui.analyses.metrics.sums import run_metrics
-from tltui.analyses.records import Reader
-from tltui.documents.parts.metric_record import number_text, raw_text
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
+from tltui.model.record_reader import Reader
 from tltui.model.run import Run
+from tltui.questions.metrics.compile_metrics import COPIES, KNOWN, CompileMetrics, RunMetrics, about, metrics_of
+from tltui.questions.metrics.metric_sums import run_metrics
+from tltui.questions.metrics.page import number_text, raw_text
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)

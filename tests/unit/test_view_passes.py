@@ -12,10 +12,10 @@ from made_logs import ROOT, Log
 from viewed import lead_somewhere, opened, text
 
 from tltui import cli
-from tltui.analyses.compare.graph_keys import graph_text
-from tltui.analyses.compare.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, REWIRED, GraphChange, node_changes
-from tltui.analyses.compare.passes import Passes
 from tltui.export import to_json
+from tltui.questions.compare.comparable_lines import graph_text
+from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, REWIRED, GraphChange, node_changes
+from tltui.questions.passes.page import Passes
 
 TORCH = "tests/traces/torch-2.13/"
 GRAPH = """class <lambda>(torch.nn.Module):

@@ -10,14 +10,13 @@ from kit import pages
 from made_logs import ROOT, Log, trace
 from real import opened
 
-from tltui.analyses.problems import problems as analysis
-from tltui.analyses.problems.problems import Problems, problems
-from tltui.analyses.problems.registry import Registered, adds, registered, registry
-from tltui.documents.build import build
-from tltui.documents.parts.problems import ranks_text
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.problems import problem_list as analysis
+from tltui.questions.problems.problem_list import Problems, Registered, adds, problems, registered, registry
+from tltui.questions.problems.problem_sections import ranks_text
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
@@ -29,7 +28,7 @@ def page(run: Run, ref: str = "@problems", width: int = 80, ascii_: bool = False
 @pytest.fixture(autouse=True)
 def _no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if no torch were installed, and paths relative to the repository."""
-    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: None)
+    monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: None)
     monkeypatch.chdir(ROOT)
     yield
 
@@ -240,7 +239,7 @@ ENTRY = {
 
 def test_the_registry_of_an_installed_torch_adds_what_the_trace_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = torch_with(tmp_path, {"GB0059": [ENTRY]})
-    monkeypatch.setattr("tltui.analyses.problems.registry.installed_torch", lambda: directory)
+    monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: directory)
     text = seen(page(opened("tests/traces/torch-2.13/breaks")))
     assert "from the list of graph breaks of the torch 2.99.0 installed here" in " ".join(text.split())
     assert text.count("A hint of a newer torch.") == 1

@@ -13,17 +13,16 @@ from made_logs import TRACES, Log, trace
 from real import fresh
 from viewed import lead_somewhere, opened, targets, text
 
-from tltui.analyses.guards.guard_lines import GuardText
-from tltui.analyses.recompiles.causes import CAUSES
-from tltui.analyses.recompiles.explained import Reason
-from tltui.analyses.recompiles.frames import FrameRecompiles
-from tltui.analyses.recompiles.words import cause_of
-from tltui.documents.build import build
-from tltui.documents.pages.recompiles import Recompiles
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.ref import at_line, parse_ref, split_line
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.guards.guard_tree_text import GuardText
+from tltui.questions.recompiles.explanations import Reason
+from tltui.questions.recompiles.failed_guard_text import cause_of
+from tltui.questions.recompiles.guard_grammar import CAUSES
+from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.text.document import Document, Options
 
 REASONS = "torch-2.13/reasons"

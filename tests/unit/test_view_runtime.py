@@ -14,15 +14,13 @@ import real
 from kit.pages import page
 from viewed import lead_somewhere, text
 
-from tltui.analyses.runtime.across import line_times, rank_kernels
-from tltui.analyses.runtime.costs import Costs, costs_of
-from tltui.analyses.runtime.result import Runtime
-from tltui.analyses.runtime.runtimes import runtimes_of
 from tltui.cli import main
 from tltui.model.ref import split_line
 from tltui.model.run import Run
-from tltui.text.times import micros
-from tltui.text.width import cells
+from tltui.questions.runtime.costs import Costs, costs_of
+from tltui.questions.runtime.profile_results import Runtime, line_times, rank_kernels
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.text.formatting import cells, micros
 
 PROFILED = real.TRACES / "profiler"
 NAMES = ("mlp", "broken", "cache_hit", "recompiles", "threads", "ranks", "scheduled", "llama", "plain", "autograd")

@@ -11,15 +11,13 @@ from kit.pages import page
 from made_logs import TRACES, Log, trace
 from viewed import lead_somewhere, opened, text
 
-from tltui.analyses.shapes.advice import python_name
-from tltui.analyses.shapes.shape_env import names_in
-from tltui.analyses.shapes.shapes import CompileShapes, shapes_of
-from tltui.analyses.shapes.size_guards import plain_name
-from tltui.documents.pages.shapes import ShapesReport
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
+from tltui.questions.shapes.dynamic_sizes import CompileShapes, python_name, shapes_of
+from tltui.questions.shapes.page import ShapesReport
+from tltui.questions.shapes.shape_env import names_in, plain_name
 from tltui.sources.discover import discover
 
 SIZE = "L['x'].size()[0]"

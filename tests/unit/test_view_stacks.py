@@ -11,12 +11,12 @@ from kit import pages
 from made_logs import ROOT, TRACES, Log, trace
 from real import fresh, opened
 
-from tltui.analyses.problems.problems import run_steps
-from tltui.analyses.stacks.trie import Stacks, Trie, part_of, stacks, without_suffix
-from tltui.documents.build import build
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.problems.problem_list import run_steps
+from tltui.questions.stacks.stack_tree import Stacks, Trie, part_of, stacks, without_suffix
 from tltui.text.document import Document, Options
 
 

@@ -18,20 +18,17 @@ from ranked import ranked
 from real import fresh
 from viewed import lead_somewhere, opened, targets, text
 
-from tltui.analyses.timing import spans as spans_module
-from tltui.analyses.timing.events import Event, events_of, intervals_of
-from tltui.analyses.timing.outliers import outliers_of
-from tltui.analyses.timing.phases import ordered, timing_of
-from tltui.analyses.timing.results import ProcessTime, Timing
-from tltui.analyses.timing.spans import Group, Seen, Span, read_groups
-from tltui.analyses.timing.sums import NameSum, Sums, add_names, nested
-from tltui.analyses.timing.timing import single_of, timing_steps
 from tltui.cli import main
-from tltui.documents.parts.flame import _children
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
+from tltui.questions.timing import timing_events as spans_module
+from tltui.questions.timing.event_sums import NameSum, Sums, add_names, nested
+from tltui.questions.timing.flame_sections import _children
+from tltui.questions.timing.timing_events import Event, Group, Seen, Span, events_of, intervals_of, ordered, read_groups, timing_of
+from tltui.questions.timing.timing_report import outliers_of, single_of, timing_steps
+from tltui.questions.timing.timing_results import ProcessTime, Timing
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
@@ -342,7 +339,7 @@ def test_orders(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_large_run_begins_with_what_the_index_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tltui.documents.pages.timing.AT_ONCE", 10)
+    monkeypatch.setattr("tltui.questions.timing.page.AT_ONCE", 10)
     run = trace("torch-2.13/breaks")
     shown = text(page(run, "@timing"))
     assert shown.index("By function") < shown.index("Where it went") < shown.index("By event")

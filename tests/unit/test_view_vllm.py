@@ -12,16 +12,15 @@ from kit.pages import page
 from made_logs import Log, trace
 from viewed import lead_somewhere, text
 
-from tltui.analyses.compare.graph_shape import graph_shape, same_graph
-from tltui.analyses.vllm import Call, vllm_of
 from tltui.documents.scope import scope_of
-from tltui.documents.tree.outline import Node, children, label, path_to, root
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact
 from tltui.model.follow import open_run
 from tltui.model.run import Run
+from tltui.questions.vllm.page import Call, graph_shape, same_graph, vllm_of
 from tltui.sources.discover import discover
 from tltui.text.document import Piece
+from tltui.tree.outline import Node, children, label, path_to, root
 
 GRAPH = """\
 class GraphModule(torch.nn.Module):

@@ -8,9 +8,9 @@ from kit.pages import page
 from test_where import DAY, STACK, Rank, ended, going_on, job, others, said, stuck
 from viewed import lead_somewhere, text
 
-from tltui.analyses.hang.where import where
 from tltui.documents.format import clock
 from tltui.model.run import Run
+from tltui.questions.hang.where import where
 
 WAITING = (*STACK[:3], "bytecode_tracing", "compiler_collective")
 SINCE, OPEN_SINCE = clock((DAY + 1) * 1e6), clock((DAY + 2) * 1e6)

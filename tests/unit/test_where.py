@@ -23,19 +23,18 @@ from real import opened
 from replaying import HeldWriters, read, texts_of
 from viewed import lead_somewhere, text
 
-from tltui.analyses.hang.open_work import Inside, Phase, all_inside, begun, inside, last_record, trail
-from tltui.analyses.hang.results import Where
-from tltui.analyses.hang.where import place_of, where
-from tltui.analyses.records import Reader
 from tltui.documents.format import clock
-from tltui.documents.pages.where import where_document
-from tltui.documents.parts.processes import Here, ask, files_of
-from tltui.documents.parts.where import answer
 from tltui.documents.scope import scope_of
 from tltui.model.follow import Follower, open_run
+from tltui.model.record_reader import Reader
 from tltui.model.run import Run
+from tltui.questions.hang.open_phases import Inside, Phase, all_inside, begun, inside, last_record, trail
+from tltui.questions.hang.page import where_document
+from tltui.questions.hang.process_sections import Here, ask, files_of
+from tltui.questions.hang.where import Where, place_of, where
+from tltui.questions.hang.where_sections import answer
 from tltui.sources.discover import Discovery, discover
-from tltui.sources.pids import LogProcesses
+from tltui.sources.local_processes import LogProcesses
 from tltui.text.document import Options
 
 HANGS = ROOT / "tests" / "traces" / "hangs"

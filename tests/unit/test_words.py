@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from real import ROOT
 
-from tltui.analyses.problems.gates import MEASURES
-from tltui.documents.pages.table import VIEWS
 from tltui.model.status import TABLE
+from tltui.questions.check.limits import MEASURES
+from tltui.questions.index import QUESTIONS
 
 BANNED = {
     r"\brungs?\b": "recompiles", r"\bladders?\b": "the recompiles of a function", r"\bstorms?\b": "many recompiles",
@@ -26,7 +26,9 @@ BANNED = {
     r"\bthis __main__": "a __main__", r"\bsubsystem\b|\bleverag|\butili[sz]e|\bsimply\b|\bplease\b": "say what to do",
 }  # fmt: skip
 """What stood on a page once, or comes to one's mind while writing one → what to say instead."""
-PLACES = ("documents", "analyses", "cli", "screens", "commands.py", "model/status.py", "model/versions")
+PLACES = (
+    "documents", "questions", "tree", "writers", "cli", "screens", "commands.py", "model/status.py", "model/torch_versions.py",
+)  # fmt: skip
 EXPLAINED = (
     "compile", "frame", "attempt", "restart", "unit", "graph break", "eager mode", "recompile", "recompile limit", "guard",
     "symbol",
@@ -92,5 +94,5 @@ def entries(heading: str) -> set[str]:
 def test_every_word_of_ours_is_explained() -> None:
     assert entries("Statuses") == {str(status) for status in TABLE}
     assert entries("Limits of `tltui check`") == set(MEASURES)
-    assert entries("Pages") == {view.name for view in VIEWS}
+    assert entries("Pages") == {view.name for view in QUESTIONS}
     assert entries("What happened to a compile") | entries("Where something is") == set(EXPLAINED)

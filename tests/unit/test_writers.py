@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tltui.sources import open_files
-from tltui.sources.writers import QUIET, Writers
+from tltui.sources import file_writers
+from tltui.sources.file_writers import QUIET, Writers
 
 WRITER = "import sys, time; file = open(sys.argv[1], sys.argv[2]); print('open', flush=True); sys.stdin.read()"
 
@@ -100,9 +100,9 @@ def test_processes_of_the_same_user_that_cannot_be_looked_into(
             raise PermissionError(13, "Permission denied", path)
         return listdir(path)
 
-    monkeypatch.setattr(open_files.os, "listdir", refuse)
+    monkeypatch.setattr(file_writers.os, "listdir", refuse)
     assert not ended(log, Writers(proc=str(proc)))
-    monkeypatch.setattr(open_files, "owner", lambda place: os.stat(log).st_uid + 1)
+    monkeypatch.setattr(file_writers, "owner", lambda place: os.stat(log).st_uid + 1)
     assert ended(log, Writers(proc=str(proc)))
 
 

@@ -18,34 +18,20 @@ from tltui.api.errors import (
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank
 from tltui.api.results import CheckResult, Result
 from tltui.api.runs import Run, demo, open  # noqa: A004 - as gzip.open
-from tltui.api.views import (
-    absent,
-    caches,
-    exports,
-    fusion,
-    guards,
-    layers,
-    matrix,
-    metrics,
-    passes,
-    problems,
-    provenance,
-    ranks,
-    recompiles,
-    runtime,
-    shapes,
-    stacks,
-    stragglers,
-    summary,
-    timing,
-    vllm,
-    where,
-)
+from tltui.questions.index import BY_NAME
 
 __all__ = [
     "Artifact", "BadAddress", "BadArgument", "CheckResult", "Closed", "Compile", "Frame", "Node", "Nodes", "NothingFound",
-    "Process", "ProfileError", "Rank", "Result", "Run", "TltuiError", "TltuiWarning", "Unavailable", "absent", "caches",
-    "check", "damage", "demo", "diff", "exports", "extract", "fusion", "grep", "guards", "layers", "log", "ls", "matrix",
-    "metrics", "open", "passes", "problems", "provenance", "ranks", "recompiles", "records", "runtime", "shapes", "source",
-    "stacks", "stragglers", "summary", "timing", "vllm", "where",
+    "Process", "ProfileError", "Rank", "Result", "Run", "TltuiError", "TltuiWarning", "Unavailable", "check", "damage", "demo",
+    "diff", "extract", "grep", "log", "ls", "open", "records", "source",
 ]  # fmt: skip
+__all__ += list(BY_NAME)
+
+def __getattr__(name: str) -> object:
+    """Make the function of a question when it is asked for (PEP 562)."""
+    if name not in BY_NAME:
+        raise AttributeError(f"module 'tltui.api' has no attribute {name!r}")
+    from tltui.api.views import function_of
+
+    globals()[name] = function_of(name)
+    return globals()[name]

@@ -5,8 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tltui.analyses.compare.compared import CompareResult, DiffResult
-from tltui.analyses.problems.gates import (
+from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
+from tltui.api.making import answer, one_of, part_of, wide, with_profiles
+from tltui.api.nodes import WIDTH, Node
+from tltui.api.results import CheckResult, Result, kept
+from tltui.api.rows.listed import (
+    CompileRow,
+    DamageRow,
+    DiffRow,
+    FailureRow,
+    HitRow,
+    LimitRow,
+    RecordRow,
+    SourceRow,
+    damage_rows,
+    diff_rows,
+    failure_rows,
+    hit_rows,
+    limit_rows,
+    record_rows,
+    source_rows,
+)
+from tltui.api.runs import Run, reading_both
+from tltui.documents.scope import place_of
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import untold
+from tltui.model.run import Run as ModelRun
+from tltui.model.status import Status
+from tltui.questions.artifacts.show_output import extract as extracted
+from tltui.questions.build import build
+from tltui.questions.check.limits import (
     DEFAULT,
     Gates,
     gates,
@@ -16,43 +44,18 @@ from tltui.analyses.problems.gates import (
     why_a_profile,
     why_a_trace,
 )
-from tltui.analyses.provenance.source_line import SourceLine
-from tltui.analyses.told import untold
-from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
-from tltui.api.making import answer, one_of, part_of, wide, with_profiles
-from tltui.api.nodes import WIDTH, Node
-from tltui.api.results import CheckResult, Result, kept
-from tltui.api.rows.graphs import DiffRow, diff_rows
-from tltui.api.rows.listed import (
-    CompileRow,
-    DamageRow,
-    FailureRow,
-    HitRow,
-    RecordRow,
-    SourceRow,
-    damage_rows,
-    failure_rows,
-    hit_rows,
-    record_rows,
-    source_rows,
-)
-from tltui.api.rows.trouble import LimitRow, limit_rows
-from tltui.api.runs import Run, reading_both
-from tltui.documents.build import build
-from tltui.documents.check import check_document
-from tltui.documents.compare.compare import compare_nodes
-from tltui.documents.pages.damage import DamageReport, damage_document
-from tltui.documents.pages.grep import GrepResult, Query, grep_document
-from tltui.documents.pages.log import OutputReport, log_document
-from tltui.documents.pages.records import Records
-from tltui.documents.scope import place_of
-from tltui.documents.shown import extract as extracted
-from tltui.documents.tree.listing import Listing, listing_data, listing_document
-from tltui.inputs.index.elsewhere import Elsewhere
-from tltui.model.run import Run as ModelRun
-from tltui.model.status import Status
+from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+from tltui.questions.compare.page import compare_nodes
+from tltui.questions.question import question_of
+from tltui.questions.records.damage_page import DamageReport, damage_document
+from tltui.questions.records.grep_page import GrepResult, Query, grep_document
+from tltui.questions.records.log_page import OutputReport, log_document
+from tltui.questions.records.records_page import Records
+from tltui.questions.source_lines.page import SourceLine
 from tltui.text.document import Document, Options
 from tltui.trace.files import Gone
+from tltui.tree.listing import Listing, listing_data, listing_document
+from tltui.writers.check_reports import check_document
 
 
 def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
@@ -92,7 +95,7 @@ def check(
         for own in (run, baseline) if measured else ():
             _must_have_profiles(own, measured)
         found = gates(model, wanted, other if baseline else None)
-        lacks = untold(list(model.processes()), "problems")
+        lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(found, model.title, Options(width=wide(width)), len(model.failures), lacks)
         return CheckResult("check", "", document.title, found, tuple(limit_rows(found)), kept(document), found)
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tltui.analyses.problems.gates import BadLimit
 from tltui.model import ref as model
+from tltui.questions.check.limits import BadLimit
 from tltui.sources import discover
-from tltui.sources.profiles import NoProfileThere
+from tltui.sources.discover import NoProfileThere
 from tltui.text.sanitize import sanitize
 
 
@@ -63,7 +63,7 @@ def safe(text: str) -> str:
 @contextmanager
 def translated() -> Iterator[None]:
     """What the packages below raise becomes an error of the API."""
-    from tltui.documents.pages.grep import BadPattern
+    from tltui.questions.records.grep_page import BadPattern
 
     try:
         yield

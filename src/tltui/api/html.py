@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tltui.export.html import embedded, text
-from tltui.export.html_style import STYLE
+from tltui.export.html import STYLE, embedded, text
 from tltui.text.document import Document, Line, TextDocument
 
 LINES = 400

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, TypeVar
 
 from tltui.api.errors import BadArgument
 from tltui.api.nodes import WIDTH, Node, place
 from tltui.api.results import Result, folded, kept
 from tltui.api.runs import Run, read_profiles
-from tltui.documents.pages.table import BY_NAME
-from tltui.documents.scope import scope_of, view_document
-from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
+from tltui.questions.index import BY_NAME
+from tltui.questions.question import question_of
+from tltui.questions.view_document import view_document
 from tltui.text.document import Document, Options
 
 R = TypeVar("R")
@@ -41,20 +40,17 @@ def part_of(run: Run | Node, ref: str | Node) -> Part:
         return Part(run, place(ref))
 
 
-def view(
-    name: str, about: Part, rows: Callable[[Any, str, tuple[Compile, ...]], Iterable[R]], width: int = WIDTH, **laid_out: str
-) -> Result[R, Any]:
-    """The answer of a view. `laid_out`: `sort`, `filter`, `part` of `Options`."""
+def view(name: str, about: Part, options: Options, records: Callable[[Any], Iterable[Any]] | None = None) -> Result[Any, Any]:
+    """Return the answer of a question, its rows by `records` or by its declaration."""
+    question = question_of(name)
     with about.run._reading() as run:
-        document = view_document(run, BY_NAME[name], about.ref, Options(width=wide(width), **laid_out))  # type: ignore[arg-type]
+        document = view_document(run, BY_NAME[name], about.ref, options)
         page = kept(document)
         data = document.data()
-        is_whole = isinstance(data, dict) and "schema" in data  # a view with a shape of its own
-        printed = data if is_whole else {"schema": 1, "view": name, "result": data}
-        is_long = getattr(import_module(f"tltui.documents.pages.{name}"), "IS_LONG", False)
-        compiles = scope_of(run, about.ref).compiles
-        found = tuple(rows(data, str(about.ref), compiles))
-        return Result(name, str(about.ref), document.title, data, found, page, printed, not is_long)
+        is_alone = isinstance(data, dict) and "schema" in data  # of the type `question.alone`
+        printed = data if is_alone else {"schema": 1, "view": name, "result": data}
+        rows = tuple((records or question.records)(data))
+        return Result(name, str(about.ref), document.title, data, rows, page, printed, not question.is_long)
 
 
 def answer(

@@ -16,8 +16,6 @@ from tltui.api.html import page_html, table_html
 from tltui.api.results import Plain, record
 from tltui.api.rows.listed import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
 from tltui.api.session import Session
-from tltui.documents.build import build
-from tltui.documents.shown import raw_bytes, shown_data
 from tltui.export import to_json
 from tltui.model import artifacts as model_artifacts
 from tltui.model import nodes as model
@@ -26,6 +24,8 @@ from tltui.model.ref import Ref, parse_ref
 from tltui.model.run import Node as ModelNode
 from tltui.model.run import Run as ModelRun
 from tltui.model.status import Facts
+from tltui.questions.artifacts.show_output import raw_bytes, shown_data
+from tltui.questions.build import build
 from tltui.text.document import Document, Options
 from tltui.trace.grammar import parse_json
 from tltui.trace.log import Check

@@ -24,7 +24,7 @@ Plain = str | int | float | bool | None
 class Result(Sequence[Row], Generic[Row, Data]):
     """The answer to a question: a sequence of its rows, frozen, and good to be pickled.
 
-    A row is a frozen dataclass (`tltui.api.rows`; its fields are the columns of docs/api-columns.md). `print(result)` prints what
+    A row is a frozen dataclass (its fields are the columns of docs/api-columns.md). `print(result)` prints what
     the command prints, a notebook shows it with its colours.
     """
 

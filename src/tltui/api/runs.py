@@ -16,14 +16,12 @@ from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError
 from tltui.api.html import page_html
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
 from tltui.api.session import Session
-from tltui.documents.build import build
 from tltui.documents.format import plural
-from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.inputs.archives.settings import SETTINGS, Limits
+from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
-from tltui.sources.discover import Discovery
-from tltui.sources.profiles import named
+from tltui.questions.build import build
+from tltui.sources.discover import Discovery, named
 from tltui.text.document import Options
 
 PathLike = str | os.PathLike[str]

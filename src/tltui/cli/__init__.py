@@ -11,8 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tltui.cli.ending import Ended, code_of, ended_by_signals, leave_nothing, no_failure_of_signals
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Ended, Failure, code_of, ended_by_signals, kill_children, no_failure_of_signals, print_error
 from tltui.cli.registry import COMMANDS, command, parser_of
 
 GARBAGE = (20_000, 20, 20)
@@ -30,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _guarded(arguments)
     except (KeyboardInterrupt, Ended) as ended:
         code = code_of(ended)
-    leave_nothing()
+    kill_children()
     return code
 
 
@@ -40,7 +39,7 @@ def _guarded(arguments: list[str]) -> int:
         with no_failure_of_signals():
             return _run(arguments)
     except Failure as failure:
-        tell(f"tltui: {failure}")
+        print_error(f"tltui: {failure}")
     except BrokenPipeError:  # `| head` closed our output: not an error
         _last_flush()
         return 0
@@ -50,11 +49,11 @@ def _guarded(arguments: list[str]) -> int:
     except OSError as error:
         _last_flush()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
-        tell(f"tltui: {_said(error)}{more}")
+        print_error(f"tltui: {_said(error)}{more}")
     except Exception as error:
         from tltui.crash import CODE, last_words
 
-        tell(last_words(error))
+        print_error(last_words(error))
         return CODE
     return 2
 
@@ -72,19 +71,19 @@ def _run(arguments: list[str]) -> int:
     if sys.stdout is None:
         raise Failure("standard output is closed")
     if not name and (options.version or options.verbose):
-        from tltui.cli import version
+        from tltui.cli import ui
 
-        sys.stdout.buffer.writelines(version.run(options))
+        sys.stdout.buffer.writelines(ui.version_lines(options))
         return 0
     if not name:
         commands_in(options.paths)
 
     # not before: `--help` and `--version` end above
-    from tltui.cli.loading import take
+    from tltui.cli.loading import take_arguments
     from tltui.cli.printing import deliver, settle
     from tltui.model.ref import BadAddress
 
-    take(options)
+    take_arguments(options)
     if not name:
         from tltui.cli.ui import open_ui
 
@@ -116,7 +115,7 @@ def _heed_settings(options: argparse.Namespace) -> None:
         return
     if any(name.startswith(PREFIX) for name in os.environ):
         for problem in problems_of(os.environ):
-            tell(f"tltui: {problem}")
+            print_error(f"tltui: {problem}")
     if getattr(options, "ascii", False) is None:
         from tltui.config import read_config
 
@@ -135,6 +134,6 @@ def _last_flush() -> None:
 
 def _said(error: OSError) -> str:
     """What went wrong with which file."""
-    from tltui.inputs.index.elsewhere import Elsewhere
+    from tltui.inputs.index.indexed_log import Elsewhere
 
     return str(error) if isinstance(error, Elsewhere) else f"{error.filename or 'input or output'}: {error.strerror or error}"

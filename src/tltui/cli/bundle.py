@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Failure, print_error
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser, add_force, add_json, add_paths, add_refs
 from tltui.cli.printing import as_json, as_text, layout
@@ -34,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """What leaves."""
-    from tltui.documents.bundle import Bundle, bundle_document, known_secrets
+    from tltui.writers.bundle import Bundle, bundle_document, known_secrets
 
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
@@ -49,4 +49,4 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         except FileNotFoundError as error:
             raise Failure(f"{error.filename}: {error.strerror}") from None
         for path, size in written:
-            tell(f"wrote {path}  {size:,} bytes")
+            print_error(f"wrote {path}  {size:,} bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Failure, print_error
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser, add_force, add_json, add_paths
 from tltui.cli.printing import as_json, as_text, layout
@@ -34,8 +34,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """What is in it."""
-    from tltui.documents.bundle import known_secrets
-    from tltui.documents.packing import Case, case_document
+    from tltui.writers.bundle import known_secrets
+    from tltui.writers.case import Case, case_document
 
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the case, --preview only says what would be in it")
@@ -49,4 +49,4 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             raise Failure(f"{error.filename}: {error.strerror}; --force replaces it") from None
     yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
     if not options.preview:
-        tell(f"wrote {options.output}")
+        print_error(f"wrote {options.output}")

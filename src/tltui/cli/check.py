@@ -7,10 +7,11 @@ import os
 import time
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, read_profiles
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import as_json, as_text, layout
+from tltui.questions.question import question_of
 
 FORMATS = ("text", "json", "junit", "github")
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -53,7 +54,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Which limits hold; exit code 1 when one does not."""
-    from tltui.analyses.problems.gates import (
+    from tltui.export import lines_of
+    from tltui.model.input_coverage import untold
+    from tltui.questions.check.limits import (
         DEFAULT,
         BadLimit,
         gates,
@@ -63,11 +66,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         why_a_profile,
         why_a_trace,
     )
-    from tltui.analyses.told import untold
-    from tltui.documents.check import check_document, unsure
-    from tltui.documents.check_github import github, summary
-    from tltui.documents.check_junit import junit
-    from tltui.export import lines_of
+    from tltui.writers.check_reports import check_document, github, junit, summary, unsure
 
     began, format_ = time.monotonic(), _format(options)
     try:
@@ -91,7 +90,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if format_ == "json":
         yield from as_json(found)
         return
-    lacks = untold(list(wanted.processes()), "problems")
+    lacks = untold(list(wanted.processes()), question_of("problems").needs)
     document = check_document(found, wanted.title, layout(options), len(wanted.failures), lacks)
     if format_ == "text":
         yield from as_text(document, options)

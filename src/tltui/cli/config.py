@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.parser import Parser, add_json
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
@@ -115,9 +115,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 def report(given: Mapping[str, object], environment: Mapping[str, str]) -> ConfigReport:
     """What holds with these options (setting → value) in this environment. Raises `Failure`."""
-    from tltui.commands import BY_ID
+    from tltui.commands import BY_ID, keymap_problems
     from tltui.config import cache_path, config_path, read_config, state_path
-    from tltui.keymap import keymap_problems
 
     for name, value in given.items():
         try:

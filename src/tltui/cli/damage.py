@@ -23,6 +23,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """All damage, every payload checked."""
-    from tltui.documents.pages.damage import damage_document
+    from tltui.questions.records.damage_page import damage_document
 
     yield from printed(damage_document(load(options), layout(options), check=True), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other
 from tltui.cli.parser import Parser, add_json, add_paths, add_refs
 from tltui.cli.printing import as_json, as_text, layout, result_of
@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The comparison, its result, or a patch."""
-    from tltui.documents.compare.compare import compare_nodes, patch_of
+    from tltui.questions.compare.page import compare_nodes, patch_of
 
     names = _names(options)
     found = load(options)

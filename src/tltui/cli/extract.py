@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser, add_force, add_paths, add_refs
 from tltui.cli.printing import message
@@ -27,8 +27,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The files that were written."""
-    from tltui.documents.shown import extract
-    from tltui.inputs.index.elsewhere import Elsewhere
+    from tltui.inputs.index.indexed_log import Elsewhere
+    from tltui.questions.artifacts.show_output import extract
 
     missing: list[Elsewhere] = []
     for path, size in extract(load(options), options.refs, options.output, options.force, missing):

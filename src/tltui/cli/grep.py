@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import layout, printed
@@ -33,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The hits."""
-    from tltui.documents.pages.grep import BadPattern, Query, grep_document
+    from tltui.questions.records.grep_page import BadPattern, Query, grep_document
 
     found = load(options)
     query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))

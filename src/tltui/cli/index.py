@@ -14,17 +14,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, safe, tell
+from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import look, no_path
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
-    from tltui.sources.found import FoundLog
-    from tltui.work.engines.gather import Done, Progress
-    from tltui.work.engines.logs import LogPart
-    from tltui.work.engines.shelf import Shelf
-    from tltui.work.engines.table import Opened
+    from tltui.sources.discovery_results import FoundLog
+    from tltui.work.engines.executors import Opened
+    from tltui.work.engines.gather import Done, Progress, Shelf
+    from tltui.work.engines.log_indexing import LogPart
 
 HOST = "TLTUI_HOST"
 """The variable that states what this host is called, where the system's own name is no help."""
@@ -66,8 +65,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Write it, and say what is in it."""
+    from tltui.work.engines.executors import MPI, check_engine, opened_engine
     from tltui.work.engines.gather import NoEngineError
-    from tltui.work.engines.table import MPI, check_engine, opened_engine
 
     if not options.paths:
         no_path(options.command, options.hint)
@@ -93,8 +92,7 @@ def _count(text: str) -> int:
 
 def _target(output: str | None, host: str) -> Path:
     """The file to write."""
-    from tltui.text.filename import safe_name
-    from tltui.text.shell import quoted
+    from tltui.text.safe_files import quoted, safe_name
 
     if not output:
         raise Failure("where to? -o FILE.tlx writes the index")
@@ -131,10 +129,10 @@ class _Indexing:
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure where it has nothing."""
-        from tltui.documents.indexing import host_of, merged, new_key
         from tltui.inputs.index.reader import IndexFile
-        from tltui.text.atomic import replacing
-        from tltui.work.engines.shelf import Shelf
+        from tltui.text.safe_files import replacing
+        from tltui.work.engines.gather import Shelf
+        from tltui.writers.index import host_of, merged, new_key
 
         logs = self._logs()
         self._key = new_key() if self._options.redact else b""
@@ -153,16 +151,16 @@ class _Indexing:
             "bytes": self._target.stat().st_size,
         }
         said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        yield message(safe(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
+        yield message(printable(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
 
     def _logs(self) -> Sequence[FoundLog]:
         """The logs that go into it, in their order there. Raises Failure where there are none, or where it may not be written."""
-        from tltui.documents.indexing import NO_TRACE, settled, to_index
-        from tltui.inputs.table import TRACE
+        from tltui.inputs.forms import TRACE
+        from tltui.writers.index import NO_TRACE, settled, to_index
 
         found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
         for note in found.notes:
-            tell(f"tltui: {note}")
+            print_error(f"tltui: {note}")
         self._faults += [(path.path, path.reason) for path in found.skipped if path.reason in UNREADABLE]
         saved = () if found.crowd is None else found.crowd.saved
         others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
@@ -172,7 +170,7 @@ class _Indexing:
         logs = to_index(found, str(self._target))
         for log in logs:
             if log.form != TRACE and (not log.is_output or log.path in self._options.paths):
-                tell(f"tltui: {log.name}: {NO_TRACE}")
+                print_error(f"tltui: {log.name}: {NO_TRACE}")
         traces = settled([log for log in logs if log.form == TRACE])
         if not traces:
             raise Failure("there is no trace to index")
@@ -180,7 +178,7 @@ class _Indexing:
 
     def _checked(self) -> bool:
         """Whether there is an index that is brought up to date. Raises Failure where anything else is there."""
-        from tltui.sources.indexed import is_index
+        from tltui.sources.saved_indexes import is_index
 
         if not os.path.lexists(self._target):
             return False
@@ -194,7 +192,7 @@ class _Indexing:
 
     def _gather(self, logs: Sequence[FoundLog], shelf: Shelf) -> None:
         from tltui.work.engines.gather import gather
-        from tltui.work.engines.logs import index_part
+        from tltui.work.engines.log_indexing import index_part
 
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
@@ -205,7 +203,7 @@ class _Indexing:
 
     def _part(self, log: FoundLog) -> LogPart | None:
         """A log as a piece of work; None, and a fault, where it is none."""
-        from tltui.work.engines.logs import LogPart, remote_part
+        from tltui.work.engines.log_indexing import LogPart, remote_part
 
         part = LogPart(log, self._options.lean, self._key)
         if not self._opened.is_remote:
@@ -235,11 +233,11 @@ class _Indexing:
         """Name what went wrong. Raises Failure where nothing is left."""
         if self._own:
             names = _named(sorted(self._own))
-            tell(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
+            print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
         for name, text in sorted(self._faults)[:NAMED]:
-            tell(f"tltui: {name}: {text}")
+            print_error(f"tltui: {name}: {text}")
         if len(self._faults) > NAMED:
-            tell(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
+            print_error(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
         if not shelf:
             raise Failure(f"{self._target} is not written: none of the logs could be read")
 

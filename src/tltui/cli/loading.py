@@ -1,39 +1,116 @@
-"""From the paths that were given to the run."""
+"""Open the run that the command-line arguments name: which are paths, which are addresses."""
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from tltui.cli.arguments import told_apart
-from tltui.cli.failure import Failure, safe
+from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
-from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.model.ref import named_in, parse_ref
+from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.model.ref import BadAddress, named_in, parse_ref
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.sources.discover import Found
-    from tltui.sources.found import FoundProfile
+    from tltui.sources.discovery_results import FoundProfile
+
+
+LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a command, told apart."""
+
+    paths: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+    place: str = ""
+    """FILE:LINE."""
+
+    @property
+    def hint(self) -> str:
+        """What to do about addresses that were meant as paths, '' where no file is called like one."""
+        there = [ref for ref in self.refs if os.path.lexists(ref)]
+        return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in there)
+
+
+def split_arguments(
+    given: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
+) -> Arguments:
+    """The arguments of a command that takes addresses (`refs`), FILE:LINE (`place`), and paths.
+
+    `another`: there is a trace without any of them. `waits`: for paths that are not there. Else they raise `Failure`,
+    and what would be an address elsewhere always does.
+    """
+    found = tuple(text for text in given if refs and is_address(text))
+    rest = [text for text in given if not (refs and is_address(text))]
+    if rest.count(STANDARD_INPUT) > 1:
+        raise Failure("- is standard input: it can be read once only")
+    line = _line_in(rest) if place else ""
+    if line:
+        rest.remove(line)
+    absent = os.strerror(errno.ENOENT) if waits else ""
+    lacking = {text: why for text in rest if ((why := _missing_reason(text)) and (why != absent or is_address(text))) or not text}
+    for text, why in lacking.items():
+        raise Failure(f"{text}: {why}" + _suggestions(text, refs, another or len(lacking) < len(rest)))
+    return Arguments(tuple(rest), found, line)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text spells an address."""
+    try:
+        parse_ref(text)
+    except BadAddress:
+        return False
+    return True
+
+
+def _line_in(texts: Sequence[str]) -> str:
+    """The FILE:LINE among arguments: the first that ends like one and is no file, else the first that is no file."""
+    strangers = [text for text in texts if _missing_reason(text)]
+    return next((text for text in strangers if text.rpartition(":")[2].isdecimal()), next(iter(strangers), ""))
+
+
+def _missing_reason(path: str) -> str:
+    """Why there is no such file, '' when there is one or nobody may tell."""
+    if path == STANDARD_INPUT:
+        return ""
+    try:
+        os.stat(os.path.expanduser(path))
+    except PermissionError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _suggestions(text: str, refs: bool, has_path: bool) -> str:
+    """What else an argument could have been meant as that is no path."""
+    if not refs:
+        return "; it is an address, and this command takes none" if text and is_address(text) else ""
+    return f", and it is not an address: those look like {LIKE}" if has_path and not text.startswith(("/", ".", "~")) else ""
+
 
 GLANCE = 0.06
 """Seconds that the UI waits for logs to be found: in small directories they are."""
 DEMO = Path(__file__).parent.parent / "demo"
 
 
-def take(options: argparse.Namespace) -> None:
+def take_arguments(options: argparse.Namespace) -> None:
     """Tell paths from addresses; `--demo` stands in place of PATH, and without either TORCH_TRACE does."""
     refs = getattr(options, "refs", None)
     place = getattr(options, "place", None)
     given = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
     default = str(DEMO) if options.demo else os.environ.get("TORCH_TRACE", "")
     refs_too, waits = getattr(options, "takes_refs", False), getattr(options, "waits_for_paths", False)
-    found = told_apart(given, refs_too, hasattr(options, "place"), bool(default), waits)
+    found = split_arguments(given, refs_too, hasattr(options, "place"), bool(default), waits)
     if options.demo and found.paths:
         raise Failure(f"--demo stands in place of PATH, and {found.paths[0]} is one")
     if STANDARD_INPUT in found.paths:
@@ -60,12 +137,12 @@ def look(
     paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = (), profiles: Sequence[str] = ()
 ) -> Found:
     """What the paths hold. `printed`: what a job printed will do, where there is no log. `ranks`: as `Discovery` has them."""
-    from tltui.cli.unpacking import telling
+    from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
     discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
     try:
-        with telling(paths, waits=not printed):
+        with unpacking_progress(paths, waits=not printed):
             found = discovery.look()
     except NothingFound as nothing:
         if printed and nothing.outputs:
@@ -81,7 +158,7 @@ def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     """The profiles that `--profile` names."""
     if not paths:
         return ()
-    from tltui.sources.profiles import NoProfileThere, named
+    from tltui.sources.discover import NoProfileThere, named
 
     try:
         return named(paths)
@@ -95,15 +172,14 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
     Standard input and what is packed are waited for: it is told how far they are, and ctrl+c stops it. In an empty directory the UI
     waits for the first log.
     """
-    from tltui.cli.unpacking import telling
-    from tltui.sources.discover import Discovery, Found, NothingFound
-    from tltui.sources.search import Search
+    from tltui.cli.standard_input import unpacking_progress
+    from tltui.sources.discover import Discovery, Found, NothingFound, Search
 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
         return look(paths, latest, printed=True, profiles=profiles)
     looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
-    with telling(paths, waits=False):
+    with unpacking_progress(paths, waits=False):
         looking.start()
         is_over = looking.wait(GLANCE)
         while not is_over and looking.discovery.unpacks:
@@ -151,7 +227,7 @@ def read_profiles(run: Run) -> None:
         if file.fault and file.found.is_named:
             raise Failure(f"--profile {file.found.name}: {file.fault}")
         if file.fault:
-            print(safe(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
+            print(printable(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
 
 
 def one_ref(options: argparse.Namespace) -> str:
@@ -163,10 +239,10 @@ def one_ref(options: argparse.Namespace) -> str:
 
 def tell_refused(run: Run) -> None:
     """Say on stderr which profiles that were named are of another run, and how that is known."""
-    from tltui.analyses.runtime.result import Refused
-    from tltui.analyses.runtime.runtimes import runtimes_of
+    from tltui.questions.runtime.profile_results import Refused
+    from tltui.questions.runtime.profile_sums import runtimes_of
 
     named = {file.found.name for file in run.profiles.files if file.found.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in named:
-            print(safe(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
+            print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)

@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The lines."""
-    from tltui.documents.pages.log import log_document
+    from tltui.questions.records.log_page import log_document
 
     document = log_document(load(options), parse_ref(one_ref(options)), layout(options))
     yield from as_json(result_of(document)) if options.json else as_text(document, options, whole=True)

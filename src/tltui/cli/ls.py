@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The listing."""
-    from tltui.documents.tree.listing import listing_data, listing_document
+    from tltui.tree.listing import listing_data, listing_document
 
     found = load(options)
     if options.json or options.check:

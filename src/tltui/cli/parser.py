@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from tltui.cli.failure import tell
+from tltui.cli.exits import print_error
 
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong and how the command is used."""
         with suppress(OSError):  # nobody listens: Python 3.10 raises it
             self.print_usage(sys.stderr)
-        tell(f"{self.prog}: {message}")
+        print_error(f"{self.prog}: {message}")
         self.exit(2)
 
 

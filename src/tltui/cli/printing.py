@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Failure, print_error
 
 if TYPE_CHECKING:
     from tltui.text.document import Document, Options
@@ -127,13 +127,13 @@ def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
     if not _is_file(options):
         write(chunks)
         return
-    from tltui.text.atomic import replacing
+    from tltui.text.safe_files import replacing
 
     size = 0
     with replacing(Path(options.to).expanduser(), force=options.force) as file:
         for chunk in chunks:
             size += file.write(chunk)
-    tell(f"wrote {options.to}  {size:,} bytes")
+    print_error(f"wrote {options.to}  {size:,} bytes")
 
 
 def as_text(document: Document, options: argparse.Namespace, whole: bool = False, folded: bool = False) -> Iterator[bytes]:
@@ -146,7 +146,7 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
     if style in ("text", "ansi"):
         pieces: Iterable[str] = _lines(document, options, style, whole, folded)
     elif getattr(options, "markdown", False):
-        from tltui.export.markdown import LIMIT, markdown
+        from tltui.export.files import LIMIT, markdown
 
         pieces = (line + "\n" for line in markdown(document, limit=LIMIT))
     else:

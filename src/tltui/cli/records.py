@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The records."""
-    from tltui.documents.build import build
+    from tltui.questions.build import build
 
     found = load(options)
     yield from printed(build(found, parse_ref(one_ref(options)).at("records"), layout(options)), options)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from tltui.cli.parser import Parser, add_output
-from tltui.documents.pages.table import VIEWS
+from tltui.questions.index import QUESTIONS
 
 
 class Command(Protocol):
@@ -42,7 +42,7 @@ ENDLESS = ("tail",)
 """Commands that print as long as the job runs: a file that appears whole would not appear."""
 COMMANDS: dict[str, Entry] = {
     "run": Entry("run a job so that it leaves a trace, then print its summary", "run"),
-    **{view.name: Entry(view.help, view.name if view.name in OWN else "view") for view in VIEWS},
+    **{question.name: Entry(question.help, question.name if question.name in OWN else "view") for question in QUESTIONS},
     "ls": Entry("list ranks, frames and compiles with status and time", "ls"),
     "show": Entry("print what an address shows: an overview, or an artifact", "show"),
     "source": Entry("what became of a line of source: nodes, kernels, guards, graph breaks, recompiles", "source"),
@@ -65,24 +65,27 @@ COMMANDS: dict[str, Entry] = {
     "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "completions"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
-    "look at a run": ("summary", "problems", "ls", "show", "records", "log", "damage", "absent", "metrics"),
-    "why is it so": (
-        "recompiles", "guards", "shapes", "stacks", "caches", "timing", "runtime", "provenance", "layers", "fusion", "passes",
-        "exports", "vllm",
-    ),
-    "many ranks, and hangs": ("ranks", "matrix", "stragglers", "where"),
+    "look at a run": ("ls", "show", "records", "log", "damage"),
+    "why is it so": (),
+    "many ranks, and hangs": (),
     "find and compare": ("grep", "source", "diff"),
     "share, keep": ("report", "bundle", "case", "index", "extract", "repro"),
     "record, follow": ("run", "tail"),
     "hold a limit (CI)": ("check",),
-}  # fmt: skip
-"""How the help lists them. What is in none of them stands at the end."""
+}
+"""How the help lists commands without a page; a page names its heading itself. What is in none of them stands at the end."""
+PAGES_BEFORE = 500
+"""The help has pages with a lower `help_order` before the other commands of their heading."""
 OTHERS = "about tltui"
 
 
 def grouped() -> dict[str, list[str]]:
     """Heading → the commands below it: each of them once."""
-    found = {heading: [name for name in names if name in COMMANDS] for heading, names in GROUPS.items()}
+    found: dict[str, list[str]] = {}
+    for heading, names in GROUPS.items():
+        pages = sorted((own for own in QUESTIONS if own.group == heading), key=lambda own: own.help_order)
+        first = [own.name for own in pages if own.help_order < PAGES_BEFORE]
+        found[heading] = [*first, *names, *(own.name for own in pages if own.help_order >= PAGES_BEFORE)]
     listed = {name for names in found.values() for name in names}
     return found | {OTHERS: [name for name in COMMANDS if name not in listed]}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load, look
 from tltui.cli.parser import Parser, add_force, add_paths, size
 from tltui.cli.printing import layout, message
@@ -48,8 +48,8 @@ def add_arguments(parser: Parser) -> None:
 @contextmanager
 def _redacted(run: Run) -> Iterator[Run]:
     """The same run without what is not torch's own, from logs that are there for as long. Where they lie is nobody's business."""
-    from tltui.documents.bundle import Bundle, known_secrets
     from tltui.model.follow import open_run
+    from tltui.writers.bundle import Bundle, known_secrets
 
     with TemporaryDirectory(prefix="tltui-") as directory:
         copy = f"{directory}/redacted/"
@@ -62,8 +62,8 @@ def _redacted(run: Run) -> Iterator[Run]:
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The file, and a line that says what is in it."""
     from tltui.documents.format import plural, size_of
-    from tltui.export.book import Book, TooSmall
-    from tltui.text.atomic import replacing
+    from tltui.export.report_book import Book, TooSmall
+    from tltui.text.safe_files import replacing
 
     target = Path(options.output).expanduser()
     if target.suffix.lower() not in (".html", ".htm"):

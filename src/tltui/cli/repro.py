@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, safe, tell
+from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_force, add_paths, add_refs, size
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
-    from tltui.analyses.repro.choosing import Repro
     from tltui.model.run import Run
+    from tltui.writers.repro.script import Repro
 
 EXAMPLES = """\
 The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It does so in a
@@ -60,14 +60,14 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         return
     _write(Path(options.output).expanduser(), repro.script, options.force)
     for each in repro.tried:
-        tell(f"not of {each.ref}: {each.why}")
-    yield message(safe(f"{options.output}: a script of {repro.graph}. It comes from a trace: read before running."))
+        print_error(f"not of {each.ref}: {each.why}")
+    yield message(printable(f"{options.output}: a script of {repro.graph}. It comes from a trace: read before running."))
 
 
 def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
-    from tltui.analyses.repro.choosing import repro_of
     from tltui.model.artifacts import Artifact
     from tltui.model.nodes import Compile, Frame
+    from tltui.writers.repro.script import repro_of
 
     node, source, limit = run.resolve(ref), options.source, _limit(options)
     if isinstance(node, Frame) and len(node.compiles) == 1:
@@ -82,27 +82,27 @@ def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
 
 
 def _limit(options: argparse.Namespace) -> int:
-    from tltui.analyses.repro.sizes import MAX_BYTES
+    from tltui.writers.repro.tensor_bounds import MAX_BYTES
 
     return MAX_BYTES if options.max_bytes is None else int(options.max_bytes)
 
 
 def _listed(run: Run, limit: int) -> Iterator[bytes]:
     """A line for each compile: what its script would be made of, or why there is none."""
-    from tltui.analyses.repro.choosing import repro_of
-    from tltui.model.walk import in_order
+    from tltui.model.compile_navigation import in_order
+    from tltui.writers.repro.script import repro_of
 
     count = made = 0
     for compile_ in in_order(run):
         repro = repro_of(compile_, max_bytes=limit)
         count += 1
         made += bool(repro.script)
-        yield message(safe(f"{repro.ref}  a script of {repro.graph.rpartition(':')[2]}" if repro.script else repro.refused))
+        yield message(printable(f"{repro.ref}  a script of {repro.graph.rpartition(':')[2]}" if repro.script else repro.refused))
     yield message(f"{made} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
 
 
 def _write(target: Path, script: str, force: bool) -> None:
-    from tltui.text.atomic import replacing
+    from tltui.text.safe_files import replacing
 
     try:
         with replacing(target, force=force) as file:

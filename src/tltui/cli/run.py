@@ -16,19 +16,16 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tltui.cli.ending import Ended, code_of
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Ended, Failure, code_of, print_error
 from tltui.cli.loading import load_other, look
 from tltui.cli.parser import Parser, add_command
 from tltui.cli.printing import as_text, layout, write
 
 if TYPE_CHECKING:
-    from tltui.analyses.problems.gates import Gates, Limit
     from tltui.model.run import Run
-    from tltui.running.child import Ending
-    from tltui.running.environment import Prepared
-    from tltui.running.own_output import OutputFile
-    from tltui.running.recording import Steps
+    from tltui.questions.check.limits import Gates, Limit
+    from tltui.running.job import Ending, OutputFile
+    from tltui.running.job_trace import Prepared, Steps
     from tltui.trace.files import Identity
 
 EXAMPLES = """\
@@ -77,12 +74,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Run the job. Prints nothing on stdout; leaves the exit code."""
-    from tltui.running.child import NotStarted, run_child, startable
-    from tltui.running.command import program_of
-    from tltui.running.environment import Refused, Wanted, prepare
-    from tltui.running.left import files_in
-    from tltui.running.own_output import output_file
-    from tltui.running.recording import parse_steps
+    from tltui.running.job import NotStarted, output_file, run_child, startable
+    from tltui.running.job_trace import Refused, TraceOptions, files_in, parse_steps, prepare, program_of
 
     if not options.words:
         raise Failure("no COMMAND is given: tltui run -- python train.py")
@@ -94,16 +87,16 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
             needs_terminal()
         startable(words[0])
-        prepared = prepare(Wanted(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
+        prepared = prepare(TraceOptions(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
         for line in (*prepared.said, *_record(steps, words, prepared)):
-            tell(f"tltui: {line}")
+            print_error(f"tltui: {line}")
         before = frozenset() if prepared.made else files_in(prepared.directory)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
         raise Failure(str(refused)) from None
     except NotStarted as fault:
-        tell(f"tltui: {fault}")
+        print_error(f"tltui: {fault}")
         options.exit_code = fault.code
     else:
         if ending is not None:
@@ -122,17 +115,17 @@ def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace)
 
 def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
     """Keep the end of the output of a job that failed; without room for it there is none."""
-    from tltui.running.own_output import keep_end
+    from tltui.running.job import save_output_tail
 
     with suppress(OSError):
-        keep_end(output, directory, words, began, ending.status)
+        save_output_tail(output, directory, words, began, ending.status)
 
 
 def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Have steps of the job recorded, where that was asked for and is possible; what to say of it."""
     if steps is None:
         return ()
-    from tltui.running.recording import have_recorded, why_not
+    from tltui.running.job_trace import have_recorded, why_not
 
     if why := why_not(words):
         return (f"no steps are recorded: {why}. What to put into the program is said at the end",)
@@ -145,7 +138,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for --check, which is not given")
         return ()
-    from tltui.analyses.problems.gates import BadLimit, parse_limits
+    from tltui.questions.check.limits import BadLimit, parse_limits
 
     if options.baseline is not None:
         look(options.baseline, False)
@@ -179,12 +172,12 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
         if unchecked:
             code = signalled
     except OSError as error:  # of our own output, too: nobody listens
-        tell(f"tltui: no summary: {error.strerror or error}")
+        print_error(f"tltui: no summary: {error.strerror or error}")
     except Exception as error:
         from tltui.crash import last_words
 
-        tell(last_words(error))
-    tell(job.prepared.directory)
+        print_error(last_words(error))
+    print_error(job.prepared.directory)
     _let_go()
     return job.ending.code or code
 
@@ -214,15 +207,15 @@ class _Left:
 def _left(job: _Job, before: frozenset[Identity]) -> _Left:
     """Read the logs of this run, and check what is limited."""
     from tltui.model.follow import open_run
-    from tltui.running.left import left_in
+    from tltui.running.job_trace import logs_in
 
-    found, earlier = left_in(job.prepared.directory, before)
+    found, earlier = logs_in(job.prepared.directory, before)
     if found is None:
         return _Left(None, earlier, None, 1 if job.limits else 0)
     run = open_run(found)
     if not job.limits:
         return _Left(run, earlier, None, 0)
-    from tltui.analyses.problems.gates import gates
+    from tltui.questions.check.limits import gates
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
@@ -231,33 +224,35 @@ def _left(job: _Job, before: frozenset[Identity]) -> _Left:
 
 def _say(job: _Job, left: _Left) -> None:
     """Print how the job ended, the summary, and what was checked."""
-    from tltui.running.left import is_full, still_written, why_no_log
+    from tltui.running.job_trace import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
-        tell(f"tltui: {_killed(job)}")
+        print_error(f"tltui: {_killed(job)}")
     elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
         before = " before anything was compiled" if left.run is None else ""
-        tell(f"tltui: the job failed (exit code {job.ending.status}){before}")
+        print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
     if is_full(job.prepared.directory):
-        tell(f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished")
+        print_error(
+            f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished"
+        )
     if left.run is None:
-        tell(f"tltui: no log was written into {job.prepared.directory}")
+        print_error(f"tltui: no log was written into {job.prepared.directory}")
         if job.ending.status > 0:
-            tell("  Its own error is printed above.")
+            print_error("  Its own error is printed above.")
         else:
             for line in why_no_log(job.words, job.prepared):
-                tell(_wrapped(line))
+                print_error(_wrapped(line))
         if job.limits:
-            tell("tltui: --check FAILED: there is no log to check")
+            print_error("tltui: --check FAILED: there is no log to check")
         _say_recorded(job, None)
         return
-    tell("")
+    print_error("")
     _print_summary(left.run, job.options)
     for process in still_written(left.run.found)[:STILL_SHOWN]:
-        tell(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
+        print_error(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
     if left.earlier:
         logs = f"{left.earlier} log{'s' * (left.earlier != 1)} of earlier runs"
-        tell(f"tltui: {logs} in that directory: --latest opens the newest run alone")
+        print_error(f"tltui: {logs} in that directory: --latest opens the newest run alone")
     _say_recorded(job, left.run)
     if left.gates is not None:
         _print_checked(left.run, left.gates, job.options)
@@ -267,19 +262,19 @@ def _say_recorded(job: _Job, run: Run | None) -> None:
     """Where the steps are that were to be recorded; how else they can be, where there are none."""
     if job.options.record_steps is None:
         return
-    from tltui.documents.parts.recording import recording_document
-    from tltui.text.shell import quoted
+    from tltui.questions.runtime.recording_sections import recording_document
+    from tltui.text.safe_files import quoted
 
     profiles = run.found.profiles if run is not None else ()
     if not profiles:
-        tell("tltui: no profile was written. To record one:")
+        print_error("tltui: no profile was written. To record one:")
         write(as_text(recording_document(run, layout(job.options)), job.options))
         return
     for own in profiles[:PROFILES_SHOWN]:
-        tell(f"tltui: recorded: {own.path}")
+        print_error(f"tltui: recorded: {own.path}")
     if len(profiles) > PROFILES_SHOWN:
-        tell(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles beside them")
-    tell(f"tltui: tltui runtime {quoted(job.prepared.directory)} says where the time goes")
+        print_error(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles beside them")
+    print_error(f"tltui: tltui runtime {quoted(job.prepared.directory)} says where the time goes")
 
 
 def _wrapped(line: str) -> str:
@@ -298,16 +293,16 @@ def _killed(job: _Job) -> str:
 
 
 def _print_summary(run: Run, options: argparse.Namespace) -> None:
-    from tltui.documents.build import build
     from tltui.model.ref import Ref
+    from tltui.questions.build import build
 
     write(as_text(build(run, Ref(), layout(options)), options))
     if not run.tally.compiles:
-        tell("tltui: nothing was compiled")
+        print_error("tltui: nothing was compiled")
 
 
 def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> None:
-    from tltui.documents.check import check_document
+    from tltui.writers.check_reports import check_document
 
-    tell("")
+    print_error("")
     write(as_text(check_document(checked, run.title, layout(options), len(run.failures)), options))

@@ -6,15 +6,14 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from tltui.cli.failure import Failure, tell
-from tltui.cli.terminal import no_terminal
-from tltui.documents.output import how_it_ended
-from tltui.layout import TREE, read_width
-from tltui.running.child import Ending
-from tltui.running.environment import Prepared
-from tltui.running.job import Job, start
+from tltui.cli.exits import Failure, print_error
+from tltui.cli.standard_input import no_terminal
+from tltui.config import TREE_PANE, read_width
+from tltui.questions.records.output_page import how_it_ended
+from tltui.running.job import Ending, Job, start
+from tltui.running.job_trace import Prepared
 from tltui.sources.discover import awaited
-from tltui.text.shell import quoted
+from tltui.text.safe_files import quoted
 
 SHARE, LEAST, WIDEST = 0.36, 36, 64
 """What of a wide screen the tree has (styles.tcss), in cells at least and at most, where nobody has moved the line beside it."""
@@ -43,7 +42,7 @@ def run_in_view(words: Sequence[str], prepared: Prepared, options: argparse.Name
         raise
     state = job.state
     if state is not None and state.ended is not None:
-        tell(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
+        print_error(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
         return Ending(state.code or 0)
     _farewell(job, prepared.directory)
     return None
@@ -54,15 +53,17 @@ def _size() -> tuple[int, int]:
     columns, rows = os.get_terminal_size(2)
     tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
     if tree:
-        tree = (read_width(TREE) or tree) + 1  # the line beside it
+        tree = (read_width(TREE_PANE) or tree) + 1  # the line beside it
     return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
 
 
 def _farewell(job: Job, directory: str) -> None:
     """The job goes on. The last line is where its trace is."""
     if job.is_lost:
-        tell(f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})")
+        print_error(
+            f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})"
+        )
     else:
-        tell(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
-        tell(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
-    tell(directory)
+        print_error(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
+        print_error(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
+    print_error(directory)

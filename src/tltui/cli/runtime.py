@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Iterator
 
 from tltui.cli import view
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load
 from tltui.cli.parser import Parser
 from tltui.cli.printing import as_json, as_text, layout, result_of
-from tltui.documents.pages.table import BY_NAME
+from tltui.questions.index import BY_NAME
 
 EXAMPLES = """\
 examples:
@@ -31,9 +31,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The page, or its result. Raises `Failure` where no profile fits the trace."""
-    from tltui.analyses.runtime.result import Refused
-    from tltui.analyses.runtime.runtimes import runtimes_of
-    from tltui.documents.scope import view_document
+    from tltui.questions.runtime.profile_results import Refused
+    from tltui.questions.runtime.profile_sums import runtimes_of
+    from tltui.questions.view_document import view_document
 
     wanted = load(options)
     found = runtimes_of(wanted)

@@ -30,8 +30,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The document, its result, or the bytes."""
-    from tltui.documents.build import build
-    from tltui.documents.shown import in_unit, raw_bytes, shown_data
+    from tltui.questions.artifacts.show_output import in_unit, raw_bytes, shown_data
+    from tltui.questions.build import build
 
     found = load(options)
     ref = parse_ref(one_ref(options))

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tltui.cli.failure import Failure
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
 from tltui.cli.printing import layout, printed
@@ -30,8 +30,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The page of the line."""
-    from tltui.documents.build import build
     from tltui.documents.scope import place_of
+    from tltui.questions.build import build
 
     if not options.place:
         raise Failure("which line? FILE:LINE is meant, for example train.py:42")

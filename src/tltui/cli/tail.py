@@ -12,16 +12,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tltui.cli.failure import Failure, tell
+from tltui.cli.exits import Failure, print_error
 from tltui.cli.loading import load_other, look, no_path
 from tltui.cli.parser import Parser, add_json, add_paths
 from tltui.cli.printing import as_text, layout
 
 if TYPE_CHECKING:
-    from tltui.analyses.news import News
-    from tltui.analyses.problems.gates import Limit
-    from tltui.model.events import Event
-    from tltui.model.run import Run
+    from tltui.model.run import Event, Run
+    from tltui.questions.check.limits import Limit
+    from tltui.questions.news.run_news import News
     from tltui.sources.discover import Discovery, Found
 
 EXAMPLES = """\
@@ -101,7 +100,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for limits: --fail-on names them")
         return ()
-    from tltui.analyses.problems.gates import BadLimit, parse_limits
+    from tltui.questions.check.limits import BadLimit, parse_limits
 
     try:
         return parse_limits(",".join(options.fail_on), options.baseline is not None)
@@ -111,20 +110,20 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
 
 def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> None:
     """The limits, on stderr: on stdout are the lines."""
-    from tltui.analyses.problems.gates import gates
-    from tltui.documents.check import check_document
+    from tltui.questions.check.limits import gates
+    from tltui.writers.check_reports import check_document
 
     before = load_other(options.baseline, options.latest) if options.baseline is not None else None
     found = gates(run, limits, before)
     options.exit_code = 0 if found.passed else 1
-    tell("\n".join(check_document(found, run.title, layout(options), len(run.failures)).text()))
+    print_error("\n".join(check_document(found, run.title, layout(options), len(run.failures)).text()))
 
 
 class _Tail:
     """The command, and since when nothing was written."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        from tltui.documents.tail import NAME, Layout
+        from tltui.questions.news.news_sections import NAME, Layout
         from tltui.sources.discover import Discovery
 
         self._options = options
@@ -154,17 +153,16 @@ class _Tail:
             if self._is_idle():
                 raise Failure(f"{where}: no TORCH_TRACE log was written within {self._options.until_idle:g} s")
             if not self._waited:
-                tell(f"tltui: waiting for the first log in {where}")
+                print_error(f"tltui: waiting for the first log in {where}")
             self._waited = True
             if self._pause(max(EVERY, PART * (time.monotonic() - began))):
                 return None
 
     def follow(self, run: Run) -> Iterator[bytes]:
         """The lines, until the logs have ended, nothing is written any more, or nobody reads them."""
-        from tltui.analyses.news import Watch, What
-        from tltui.analyses.told_once import Numbered, Once
         from tltui.model.follow import Follower
         from tltui.model.run import settle
+        from tltui.questions.news.run_news import Numbered, Once, Watch, What
 
         most: int | None = None if self._waited else self._options.lines
         watch, follower = Watch(run, most == 0, reads_outputs=True), Follower(run, self._discovery)
@@ -192,15 +190,15 @@ class _Tail:
             yield from self._print(run, list(told.values()), most if is_first else None)
             is_first = False
             if why := self._why_ended(run):
-                tell(f"tltui: {why}")
+                print_error(f"tltui: {why}")
                 return
             if self._pause():
                 return
 
     def _print(self, run: Run, streams: list[deque[News]], most: int | None) -> Iterator[bytes]:
         """News of one look. What is printed is flushed before it goes on."""
-        from tltui.documents.tail import in_order, line_of
         from tltui.export import to_json
+        from tltui.questions.news.news_sections import in_order, line_of
 
         ordered: list[News] | deque[News] = deque((news for _, news in in_order(run, streams)), maxlen=most)
         if not ordered:
@@ -214,7 +212,7 @@ class _Tail:
 
     def _note(self, event: Event) -> None:
         """Whether something was written."""
-        from tltui.model.events import Added, Lost, Read
+        from tltui.model.run import Added, Lost, Read
 
         if isinstance(event, Added | Lost) or (isinstance(event, Read) and not event.batch.finished):
             self._written = time.monotonic()

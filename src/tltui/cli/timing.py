@@ -32,10 +32,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
-    from tltui.analyses.timing.perfetto import Written, chunks
     from tltui.documents.format import plural, size_of
     from tltui.documents.scope import scope_of
-    from tltui.text.atomic import replacing
+    from tltui.text.safe_files import replacing
+    from tltui.writers.perfetto import Written, chunks
 
     wanted = load(options)
     compiles = scope_of(wanted, view.part(options)).compiles

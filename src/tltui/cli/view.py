@@ -5,33 +5,28 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
-from types import ModuleType
 
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
 from tltui.cli.printing import as_json, as_text, layout, result_of
-from tltui.documents.pages.table import BY_NAME
 from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
+from tltui.questions.index import BY_NAME
+from tltui.questions.question import question_of
 
 EXAMPLES = ""
 
 
 def add_arguments(parser: Parser) -> None:
-    """What all views take, and what the page's module adds with an `add_arguments` of its own."""
+    """What all views take, and what its question adds."""
     add_paths(parser)
     add_refs(parser, "a rank, process, frame or compile (default: the run)")
     parser.add_argument("--rank", metavar="N", type=rank, help="only this rank; `none` for processes without one")
     parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
     add_markdown(parser)
-    own = getattr(_page(parser.command), "add_arguments", None)
-    if own is not None:
-        own(parser)
+    add_own = question_of(parser.command).add_arguments
+    if add_own is not None:
+        add_own(parser)
     add_json(parser)
-
-
-def _page(command: str) -> ModuleType:
-    return import_module(f"tltui.documents.pages.{command}")
 
 
 def rank(text: str) -> int:
@@ -51,7 +46,7 @@ def part(options: argparse.Namespace) -> Ref:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """The page, or its result."""
-    from tltui.documents.scope import view_document
+    from tltui.questions.view_document import view_document
 
     document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))
     if not options.json:
@@ -59,5 +54,5 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         return
     found = result_of(document)
     whole = isinstance(found, dict) and "schema" in found  # a view with a shape of its own
-    indent = not getattr(_page(options.command), "IS_LONG", False)
+    indent = not question_of(options.command).is_long
     yield from as_json(found if whole else {"schema": 1, "view": options.command, "result": found}, indent)

@@ -33,9 +33,9 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if not (options.pids or options.stacks):
         yield from view.run(options)
         return
-    from tltui.documents.pages.where import where_document
-    from tltui.documents.parts.processes import ask, files_of
     from tltui.documents.scope import scope_of
+    from tltui.questions.hang.page import where_document
+    from tltui.questions.hang.process_sections import ask, files_of
 
     opened = load(options)
     here = ask(files_of(opened), options.stacks)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tltui.text import cut
-from tltui.text.resume_names import short
+from tltui.text import formatting
+from tltui.text.torch_names import short
 
 _BLANKS = re.compile(r"[ \t\n]+")
 
@@ -142,12 +142,12 @@ def home(path: str) -> str:
 
 def clip(text: str, width: int) -> str:
     """`text` with functions called in short (`f ↩5`), its end cut off where it is wider than `width`."""
-    return cut.end(short(text), width)
+    return formatting.end(short(text), width)
 
 
 def clip_middle(text: str, width: int) -> str:
-    """A name, path or shape with functions called in short, cut as `tltui.text.cut` says where it is wider than `width`."""
-    return cut.name(short(text), width)
+    """A name, path or shape with functions called in short, cut as `tltui.text.formatting` says where it is wider than `width`."""
+    return formatting.name(short(text), width)
 
 
 def one_line(text: str) -> str:
@@ -178,3 +178,8 @@ def wrap(text: str, width: int) -> list[str]:
     if current:
         lines.append(current)
     return lines
+
+
+def joined(values: Iterable[object]) -> str:
+    """Return the values as one cell: `a, b`."""
+    return ", ".join(map(str, values))

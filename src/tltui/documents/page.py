@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Row, Table, fitting
 from tltui.model.status import Status, colour, glyph
-from tltui.text import cut, tokens
+from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, piece_text, with_text
-from tltui.text.resume_names import short
+from tltui.text.formatting import OWN
+from tltui.text.formatting import cells as wide
 from tltui.text.sanitize import sanitize
-from tltui.text.script import OWN
-from tltui.text.width import cells as wide
+from tltui.text.torch_names import short
 
 _WORD = re.compile(r"\s*\S+\s*")
 COLUMN, LAST = 6, 16
@@ -20,6 +21,8 @@ COLUMN, LAST = 6, 16
 BAR, BAR_END = "▇", "▏"
 CLOSING = (",", ":", ";", ".")
 """What no line begins with."""
+Cell = tuple[str, str, str]
+"""Text, style, and where it leads."""
 
 
 class Page(Builder):
@@ -32,7 +35,7 @@ class Page(Builder):
         self.goes_on = options.goes_on
         self.untold = options.untold
         self.newest = options.newest
-        self._apart = cut.Apart()
+        self._apart = formatting.Apart()
         if options.about:
             self.say(options.about, "", tokens.DIM)
         if self.untold:
@@ -64,7 +67,7 @@ class Page(Builder):
 
     def clip_middle(self, text: str, width: int) -> str:
         """As `format.clip_middle`; what would look like another text that was cut on this page is cut otherwise."""
-        return self._apart.cut(self._own_text(text), width, cut.name)
+        return self._apart.cut(self._own_text(text), width, formatting.name)
 
     def more(self, what: str = "") -> None:
         """Say that more may come, and what of the page that concerns."""
@@ -166,10 +169,34 @@ class Page(Builder):
         if text and text.strip():
             self.add(indent, (fmt.clip(sanitize(text.strip()), self.width - len(indent)), tokens.NAME))
 
-    def table(
+    def table(self, table: Table[Row], rows: Sequence[Row], total: int | None = None) -> None:
+        """Add rows below the titles of their columns, as many columns as fit.
+
+        `total` is the number of rows with those that the caller left out.
+        """
+        if not rows:
+            return
+        most = table.shown + table.folded if table.shown and table.folded else len(rows)
+        columns, total, rows = table.present(rows), max(total or 0, len(rows)), rows[:most]
+        head: list[list[Piece]] = [[(column.title, tokens.LABEL) for column in columns]]
+        cells = (head if any(column.title for column in columns) else []) + [[one.cell(row) for one in columns] for row in rows]
+        texts = [[self._cell(piece) for piece in row] for row in cells]
+        least = [_least_of(column, [row[n] for row in texts]) for n, column in enumerate(columns)]
+        stay = fitting(least, [column.drop for column in columns], self.width - len(table.indent))
+        more = f"{fmt.count(total - table.shown)} more {table.noun}"
+        if total > len(rows):
+            more += f", {fmt.count(len(rows) - table.shown)} of them here, all of them with --json"
+        is_folded = table.shown and total > table.shown + 2
+        self._grid(
+            [[row[n] for n in stay] for row in texts], table.indent, [place for place, n in enumerate(stay) if columns[n].right],
+            len(cells) - len(rows) + table.shown if is_folded else -1, more,
+            [0 if columns[n].shrinks else least[n] for n in stay],
+        )  # fmt: skip
+
+    def grid(
         self, rows: Sequence[Sequence[Piece]], indent: str = "  ", right: Sequence[int] = (), shown: int = -1, more: str = ""
     ) -> None:
-        """Columns as wide as their widest cell; the last one is cut to the width, `right` ones are aligned right.
+        """Add cells below each other, without titles: columns are as wide as their widest cell, `right` ones are aligned right.
 
         Rows from number `shown` on are folded below a line that says `more`.
         """
@@ -177,12 +204,19 @@ class Page(Builder):
             return
         count = max(len(row) for row in rows)
         cells = [[self._cell(piece) for piece in row] + [("", "", "")] * (count - len(row)) for row in rows]
+        self._grid(cells, indent, right, shown, more, [0] * count)
+
+    def _grid(
+        self, cells: Sequence[Sequence[Cell]], indent: str, right: Sequence[int], shown: int, more: str, least: Sequence[int]
+    ) -> None:
+        """Add cells, none narrower than its column's `least`; the last column is cut to the width first."""
+        count = len(least)
         columns = [[row[n][0] for row in cells] for n in range(count)]
         widths = [max(map(wide, texts)) for texts in columns]
-        self._fit(widths, len(indent), [_least(row[n] for row in cells) for n in range(count)])
+        self._fit(widths, len(indent), [max(least[n], _least(row[n] for row in cells)) for n in range(count)])
         shorts = []
         for n, texts in enumerate(columns):
-            shorts.append(cut.apart(texts, widths[n], cut.end if n == count - 1 else cut.name))
+            shorts.append(formatting.apart(texts, widths[n], formatting.end if n == count - 1 else formatting.name))
             needs = max(map(wide, shorts[n]))
             if n < count - 1 and needs < widths[n]:  # a path is cut at its directories
                 widths[n], widths[-1] = needs, min(widths[-1] + widths[n] - needs, max(map(wide, columns[-1])))
@@ -204,7 +238,7 @@ class Page(Builder):
         if 0 <= shown < len(cells):
             self.close()
 
-    def _cell(self, piece: Piece) -> tuple[str, str, str]:
+    def _cell(self, piece: Piece) -> Cell:
         text, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
         return self._own_text(sanitize(text)), style, target
 
@@ -225,6 +259,12 @@ class Page(Builder):
             widths[widest] -= min(over(), max(1, widths[widest] - lower))
 
 
-def _least(cells: Iterable[tuple[str, str, str]]) -> int:
+def _least_of(column: Column[Row], cells: Sequence[Cell]) -> int:
+    """Return the cells of the terminal that a column needs at least."""
+    widest = max(wide(text) for text, _, _ in cells)
+    return min(widest, _least(cells)) if column.shrinks else widest
+
+
+def _least(cells: Iterable[Cell]) -> int:
     """Cells that a column must have: its addresses, whole, and a few of whatever else."""
     return max([COLUMN, *(wide(text) for text, _, target in cells if target and text.strip("[] ") == target)])

@@ -1,23 +1,106 @@
-"""The part of a run that a view is about."""
+"""Scope of a view: the part of a run it is about; titles of nodes and key hints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import cast
 
-from tltui.analyses.told import NEEDS, TEXT, is_untold, untold
-from tltui.documents.page import Page
-from tltui.documents.pages.table import View
-from tltui.documents.titles import part_title, stands_for
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.rank_ranges import ranges
 from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
-from tltui.text.document import Document, Options, Piece
-from tltui.text.growing import GrowingDocument
+from tltui.text.document import Options, Piece
+
+
+def called(node: Compile | Frame) -> str:
+    """`[0/1]`; of rank 3 `[3:0/1]`, of its second process `[3.2:0/1]`, in the second epoch `[3:0/1~2]`; of a directory its
+    name, or address."""
+    process = node.process
+    if process.alone and not process.ranks_differ:
+        return node.label
+    return f"[{node.ref}]" if node.label[:1] != "[" else f"[{process.ref}{node.label.removeprefix('[')}"
+
+
+def process_title(process: Process) -> str:
+    """`process 2`; of a run with several ranks `rank 3 process 2`."""
+    return f"{_rank(process)}process {process.number}"
+
+
+def whose(process: Process) -> str:
+    """`rank 3 process 2`, as far as there is more than one; else ''."""
+    return _rank(process).rstrip() if process.alone else process_title(process)
+
+
+def _rank(process: Process) -> str:
+    if not process.ranks_differ:
+        return ""
+    return "no rank " if process.rank is None else f"rank {process.rank} "
+
+
+def rank_title(rank: Rank) -> str:
+    """`rank 3`; of one that stands for others `511 ranks: 0–6, 8–511`."""
+    if not rank.unread or rank.number is None:
+        return rank.title
+    return f"{1 + len(rank.unread):,} ranks: {ranges((rank.number, *rank.unread))}"
+
+
+def rank_count(run: Run) -> int:
+    """How many ranks the run has, also those that were not read."""
+    told = () if run.crowd is None else run.crowd.newest
+    return len({*told, *(rank.number for rank in run.ranks if rank.number is not None)})
+
+
+def stands_for(run: Run) -> str:
+    """What is to be said of a page about ranks of which not all were read; '' where all were."""
+    if run.crowd is None:
+        return ""
+    read = {rank.number for rank in run.ranks}
+    if read.issuperset(run.crowd.newest):
+        return ""
+    all_of = f"{len(run.crowd.newest):,} ranks"
+    if len(run.crowd.classes) == 1:
+        return f"{all_of} did the same, as their saved indexes say: rank {min(run.crowd.newest)} was read, and stands for all here."
+    left = sum(not read.intersection(own) for own in run.crowd.classes)
+    said = f"{all_of} did {len(run.crowd.classes):,} different things, as their saved indexes say. Of those that did the same one "
+    return f"{said}was read, and stands for the others here" + (f"; of {left:,} things none was." if left else ".")
+
+
+def part_title(node: Compile | Frame | Process | Rank | None) -> str:
+    """What a page about a part of the run is about: `[3:0/1]`, `rank 3`; '' for the run."""
+    if isinstance(node, (Compile, Frame)):
+        return called(node)
+    return process_title(node) if isinstance(node, Process) else "" if node is None else node.title
+
+
+def in_output(run: Run, process: Process, record: int) -> str:
+    """The address of the lines of a record in what the job printed; '' for one that is from elsewhere."""
+    log, _ = process.log.origin(record)
+    if not any(model.form == "text" and model.log is log for model in run.models):
+        return ""
+    return str(Ref(process.ref.rank, process.number, view="log", n=record + 1))
+
+
+DOES = "key:"
+"""How the target of a hint begins: the name of the command follows."""
+FOLLOW = "document.follow"
+
+
+def key_of(options: Options, command: str) -> str:
+    """The key of a command, '' where it has none or where there is no screen."""
+    return options.key_of(command) if options.key_of is not None else ""
+
+
+def key_hint(options: Options, command: str, says: str = "press {}", instead: str = "") -> Piece:
+    """`press e`; `instead` where there is no such key."""
+    key = key_of(options, command)
+    return (says.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
+
+
+def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> Piece:
+    """`enter`, on a line whose first link leads to an address; without such a key `instead`, a command that prints `page`."""
+    key = key_of(options, FOLLOW)
+    return (key, tokens.KEY, ref) if key else (instead, tokens.KEY, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +163,3 @@ def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:
 def _in_order(process: Process) -> list[Compile]:
     found = [c for frame in process.frames.values() for c in frame.compiles]
     return [c for c in found if c.is_compile] + [c for c in found if not c.is_compile]
-
-
-def view_document(run: Run, view: View, ref: Ref, options: Options) -> Document:
-    """The document of a view about the part of the run that `ref` names. Raises `BadAddress`."""
-    make = cast(Callable[[Run, Scope, Options], Document], import_module(f"tltui.documents.pages.{view.name}").document)
-    scope = replace(scope_of(run, ref), n=ref.n)
-    options = replace(options, goes_on=run.goes_on, newest=run.restarted)
-    if view.name == "summary":  # an overview says it below its title
-        return make(run, scope, options)
-    about = "" if str(scope.ref) else stands_for(run)
-    options = replace(options, untold=untold(scope.processes, view.name), about=about)
-    if is_untold(scope.processes, view.name):
-        return _untold_document(view, scope, options, make(run, scope, options))
-    return make(run, scope, options)
-
-
-def _untold_document(view: View, scope: Scope, options: Options, made: Document) -> Document:
-    """A page of which nothing is told: it says that, not that there is nothing. Its result is what it ever is."""
-
-    def fill(page: Page) -> Generator[None, None, object]:
-        if any(TEXT in process.origins for process in scope.processes):
-            page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
-        else:
-            links: list[Piece] = ["What is there:"]
-            for name in (name for name, needs in NEEDS.items() if needs.in_debug_dir):
-                links += [" ", (name, tokens.LINK, str(scope.ref.at(name)))]
-            page.row(links, "")
-        while not made.advance():
-            yield
-        return made.data()
-
-    return GrowingDocument(scope.page(view.name), f"{view.name}{scope.title}", options, fill, Page)

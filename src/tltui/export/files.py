@@ -1,19 +1,289 @@
-"""Documents as files: the format by the suffix of the name; a file is there whole or not at all."""
+"""Documents and results as text, ANSI, markdown, JSON and files; a file is there whole or not at all."""
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import errno
+import json
+import math
 import os
+import re
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Any
 
-from tltui.export.jsons import to_json
-from tltui.export.markdown import markdown
-from tltui.export.plain import plain
-from tltui.text.atomic import replacing
-from tltui.text.document import Document
-from tltui.text.filename import safe_name
-from tltui.text.part import Part
+from tltui.export.html import headings
+from tltui.text import tokens
+from tltui.text.composite_documents import DocumentPart
+from tltui.text.document import Document, Line
+from tltui.text.json_codec import dumps
+from tltui.text.safe_files import replacing, safe_name
+from tltui.text.sanitize import BEYOND, sanitize
+
+SGR: dict[str, str] = {
+    tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EAGER: "31", tokens.EMPTY: "2",
+    tokens.MISSING: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
+    tokens.TITLE: "1", tokens.HEADING: "1;34", tokens.LABEL: "2", tokens.DIM: "2", tokens.STRONG: "1",
+    tokens.LINK: "4;36", tokens.CONTROL: "7",
+    tokens.KEYWORD: "35", tokens.DEFINITION: "1", tokens.FUNCTION: "34", tokens.TYPE: "36", tokens.STRING: "32",
+    tokens.NUMBER: "33", tokens.COMMENT: "2", tokens.ORIGIN: "1;33", tokens.DECORATOR: "35", tokens.KEY: "34",
+    tokens.CONSTANT: "35", tokens.EXCEPTION: "31",
+    tokens.ADDED: "32", tokens.REMOVED: "31", tokens.CHANGED: "33",
+    tokens.PHASE_DYNAMO: "33", tokens.PHASE_AUTOGRAD: "32", tokens.PHASE_INDUCTOR: "34", tokens.PHASE_CACHE: "36",
+    tokens.PHASE_KERNELS: "35", tokens.PHASE_GUARDS: "31", tokens.PHASE_OTHER: "2",
+}  # fmt: skip
+"""Style → ANSI code of the 16 colours that every terminal has."""
+
+
+def ansi(line: Line) -> str:
+    """A line with ANSI colours. The text itself is sanitised already."""
+    text, at, out = line.text, line.first, []
+    done = at
+    for span in sorted(line.spans, key=lambda span: span.start):
+        start, end = max(span.start, done), min(span.end, at + len(text))
+        code = SGR.get(span.style)
+        if code is None or start >= end:
+            continue
+        out.append(text[done - at : start - at])
+        out.append(f"\x1b[{code}m{text[start - at : end - at]}\x1b[0m")
+        done = end
+    out.append(text[done - at :])
+    return "".join(out)
+
+
+def brief_lines(document: Document, style: str = "text") -> Iterator[str]:
+    """All lines as text or ANSI, but for what is aside: of torch's own frames in a row, how many there are."""
+    while not document.advance():
+        pass
+    done = 0
+    for section in document.sections() if document.language in ("", "traceback") else ():
+        if not section.aside or section.first < done:
+            continue
+        yield from plain(document, style == "ansi", done, section.first)
+        head = document.line(section.first).text
+        if head.endswith(section.title):
+            yield from plain(document, style == "ansi", section.first, section.first + 1)
+        else:  # a text of torch's begins with the first of the frames
+            yield _dim(head[: len(head) - len(head.lstrip())] + section.title, style)
+        done = section.last + 1
+    yield from plain(document, style == "ansi", done, len(document))
+    if done:
+        yield ""
+        yield _dim("Torch's own frames are counted only: --all prints them.", style)
+
+
+def _dim(text: str, style: str) -> str:
+    return f"\x1b[{SGR[tokens.DIM]}m{text}\x1b[0m" if style == "ansi" else text
+
+
+def plain(document: Document, colours: bool = False, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+    """The lines `lo` to `hi` (exclusive) of a document, whole."""
+    while not document.advance():
+        pass
+    if not colours:
+        yield from document.text(lo, hi)
+        return
+    for n in range(lo, len(document) if hi is None else min(hi, len(document))):
+        length = document.length(n)
+        line = document.line(n)
+        text = ansi(line)
+        at = len(line.text)
+        while at < length and line.text:  # a long line comes in windows
+            line = document.line(n, at, length)
+            text += ansi(line)
+            at += len(line.text)
+        yield text
+
+
+LEVELS = 250
+"""Objects and lists in one another that a result is printed with: as many as orjson takes."""
+_ACTED_ON = re.compile(f"[{BEYOND}]")
+
+
+def to_json(value: Any, indent: bool = True) -> bytes:
+    """A result as JSON: dataclasses and named tuples become objects, enums their values, tuples and ranges lists, numbers that
+    JSON has no words for null. What a terminal would act on is written as an escape, which is the same JSON."""
+    try:
+        return _shown(dumps(value, indent=indent, default=_default, non_str_keys=True))
+    except TypeError:  # integers beyond 64 bit, lone surrogates and depth are legal in a trace
+        return _encode_with_stdlib(value, indent)
+
+
+def _encode_with_stdlib(value: Any, indent: bool) -> bytes:
+    """The same, with the slower encoder of Python, which takes them."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 16 * LEVELS))
+    try:
+        return json.dumps(_to_json_types(value), indent=2 if indent else None, allow_nan=False).encode()
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _to_json_types(value: Any, level: int = 0) -> Any:
+    """A result in terms of JSON."""
+    if isinstance(value, enum.Enum):
+        return _to_json_types(value.value, level)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if level > LEVELS:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {_key(key): _to_json_types(item, level + 1) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_to_json_types(item, level + 1) for item in value]
+    return _to_json_types(_default(value), level)
+
+
+def _key(key: Any) -> str:
+    """A key as orjson writes it."""
+    plain = _to_json_types(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _default(value: Any) -> Any:
+    """What JSON has no words for, one step nearer to it: what a type declares as its form, `__json__`, first."""
+    if hasattr(value, "__json__") and not isinstance(value, type):
+        return value.__json__()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, (tuple, range)):
+        return list(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _shown(data: bytes) -> bytes:
+    """JSON without what a terminal would act on: it can only stand in strings, which have another spelling for it."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return _ACTED_ON.sub(lambda match: json.dumps(match[0])[1:-1], data.decode()).encode()
+
+
+LIMIT = 65_536
+"""Characters that an issue, or a comment in it, may have. A browser sends each end of a line as two."""
+LONG = 40
+"""Lines from which on a section, or a text without sections, is folded."""
+_RESERVED = 300
+"""Characters for what is said of what is left out, and for the ends of what is open."""
+_ADDRESS = re.compile(r"\[[0-9a-z:/!~+._-]*\] (?=\S)")
+"""What most titles begin with. A link of markdown has no blank behind its bracket."""
+_HARMLESS = re.compile(r"[A-Za-z0-9 ,.;:()/·…-]*")
+_MEANS_MORE = re.compile(r"\b(?:[0-9a-f]{7,40}|gh-\d+)\b|://|www\.|^\s*$", re.IGNORECASE)
+"""What GitHub makes a link of without any sign: commits, issues, addresses. An empty title is none."""
+_LANGUAGES = {"fx": "python", "output_code": "python", "python": "python", "cpp": "cpp", "json": "json"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines in a fence of their own, folded where there is a `summary`, which the line before them makes."""
+
+    first: int
+    end: int
+    summary: str = ""
+
+
+def markdown(document: Document, lo: int = 0, hi: int | None = None, limit: int | None = None) -> Iterator[str]:
+    """The lines `lo` to `hi` (exclusive) of a document as lines of markdown: its title, and fences. With a `limit` (characters,
+    ends of lines counted twice) as many of them as fit, and how many are left out."""
+    while not document.advance():
+        pass
+    end = len(document) if hi is None else min(hi, len(document))
+    fence = "`" * _longest(document, lo, end)
+    opening = fence + _LANGUAGES.get(document.language, "")
+    yield from (head := [f"## {_in_prose(document.title)}", ""])
+    room = None if limit is None else limit - _RESERVED - 2 * len(fence) - sum(map(_size, head))
+    for block in _blocks(document, lo, end):
+        before = [f"<details><summary>{block.summary}</summary>", "", opening] if block.summary else [opening]
+        after = [fence, "", "</details>", ""] if block.summary else [fence]
+        if room is not None:
+            room -= sum(map(_size, (*before, *after)))
+        if room is not None and room <= 0:
+            yield from _left_out(end - block.first, end - lo)
+            return
+        yield from before
+        for n, line in enumerate(document.text(block.first, block.end), block.first):
+            if room is not None and (room := room - _size(line)) < 0:
+                yield from after
+                yield from _left_out(end - n, end - lo)
+                return
+            yield line
+        yield from after
+
+
+def _blocks(document: Document, lo: int, end: int) -> Iterator[_Block]:
+    """What stands in one fence each, in order: outermost folds, long sections, and what is between them. What is nothing but
+    empty lines is left out."""
+    folds = list(_folds(document, lo, end))
+    if not folds and end - lo > LONG:
+        yield _Block(lo, end, f"{end - lo:,} lines")
+        return
+    at = lo
+    for fold in (*folds, None):
+        stop = end if fold is None else fold.first - 1
+        texts = [bool(line) for line in document.text(at, stop)]
+        if True in texts:
+            yield _Block(at + texts.index(True), stop - texts[::-1].index(True))
+        elif not folds:
+            yield _Block(lo, lo)
+        if fold is not None:
+            yield fold
+            at = fold.end
+
+
+def _folds(document: Document, lo: int, end: int) -> Iterator[_Block]:
+    heads = {own.first for own in headings(document)}
+    at = lo
+    for own in document.sections():
+        if own.first < at or own.last >= end or own.last <= own.first:
+            continue
+        is_long = own.first in heads and own.last - own.first > LONG
+        if own.folded or is_long:
+            yield _Block(own.first + 1, own.last + 1, _as_code(document.line(own.first).text.strip() or own.title))
+            at = own.last + 1
+
+
+def _longest(document: Document, lo: int, end: int) -> int:
+    """Backticks of a fence: more than any run of them in the text."""
+    return max(3, 1 + max((len(run) for line in document.text(lo, end) for run in re.findall("`+", line)), default=0))
+
+
+def _size(line: str) -> int:
+    """Characters of a line with its end, as a browser counts them: some have two."""
+    return len(line.encode("utf-16-le", "replace")) // 2 + 2
+
+
+def _in_prose(text: str) -> str:
+    """A text of anybody's in a line of markdown."""
+    text = sanitize(text)
+    if (address := _ADDRESS.match(text)) is not None:
+        return address.group() + _in_prose(text[address.end() :])
+    if _HARMLESS.fullmatch(text) and not _MEANS_MORE.search(text):
+        return text
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{blank}{text}{blank}{ticks}"
+
+
+def _as_code(text: str) -> str:
+    """A text of anybody's in HTML within markdown."""
+    return f"<code>{escape(sanitize(text))}</code>"
+
+
+def _left_out(left: int, of: int) -> list[str]:
+    what = "The last line is" if left == 1 else f"{left:,} of {of:,} lines are"
+    return ["", f"*{what} left out: an issue takes {LIMIT:,} characters. A file, `-o NAME.md` or `-o NAME.html`, has all of them.*"]
+
 
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 """Suffix → format."""
@@ -58,7 +328,7 @@ def _json_of(document: Document, lo: int, hi: int | None) -> str:
     """The result behind a page, as `tltui show --json` prints it; of a part of one, and of an artifact, the text."""
     while not document.advance():
         pass
-    is_whole = lo == 0 and hi is None and not document.language and not isinstance(document, Part)
+    is_whole = lo == 0 and hi is None and not document.language and not isinstance(document, DocumentPart)
     result = document.data() if is_whole else None
     content = {"text": "\n".join(document.text(lo, hi))} if result is None else {"result": result}
     return to_json({"schema": SCHEMA, "ref": document.ref, "title": document.title, **content}).decode()

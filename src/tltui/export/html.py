@@ -1,9 +1,4 @@
-"""A document → HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds.
-
-What a file may do is said in its own head (`Content-Security-Policy`): nothing but its own styles. Every text is sanitised
-once more and escaped, no name of a trace stands in an attribute as it is, and only links to `http`, `https` and places of the same
-file are written. All of it comes in pieces: no more than a line is ever in memory.
-"""
+"""A document as HTML: a fragment, or a file that stands by itself. No script, nothing loaded, whatever a trace holds."""
 
 from __future__ import annotations
 
@@ -13,13 +8,95 @@ from html import escape
 from itertools import pairwise
 
 from tltui import __version__
-from tltui.export.html_style import DEEPEST, STYLE
 from tltui.model.ref import split_line
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line, Link, Section, Span
-from tltui.text.part import Part
 from tltui.text.sanitize import sanitize
+from tltui.text.tokens import COLOURS, TRUE
+
+DEEPEST = 8
+"""Indentation, in steps of two cells, that a line of a page may have and be told apart from less when it wraps."""
+_NAMES = ("page", "ink", "dim", "accent", "bar", "rule", "match", "cursor-away",
+          *(name for name in COLOURS if name.startswith(("tok-", "phase-"))))  # fmt: skip
+_LOOKS: dict[str, str] = {
+    **{name: f"color:var(--{name})" for name in tokens.PHASES},
+    **dict.fromkeys((tokens.OK, tokens.ADDED), "color:var(--tok-ok)"),
+    **dict.fromkeys((tokens.BREAK, tokens.WARN, tokens.CHANGED), "color:var(--tok-break)"),
+    **dict.fromkeys((tokens.ERROR, tokens.EXCEPTION), "color:var(--tok-error);font-weight:700"),
+    tokens.REMOVED: "color:var(--tok-error)",
+    **dict.fromkeys((tokens.MISSING, tokens.RUNNING, tokens.SEEN), "color:var(--tok-running)"),
+    **dict.fromkeys((tokens.TITLE, tokens.STRONG, tokens.DEFINITION), "font-weight:700"),
+    tokens.HEADING: "color:var(--tok-heading);font-weight:700",
+    **dict.fromkeys((tokens.EMPTY, tokens.LABEL, tokens.DIM, tokens.COMMENT), "color:var(--dim)"),
+    tokens.CONTROL: "color:var(--page);background:var(--tok-error)",
+    **{name: f"color:var(--tok-{name})" for name in (
+        tokens.EAGER, tokens.RECOMPILE, tokens.LINK, tokens.KEYWORD, tokens.FUNCTION, tokens.TYPE, tokens.STRING, tokens.ORIGIN,
+        tokens.DECORATOR, tokens.KEY, tokens.CONSTANT)},
+}  # fmt: skip
+"""Token → how it looks, as in the UI's `styles.tcss`; a token that is not here looks like any text."""
+
+
+def _variables(theme: str) -> str:
+    column = TRUE.index(theme)
+    return "".join(f"--{name}:{COLOURS[name][column]};" for name in _NAMES)
+
+
+def _indents() -> str:
+    return "".join(f".tltui .in{level}{{--in:{2 * level + 2}ch}}" for level in range(DEEPEST + 1)) + "\n"
+
+
+def _tokens() -> str:
+    return "".join(f".tltui .{name}{{{look}}}\n" for name, look in _LOOKS.items())
+
+
+STYLE = f"""
+.tltui{{color-scheme:light dark;{_variables("light")}}}
+@media screen and (prefers-color-scheme:dark){{.tltui{{{_variables("dark")}}}}}
+.tltui{{background:var(--page);color:var(--ink);line-height:1.45;-webkit-text-size-adjust:100%;
+font-family:ui-monospace,"Cascadia Mono","JetBrains Mono","SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:clamp(11px,calc((100vw - 2.5rem)/61),14px)}}
+.tltui body{{margin:0 auto;padding:0 1.25rem 3rem;max-width:88rem}}
+.tltui h1,.tltui h2,.tltui h3,.tltui h4,.tltui h5,.tltui h6{{line-height:1.3;margin:1.6em 0 .5em;overflow-wrap:anywhere}}
+.tltui h1{{font-size:1.35em}}
+.tltui h2,.tltui h3,.tltui h4,.tltui h5,.tltui h6{{font-size:1.1em;color:var(--tok-heading)}}
+.tltui pre{{margin:0 0 .9em;font:inherit;overflow-x:auto;direction:ltr;tab-size:4}}
+@media(max-width:44rem){{.tltui pre:not(.code){{white-space:pre-wrap;overflow-wrap:anywhere}}
+.tltui .wraps{{display:block;padding-left:var(--in);text-indent:calc(-1*var(--in))}}}}
+{_indents()}.tltui pre.code{{padding:.7em .9em;border:1px solid var(--rule);border-radius:6px}}
+.tltui pre span,.tltui pre a{{unicode-bidi:isolate}}
+.tltui .many{{display:block;width:max-content;min-width:100%;content-visibility:auto;contain-intrinsic-size:auto 100% auto 2000lh}}
+.tltui summary{{cursor:pointer;white-space:pre-wrap;overflow-wrap:anywhere;padding:.15em 0}}
+.tltui summary>:is(h1,h2,h3,h4,h5,h6){{display:inline;margin:0}}
+.tltui details{{margin:0 0 .5em}}
+.tltui details>:not(summary){{margin-left:.35em;padding-left:.9em}}
+.tltui details[open]{{border-left:2px solid var(--rule);padding-left:.7em}}
+.tltui details[open]>:not(summary){{margin-left:0;padding-left:.5em}}
+.tltui details[open]>pre.code{{padding-left:.9em}}
+.tltui a{{color:var(--tok-link);text-decoration:underline;text-underline-offset:.15em}}
+.tltui a.stands{{text-decoration-style:double}}
+.tltui a:hover{{text-decoration-thickness:2px}}
+.tltui :focus-visible{{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}}
+.tltui .gone{{text-decoration:underline dotted;text-underline-offset:.15em;cursor:help}}
+.tltui :target{{scroll-margin-top:1em}}
+.tltui pre span:target,.tltui summary span:target{{background:var(--match);outline:2px solid var(--match)}}
+.tltui section{{scroll-margin-top:.5em}}
+.tltui .head{{margin:0 -1.25rem 1.2em;padding:.75em 1.25rem;background:var(--bar);display:flex;gap:1em;align-items:baseline}}
+.tltui .head>span{{color:var(--accent);font-weight:700}}
+.tltui .head h1{{margin:0;font-size:1.1em;min-width:0}}
+.tltui nav ul{{list-style:none;margin:0 0 1em;padding:0;display:flex;flex-wrap:wrap;gap:.25em 1.4em}}
+.tltui footer{{margin-top:2.5em;padding-top:.6em;border-top:1px solid var(--rule);color:var(--dim);overflow-wrap:anywhere}}
+.tltui .skip{{position:absolute;left:-99rem}}
+.tltui .skip:focus{{left:1.25rem;top:.4rem;padding:.2em .6em;background:var(--page);z-index:1}}
+{_tokens()}@media print{{.tltui{{font-size:9pt}}.tltui body{{max-width:none;padding:0}}.tltui nav,.tltui .skip{{display:none}}
+.tltui pre{{white-space:pre-wrap;overflow-wrap:anywhere;overflow:visible}}.tltui .many{{content-visibility:visible;width:auto}}
+.tltui a{{color:inherit}}.tltui .head{{background:none;padding:0;margin:0 0 1em;border-bottom:1px solid var(--rule)}}
+.tltui h2,.tltui h3{{break-after:avoid}}
+.tltui details::details-content{{content-visibility:visible!important;block-size:auto!important}}}}
+@media(prefers-contrast:more){{.tltui{{--dim:var(--ink);--rule:var(--ink)}}}}
+"""
+
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -187,7 +264,7 @@ class _Body:
     def _line_of(self, target: str) -> int | None:
         """The line (from 1) of the document itself that a target names: `line:12`, or its own address and `@L12`. In lines that
         were chosen of another document none has the number that it had there."""
-        if isinstance(self._document, Part):
+        if isinstance(self._document, DocumentPart):
             return None
         if target.startswith("line:"):
             return int(target[5:]) if target[5:].isdecimal() and len(target) < 20 else None
@@ -283,21 +360,21 @@ def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -
                 yield f'<li><a href="#{line_id(PAGE, own.first + 1)}">{text(own.title)}</a></li>'
             yield "</ul></nav>\n"
         yield "<main>\n"
-        target = _to_itself(document)
+        target = _own_links(document)
         yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
         yield "</main>\n"
         if said := [text(own) for own in (document.ref, f"of {of}" if of else "") if own]:
             yield f"<footer>{' '.join(said)} · tltui {text(__version__)}</footer>\n"
 
-    return whole(document.title, body())
+    return html_file(document.title, body())
 
 
-def _to_itself(document: Document) -> Target:
+def _own_links(document: Document) -> Target:
     """Links of a document that is alone in a file."""
     return lambda target: f"#{PAGE}" if target == document.ref and target else target if target.startswith("http") else ""
 
 
-def whole(title: str, body: Iterable[str], style: str = "") -> Iterator[str]:
+def html_file(title: str, body: Iterable[str], style: str = "") -> Iterator[str]:
     """A file of such fragments that stands by itself, in pieces. `style`: what it has of styles besides."""
     yield "<!DOCTYPE html>\n<html lang=en class=tltui>\n<head>\n<meta charset=utf-8>\n"
     yield f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'

@@ -5,8 +5,8 @@
         run.take(event)                # the thread that owns the run
 
 One `read` is one look at all files: everything that is there now. `look`, to be asked twice a second, looks at those whose turn it
-is (`tltui.sources.turns`): no more than `RATE` looks a second, however many files there are. What they give says nothing that more
-bytes make wrong: a log has `ended` only when it is known that nobody writes into it (`tltui.sources.writers`).
+is (`sources/polling.py`): no more than `RATE` looks a second, however many files there are. What they give says nothing that more
+bytes make wrong: a log has `ended` only when it is known that nobody writes into it (`tltui.sources.file_writers`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tltui.inputs.form import StepScanner
-from tltui.inputs.table import TRACE, scanner_of
-from tltui.model.events import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Unreadable
-from tltui.model.run import Run, settle
+from tltui.inputs.forms import TRACE, StepScanner, scanner_of
+from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, Read, Run, Unreadable, settle
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, NothingFound
-from tltui.sources.found import FoundDump, FoundProfile
-from tltui.sources.turns import Turns
-from tltui.sources.watching import Watching, name_of
-from tltui.sources.writers import Writers
+from tltui.sources.discovery_results import FoundDump, FoundProfile
+from tltui.sources.file_writers import Writers
+from tltui.sources.polling import Turns, Watching, name_of
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.parts import Part, parts_of
+from tltui.trace.log_chunks import Part, parts_of
 from tltui.trace.scan import STEP, Scanner
-from tltui.trace.workers import Workers, how_many
+from tltui.trace.scan_workers import Workers, how_many
 
 Beside = TypeVar("Beside", FoundProfile, FoundDump)
 
@@ -73,7 +70,7 @@ class _Followed:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.parts`)."""
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.log_chunks`)."""
         return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
 
     @property

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tltui.model.versions.version import ALWAYS, Minor, Span
+from tltui.model.torch_versions import ALWAYS, Minor, Span
 
 
 class Phase(enum.Enum):

@@ -1,23 +1,84 @@
-"""The processes of one log: what a batch of the scan adds to them, and what that changes.
-
-This is the one place that counts changes (`Compile.touch`): whatever is derived from a compile is good until then.
-"""
+"""The processes of one log, updated by each batch of the scan."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from typing import Protocol, TypeVar
 
-from tltui.model.epochs import Epochs, begins_again
-from tltui.model.failed_in_text import failed_in
+from tltui.inputs.text.line_grammar import OUTER
+from tltui.model.derived_cache import Parts
+from tltui.model.id_epochs import Epochs, begins_again
 from tltui.model.nodes import Compile, Frame, Process, frame_key
-from tltui.model.parts import Parts
 from tltui.model.ref import CompileId
 from tltui.model.status import NO_TALLY
-from tltui.trace.batch import Batch, Context, Metrics, Named, Started
-from tltui.trace.files import FileBytes
+from tltui.trace.batch import Batch, Context, Kind, Metrics, Named, Started
+from tltui.trace.files import FileBytes, Gone
 from tltui.trace.log import Log
+
+OTHER_TEXT = Kind("text", "")
+"""Lines of an output that are no log records."""
+LOOKED_BACK = 4096
+"""Records before a traceback among which its compile is looked for."""
+READ = 1 << 20
+"""Bytes at the end of a run of lines that are looked at after each batch."""
+FINISHED = frozenset(("dynamo_cpp_guards_str",))
+"""Torch writes them at the end of a compile."""
+_NEEDLE = b".exc."
+_FAILED = re.compile(rb"^" + OUTER + rb"torch\.(?:_dynamo|_inductor)\.exc\.[A-Z]\w*(?::|\r?$)", re.MULTILINE)
+
+
+class Recorded(Protocol):
+    """A compile, as far as it matters here."""
+
+    @property
+    def records(self) -> Sequence[int]:
+        """Numbers of its records in the log."""
+
+
+C = TypeVar("C", bound=Recorded)
+
+
+def failed_in(log: Log, owner_of: Callable[[int], C], batch: Batch) -> Iterator[C]:
+    """The compiles that the text of a batch says have failed, probably. `owner_of`: record → its compile."""
+    kinds = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
+    column = log.columns.kind
+    records = [*(record for record in batch.resized if column[record] in kinds), *range(batch.first, len(log))]
+    for record in records:
+        if column[record] in kinds and _says_so(log, record):
+            context = log.context(record)
+            owner = unfinished_before(log, owner_of, record, context.pid, context.rank)
+            if owner is not None:
+                yield owner
+
+
+def _says_so(log: Log, record: int) -> bool:
+    log, record = log.origin(record)  # of several outputs joined the one that it is in
+    columns = log.columns
+    size = columns.size[record]
+    begin = max(size - READ, 0)
+    try:
+        data = log.source_of(record).read(columns.offset[record] + begin, size - begin)
+    except (Gone, OSError):
+        return False
+    return _NEEDLE in data and _FAILED.search(data) is not None
+
+
+def unfinished_before(log: Log, owner_of: Callable[[int], C], record: int, pid: int | None, rank: int | None) -> C | None:
+    """The last compile of a process that has records before `record` and no end."""
+    for other in range(record - 1, max(record - LOOKED_BACK, 0) - 1, -1):
+        context = log.context(other)
+        if context.frame is None or (pid and context.pid != pid):
+            continue
+        if rank is not None and context.rank is not None and context.rank != rank:
+            continue
+        owner = owner_of(other)
+        is_finished = any(log.kind(own).name in FINISHED for own in owner.records)
+        return None if is_finished else owner
+    return None
+
 
 SHARED = 32
 """Counted records of a compile up to which its counts are shared with others."""
@@ -36,7 +97,7 @@ class LogModel:
     ) -> None:
         self.log = log
         self.form = form
-        """The form of the input that it is (`tltui.inputs.table`)."""
+        """The form of the input that it is (`tltui.inputs.forms`)."""
         self._origins = origins or frozenset((form,))
         self.processes: list[Process] = []
         """In the order of their first records."""
@@ -86,7 +147,7 @@ class LogModel:
         return list(touched.values())
 
     def _in_order(self, batch: Batch, touched: dict[int, Compile]) -> set[int]:
-        """What a batch tells of compiles, in the order of its records: ids may begin again on the way (`tltui.model.epochs`).
+        """What a batch tells of compiles, in the order of its records: ids may begin again on the way (`tltui.model.id_epochs`).
 
         The records that were taken already: those of ids with several epochs.
         """

@@ -2,7 +2,7 @@
 
 Attempts, units and artifacts are not stored: `tltui.model.artifacts` derives them from the records of a compile.
 
-Every node has a *stamp*. Whatever is derived from a compile (`tltui.analyses.parts`) is good for as long as its stamp is the same:
+Every node has a *stamp*. Whatever is derived from a compile (`node_answers.py`) is good for as long as its stamp is the same:
 `tltui.model.log_model` is the one place that counts what changed it.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from tltui.model.parts import Parts
+from tltui.model.derived_cache import Parts
 from tltui.model.ref import NO_ID, NORANK, CompileId, Ref
 from tltui.model.status import (
     NO_TALLY,
@@ -61,7 +61,7 @@ class Compile:
     named: Named | None = None
     """What else names the function: the best of it, which comes first, and what is sure before what is not."""
     is_told_failed: bool = False
-    """Whether a traceback in what the job printed is probably about it (`tltui.model.failed_in_text`)."""
+    """Whether a traceback in what the job printed is probably about it (`tltui.model.log_model`)."""
     metrics: list[Metrics] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each notable artifact (`trace.envelope.NOTABLE`) was logged. Shared: replaced, never changed."""
@@ -330,7 +330,7 @@ class Process:
     """Whether its torch writes `dynamo_graph_break_reason` artifacts."""
     tally: Tally = NO_TALLY
     origins: frozenset[str] = frozenset(("trace",))
-    """The forms of the inputs that tell of it (`tltui.inputs.table`)."""
+    """The forms of the inputs that tell of it (`tltui.inputs.forms`)."""
     clock_offset: float = 0.0
     """Seconds that its clock is ahead of the run's."""
     stamp: int = 0

@@ -1,32 +1,131 @@
-"""What was opened: all logs, their processes by rank, and the way from an address to a node."""
+"""A run: logs, processes by rank, events of reading, and lookup of nodes by address."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.inputs.form import StepScanner
-from tltui.inputs.table import FORMS, TEXT, scanner_of
+from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.dumps import Dumps
-from tltui.model.events import Added, Delta, Event, Failed, Looked, Lost, Moved, Read, Unreadable
-from tltui.model.joining.cases import Joining
+from tltui.model.derived_cache import Parts
+from tltui.model.input_joining import Joining, processes_of_job
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.parents import find_parents
-from tltui.model.parts import Parts
-from tltui.model.profiles import Profiles
+from tltui.model.profiles_and_dumps import Dumps, Profiles
 from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
-from tltui.model.writers_of_text import processes_of_job
-from tltui.sources.crowd import Crowd
 from tltui.sources.discover import Found, FoundLog
+from tltui.sources.saved_indexes import Crowd
 from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What a batch changed."""
+
+    compiles: tuple[Compile, ...]
+    new: bool
+    """Whether processes, frames or compiles were added, or a rank became known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The next piece of a log."""
+
+    log: int
+    """Its number in `Run.models`."""
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A log could not be read on."""
+
+    log: int
+    error: OSError
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A log that was not there before: the next number is its own."""
+
+    found: FoundLog
+    source: FileBytes
+    instead_of: int | None = None
+    """The number of the log that had its name before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A log has another name now."""
+
+    log: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What was read of a log is not in its file any more."""
+
+    log: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A log that was read cannot be looked at now; or with '' as its reason it can again."""
+
+    log: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the paths of the run hold now."""
+
+    found: Found
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The paths of the run hold no log, and none will come."""
+
+    reason: str
+
+
+Event = Read | Failed | Added | Moved | Lost | Unreadable | Looked | Nothing
+"""What `tltui.model.follow` finds out about the files of a run."""
+
+
+def find_parents(processes: list[Process]) -> None:
+    """A forked child goes on with its parent's string table but writes a log of its own.
+
+    It shows: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
+    youngest older process of the same directory that defines them.
+    """
+    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
+    if not wanting:
+        return
+    older: dict[str, list[Process]] = {}
+    for process in sorted(processes, key=lambda process: process.started):
+        older.setdefault(os.path.dirname(process.log.path), []).append(process)
+    for child, wanted in wanting:
+        near = older[os.path.dirname(child.log.path)]
+        parent: Process | None = None
+        for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
+            if parent is not None and other.started < parent.started:
+                break
+            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
+                parent = other  # of several that began at once the first one
+        if parent is not None and parent is not child.parent:
+            child.forked_from(parent)
+
 
 Node = Rank | Process | Frame | Compile | Artifact
 

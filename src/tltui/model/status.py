@@ -1,12 +1,9 @@
-"""Status and facts of a compile.
-
-`TABLE` is the one table of statuses, in the order in which they are looked for: the first that applies is the status. Glyphs,
-colours, counts, gates, keys and legends all read from it; docs/design.md shows it. The facts stay separate beside the status, since
-one compile may well have restarted, broken its graph and failed.
-"""
+"""Status, outcome and facts of a compile."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,12 +11,151 @@ from enum import Enum
 from operator import add, sub
 from typing import NamedTuple, Protocol
 
-from tltui.model.backward import is_backward_open
-from tltui.model.outcome import FINE, Eager, Outcome, hit_limit, interrupted, outcome_of
 from tltui.model.ref import CompileId
 from tltui.text import tokens
+from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.log import Log
+
+
+class Eager(str, Enum):
+    """Why a whole function runs in eager mode."""
+
+    SKIPPED = "skipped"
+    """Torch can't resume from a graph break in it."""
+    SUPPRESSED = "suppressed"
+    """`suppress_errors` is set."""
+    LIMIT = "recompile_limit"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Outcome(NamedTuple):
+    """What became of the call."""
+
+    eager: Eager | None
+    reached: bool | None
+    """Whether an exception reached the caller; None: this torch does not log it."""
+    no_breaks: bool = False
+    """A graph break was not allowed (`fullgraph=True`, `error_on_graph_break`)."""
+
+
+FINE = Outcome(None, False)
+SOFT = frozenset(
+    ("Unsupported", "UserError", "ArgsMismatchError", "AttributeMutationError", "CondOpArgsMismatchError", "InfiniteGeneratorError",
+     "SideEffectsError", "UnknownPropertiesDuringBackwardTrace")
+)  # fmt: skip
+"""The last six are subclasses of `Unsupported` up to torch 2.10."""
+RAISED = frozenset(("UncapturedHigherOrderOpError", "ResumePrologueTracingError", "FailOnRecompileLimitHit"))
+"""Never suppressed."""
+LOGS_SKIPS = (2, 11)
+"""Since this torch every skipped function has a record of its break."""
+_UNTRACED = ("Attempted to guard on uninitialized nn.Module", "Excessive RestartAnalysis() calls")
+"""Soft failures that are raised outside of tracing: they have no record of a break, whatever was allowed."""
+_CLASS = re.compile(r"^<class '(?P<name>[^'\n]+)'>$")
+_LIMIT_TYPE = re.compile("(?:RecompileLimit|CacheLimit)")
+_LIMIT_TEXT = re.compile("recompile limit|recompile_limit|cache_size_limit reached")
+
+
+def error_name(fail_type: str | None) -> str:
+    """The name of an exception without its module: before torch 2.5 it is written as `<class 'torch._dynamo.exc.Unsupported'>`.
+    A text that is no such name is left as it is."""
+    text = (fail_type or "").strip()
+    name = match["name"] if (match := _CLASS.match(text)) else text
+    last = name.rpartition(".")[2]
+    return last if name.replace(".", "").isidentifier() and last else text
+
+
+def hit_limit(failed: Metrics) -> bool:
+    """Whether the recompile limit was reached."""
+    if _LIMIT_TYPE.search(failed.fail_type or ""):
+        return True
+    return error_name(failed.fail_type) in SOFT and _LIMIT_TEXT.search(failed.fail_reason or "") is not None
+
+
+def outcome_of(failed: Metrics, breaks: int, last_breaks: bool) -> Outcome:
+    """The outcome of a failed compile with so many records of breaks; `last_breaks`: one of them is in its last attempt."""
+    kind = error_name(failed.fail_type)
+    if kind in RAISED:
+        return Outcome(None, True)
+    if hit_limit(failed):
+        return Outcome(Eager.LIMIT, False)
+    if kind not in SOFT:
+        return Outcome(Eager.SUPPRESSED, False) if failed.suppressed else Outcome(None, True)
+    if last_breaks:
+        return Outcome(Eager.SKIPPED, False)
+    if not _logs_skips(failed.pytorch_version):
+        return Outcome(Eager.SKIPPED, False) if breaks else Outcome(None, None)
+    if (failed.fail_reason or "").startswith(_UNTRACED):
+        return Outcome(None, None)
+    return Outcome(None, True, no_breaks=kind in ("Unsupported", "UserError"))
+
+
+def _logs_skips(version: str | None) -> bool:
+    parts = (version or "").split(".")
+    return len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit() and (int(parts[0]), int(parts[1])) >= LOGS_SKIPS
+
+
+def interrupted(ended: Metrics, has_graph: bool) -> bool:
+    """Whether the compile was broken off by what is no `Exception`, as Ctrl-C. Torch then writes metrics without a failure.
+
+    Torch 2.4 to 2.6 writes the same for a function that it skips; only a graph tells the two apart there.
+    """
+    if ended.fail_type is not None or ended.guarded is not False or ended.graph_op_count is not None:
+        return False
+    return has_graph or ended.pytorch_version is not None  # stated since 2.10
+
+
+BACKWARD = frozenset(("entire_backward_compile", "backward._backward_impl"))
+"""The events that are the whole compile of a backward."""
+_EVENT = "chromium_event"
+_LONGEST = 1 << 12
+"""Stored bytes of an event that are read: the begin and the end of a backward are short."""
+
+
+class _Process(Protocol):
+    @property
+    def log(self) -> Log: ...
+
+
+class _Compile(Protocol):
+    metrics: list[Metrics]
+
+    @property
+    def process(self) -> _Process: ...
+
+    @property
+    def records(self) -> Sequence[int]: ...
+
+
+def is_backward_open(compile_: _Compile) -> bool:
+    """Decide whether a backward began after the last metrics of a compile and has no end in the log so far."""
+    records, log = compile_.records, compile_.process.log
+    last = max((metrics.record for metrics in compile_.metrics if not metrics.is_runtime), default=-1)
+    first = bisect_right(records, last)
+    count = len(records) - first
+    if last < 0 or not count or (count == 1 and records[first] + 1 < len(log)):
+        return False
+    for place in range(len(records) - 1, first - 1, -1):
+        if log.kind(records[place]).event == _EVENT and (phase := _phase(log, records[place])):
+            return phase == "B"
+    return False
+
+
+def _phase(log: Log, record: int) -> str:
+    """Read `B` or `E` from an event that is the whole compile of a backward; '' for any other event."""
+    try:
+        text = log.text(record, _LONGEST)
+    except OSError:
+        return ""
+    if not any(name in text for name in BACKWARD):
+        return ""
+    try:
+        value = loads(text)
+    except JSONDecodeError:
+        return ""
+    return str(value.get("ph")) if isinstance(value, dict) and value.get("name") in BACKWARD else ""
 
 
 class Status(str, Enum):

@@ -1,4 +1,4 @@
-"""The main screen: it reads the run, and answers the keys with what its parts do."""
+"""The main screen's commands, and the browser that reads the run and answers its keys with them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,397 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
+from textual import on
 from textual.binding import BindingType
+from textual.dom import DOMNode
 
-from tltui.analyses.torch_version import torch_version
-from tltui.commands import Where
+from tltui.commands import BY_ID, Command, Situation, Where
 from tltui.documents.format import plural
-from tltui.documents.tree.header import header
+from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
-from tltui.screens.browser_commands import BrowserCommands
-from tltui.screens.live.following import Following
-from tltui.screens.main_screen import NARROW
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import Workbench
+from tltui.model.compile_navigation import has_break, has_error, next_compile
+from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.run import Run
+from tltui.model.torch_version import torch_version
+from tltui.questions.index import BY_NAME, Entry
+from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes
+from tltui.screens.compile_navigation import CompareCommands, CompileWalk
+from tltui.screens.live_updates import LiveUpdates
+from tltui.screens.main_screen import HELP, NARROW, MainScreen
+from tltui.screens.marks import MarkCommands
+from tltui.screens.requests import has_outputs
+from tltui.screens.workbench import AppContext, Output, Workbench
 from tltui.sources.discover import Discovery, NothingFound
-from tltui.sources.found import FoundLog
+from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
-from tltui.text.document import Piece
-from tltui.trace import workers
+from tltui.text.document import Document, Options, Piece
+from tltui.text.safe_files import quoted
+from tltui.trace import scan_workers
+from tltui.tree.header import header
 from tltui.widgets.bars import RunBar
-from tltui.widgets.bindings import bindings
 from tltui.widgets.document_view import DocumentView
+from tltui.widgets.key_input import bindings
+from tltui.widgets.trace_tree import TraceTree
 from tltui.work.scheduler import Place, Steps
+
+
+class BrowserCommands(MainScreen):
+    """The `action_…` methods of `Where.EVERYWHERE`. What takes more than a line is done by a part of its self."""
+
+    def __init__(self, around: AppContext, faulted: Callable[[BaseException], object]) -> None:
+        super().__init__(around, faulted)
+        self.walking = CompileWalk(self)
+        self.comparing = CompareCommands(self)
+        self.marking = MarkCommands(self)
+        self.outside = ExternalPrograms(self)
+        self.attending = JobControl(self)
+        self.processes = Processes(self)
+        self._before_help = False
+        """Whether the document had the focus before help was asked for."""
+        self.own_pages[HELP] = self._help
+
+    # panes
+
+    def action_other_pane(self) -> None:
+        """Between tree and document."""
+        (self.tree_view if self.document_view.has_focus else self.document_view).focus()
+
+    def action_other_down(self) -> None:
+        """A line down in the other pane."""
+        self._other().action_cursor_down()
+
+    def action_other_up(self) -> None:
+        """A line up in the other pane."""
+        self._other().action_cursor_up()
+
+    def _other(self) -> TraceTree | DocumentView:
+        return self.tree_view if self.document_view.has_focus else self.document_view
+
+    def action_zoom(self) -> None:
+        """One pane over the whole screen."""
+        if self.has_class("-narrow"):
+            self.tell(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
+            return
+        self.toggle_class("-zoomed")
+        self.name_panes()
+
+    def action_close(self) -> None:
+        """The innermost of selection, filter, search; then back to the tree."""
+        view = self.document_view
+        if self.attending.stays():
+            return
+        if self.shown_ref == HELP and not view.filter_text and view.selected_lines() is None:
+            self._leave_help()  # a search may have come along from elsewhere
+        elif view.has_focus and view.close_innermost():
+            return
+        elif self.tree_view.outline.filter:
+            self.tree_view.set_filter("")
+        elif self.has_class("-zoomed"):
+            self.remove_class("-zoomed")
+            self.name_panes()
+        elif self.document_view.has_focus:
+            self.tree_view.focus()
+        else:
+            self.stop_profiles()
+
+    # walking
+
+    def action_next_error(self) -> None:
+        """To the next error."""
+        self.walking.error(back=False)
+
+    def action_previous_error(self) -> None:
+        """To the error before."""
+        self.walking.error(back=True)
+
+    def action_next_break(self) -> None:
+        """To the next graph break."""
+        self.walking.graph_break(back=False)
+
+    def action_previous_break(self) -> None:
+        """To the graph break before."""
+        self.walking.graph_break(back=True)
+
+    def action_next_recompile(self) -> None:
+        """To the next compile of this frame."""
+        self.walking.recompile(back=False)
+
+    def action_previous_recompile(self) -> None:
+        """To the compile of this frame before."""
+        self.walking.recompile(back=True)
+
+    def action_next_rank(self) -> None:
+        """To the same code on the next rank."""
+        self.walking.rank(back=False)
+
+    def action_previous_rank(self) -> None:
+        """To the same code on the rank before."""
+        self.walking.rank(back=True)
+
+    def action_next_artifact(self) -> None:
+        """To the next artifact of the compile."""
+        self.walking.artifact(back=False)
+
+    def action_previous_artifact(self) -> None:
+        """To the artifact of the compile before."""
+        self.walking.artifact(back=True)
+
+    # pages
+
+    def action_view(self, name: str) -> None:
+        """A page about the whole run; the same key again: about what the tree's cursor is on."""
+        here = parse_ref(self.current_node.ref)
+        part = str(replace(here, attempt=None, artifact=None, n=None, view=""))
+        if self.shown_ref == f"@{name}" and part:
+            self._open(f"@{name}:{part}")
+        elif name == "summary":
+            self._open("")
+            self.reveal(None)
+        else:
+            self._open(f"@{name}")
+            if part:
+                key = self.key_of(f"app.view_{name}")
+                self.tell(f"{key} again: {name} of {part} only" if key else "")
+
+    def _open(self, ref: str) -> None:
+        """Show a page."""
+        self.show_ref(ref)
+        self.bring_document()
+
+    @property
+    def shown_view(self) -> Entry | None:
+        """The view that is shown; None for other pages and for an address that cannot be read."""
+        try:
+            return BY_NAME.get(parse_ref(self.shown_ref).view)
+        except BadAddress:
+            return None
+
+    def action_sort(self) -> None:
+        """The next order of the tables of this page."""
+        view = self.shown_view
+        if view is None or not view.sorts:
+            self.tell("this page has one order only")
+            return
+        place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
+        self.sort = view.sorts[(place + 1) % len(view.sorts)]
+        self.reload()
+        self.tell(f"{view.sort_label} {self.sort}")
+
+    def action_damage(self) -> None:
+        """What is damaged."""
+        self._open("@damage")
+
+    def action_records(self) -> None:
+        """The records of what is selected."""
+        ref = parse_ref(self.current_node.ref)
+        self._open(str(place_of(ref).at("records")))
+
+    def action_output(self) -> None:
+        """What the job prints; of an artifact that is from there its lines."""
+        artifact = self.current_artifact
+        if artifact is not None and (ref := in_output(self.trace, artifact.owner.process, artifact.record)):
+            self._open(ref)
+            self.document_view.focus()
+            return
+        self.attending.show()
+
+    def action_processes(self) -> None:
+        """What the processes of the job do."""
+        self.processes.show()
+
+    def action_all_views(self) -> None:
+        """The list of pages."""
+        self._open("@pages")
+
+    def action_raw(self) -> None:
+        """As stored, or laid out."""
+        self.raw = not self.raw
+        self.reload()
+        self.tell("as it was stored" if self.raw else "laid out")
+
+    def situation(self) -> Situation:
+        """What there is now, as far as commands depend on it."""
+        from tltui.questions.passes.page import has_beside
+
+        run, compile_, view = self.trace, self.current_compile, self.document_view
+        page = self.shown_view
+        return Situation(
+            Where.DOCUMENT if view.has_focus else Where.TREE,
+            shows_both=self.tree_view.display and view.display,
+            has_compile=compile_ is not None and compile_.is_compile,
+            has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
+            shows_graph=(artifact := self.current_artifact) is not None and has_beside(artifact),
+            has_errors=next_compile(run, None, has_error) is not None,
+            has_breaks=next_compile(run, None, has_break) is not None,
+            has_ranks=len(run.ranks) > 1,
+            has_output=self.around.job is not None or bool(run.found.outputs) or has_outputs(run),
+            is_live=bool(run.goes_on),
+            has_orders=page is not None and bool(page.sorts),
+            has_sections=view.has_sections,
+            has_hits=bool(view.hits),
+            has_past=bool(self._past),
+            has_future=bool(self._future),
+        )
+
+    def owner(self, command: Command) -> DOMNode:
+        """Whose method a command is."""
+        owners: dict[Where, DOMNode] = {Where.TREE: self.tree_view, Where.DOCUMENT: self.document_view}
+        return owners.get(command.where, self)
+
+    def action_go_to(self) -> None:
+        """Type where to go."""
+        from tltui.screens.go_to import COMMAND, GoTo
+
+        def chosen(ref: str) -> None:
+            if ref.startswith(COMMAND):
+                self.perform(BY_ID[ref.removeprefix(COMMAND)])
+            else:
+                self.go(ref)
+
+        before = [request.ref for request in reversed(self._past)]
+        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref, before))
+
+    def action_search(self) -> None:
+        """Everywhere."""
+        def answered(text: str) -> None:
+            if text:
+                self.show_ref(str(Ref(view="grep", artifact=text)))
+                self.document_view.focus()
+
+        self.ask("search everywhere", answered, "", "a regular expression", "search")
+
+    def action_help(self) -> None:
+        """All keys and marks; again, or esc, goes back."""
+        if self.shown_ref == HELP:
+            self._leave_help()
+            return
+        self._before_help = self.document_view.has_focus
+        self.show_ref(HELP)
+        self.document_view.focus()
+
+    def _help(self, run: Run, options: Options) -> Document:
+        from tltui.screens.palette import help_document
+
+        return help_document(self.ascii_only, self.config, options.width)
+
+    def _leave_help(self) -> None:
+        self.step_back()
+        if not self._before_help:
+            self.tree_view.focus()
+
+    # comparing, marks
+
+    def action_provenance(self) -> None:
+        """Graphs and code side by side."""
+        self.comparing.provenance()
+
+    def action_compare(self) -> None:
+        """Mark what is shown, or compare it with what was marked."""
+        self.comparing.mark_or_compare()
+
+    def action_compare_previous(self) -> None:
+        """With the compile of the frame before: the same artifact if one is shown."""
+        self.comparing.with_previous()
+
+    def action_mark(self) -> None:
+        """Mark the line, or the node of the tree; a mark that is there goes."""
+        self.marking.mark()
+
+    def action_marks(self) -> None:
+        """The list of marks."""
+        self.marking.show()
+
+    # out
+
+    def action_copy(self) -> None:
+        """Selection or line; in the tree the address."""
+        if self.tree_view.has_focus:
+            self.copy(self.current_node.ref or self.trace.found.paths[0])
+        else:
+            self.copy_lines(self.document_view)
+
+    def action_copy_address(self) -> None:
+        """Address and file, as words for a shell."""
+        compile_ = self.current_compile
+        path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
+        self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
+
+    def action_export(self) -> None:
+        """To a file: what is selected, else what the filter leaves."""
+        from tltui.export import proposed_name  # not before the first frame
+
+        document, view = self.current_document, self.document_view
+        (lo, hi), selected, lines = view.selected_lines() or (0, None), view.selection(), view.filtered_lines
+        if lines is not None and selected is not None:
+            lines = selected
+        said = "" if selected is None else f" ({plural(len(selected), 'line')})"
+        self.ask_where(f"write{said} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
+
+    def action_pager(self) -> None:
+        """In $PAGER."""
+        self.outside.pager()
+
+    def action_editor(self) -> None:
+        """In $EDITOR."""
+        self.outside.editor()
+
+    def action_suspend(self) -> None:
+        """To the shell."""
+        self.app.action_suspend_process()
+
+    def action_leave(self) -> None:
+        """Leave tltui, or help: who reads it presses q as in a pager."""
+        if self.shown_ref == HELP:
+            self._leave_help()
+        else:
+            self.attending.leave()
+
+    # what the panes ask
+
+    @on(TraceTree.Entered)
+    def _entered(self, message: TraceTree.Entered) -> None:
+        self.follow()
+        if message.node.ref != self.shown_ref:  # a page is shown that was called by name
+            self.show_ref(message.node.ref)
+        self.document_view.focus()
+
+    @on(TraceTree.Told)
+    def _tree_told(self, message: TraceTree.Told) -> None:
+        self.tell(message.text)
+
+    @on(TraceTree.AskFilter)
+    def _tree_filter(self) -> None:
+        tree = self.tree_view
+        hint = "error, break … or a name, file, reason; ! in front: not; empty: all"
+        self.ask("show only", lambda text: tree.set_filter(text.strip()), tree.outline.filter, hint)
+
+    @on(DocumentView.Followed)
+    def _followed(self, message: DocumentView.Followed) -> None:
+        target = message.target
+        if target.startswith("file:"):
+            # a line of somebody's source: all that was born of it
+            self.go(str(Ref(view="source", artifact=target.removeprefix("file:"))))
+        elif target.startswith("@diff:"):
+            self.comparing.open(target)
+        elif target.startswith(DOES):
+            self.perform(BY_ID[target.removeprefix(DOES)])
+        else:
+            self.go(target)
+
+    @on(DocumentView.NameFollowed)
+    def _name_followed(self, message: DocumentView.NameFollowed) -> None:
+        """To the definition of a name; on the definition itself, and where there is none, to its next use."""
+        names = self.names
+        line = names.definition(message.name, message.line) if names is not None else None
+        if line is None or line == message.line:
+            message.view.action_search_word()
+        else:
+            message.view.goto_line(line + 1)
+            message.view.move_to(line, max(self._column_of(message.name, line), 0))
+
+    def _column_of(self, name: str, line: int) -> int:
+        return self.current_document.line(line).text.find(name)
+
 
 LAST_SLICE = 0.3
 """Seconds that leaving waits for what is being read at that moment."""
@@ -41,11 +411,11 @@ class Browser(BrowserCommands):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
-    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
+    def __init__(self, around: AppContext, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
         """`before`: the screen in whose place this one reads all again. It follows as that one did, and when all has been read it
         shows what was shown there."""
         super().__init__(around, faulted)
-        self.following: Following = Following(self, faulted, before=None if before is None else before.following)
+        self.following: LiveUpdates = LiveUpdates(self, faulted, before=None if before is None else before.following)
         self._version = ""
         self._back_to = before.shown_ref if before is not None else None
         self._is_on_document = before is None or before.document_view.has_focus
@@ -84,10 +454,10 @@ class Browser(BrowserCommands):
             task.ended.wait(LAST_WRITE)
         self.scheduler.stop()
         self.scheduler.join(LAST_SLICE)
-        from tltui.text.search.child import end_all  # not before the first frame
+        from tltui.text.search.child_process import end_all  # not before the first frame
 
         end_all()
-        workers.end_all()
+        scan_workers.end_all()
 
     # the run
 

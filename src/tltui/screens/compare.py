@@ -1,6 +1,6 @@
 """Two artifacts side by side: equal lines stand in one row, both halves scroll together.
 
-Below `WIDE` columns the browser shows the same comparison as one page (`documents/compare/compare.py`).
+Below `WIDE` columns the browser shows the same comparison as one page (`questions/compare/page.py`).
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from tltui.analyses.compare.comparing import Difference
-from tltui.analyses.compare.pairing import artifact_difference
-from tltui.commands import FOOTER_COMPARE, Where
-from tltui.documents.compare.artifacts import artifact_page, diff_ref, verdict
-from tltui.documents.compare.sides import Memo, Sides, sides_of
-from tltui.finding_commands import Situation
+from tltui.commands import FOOTER_COMPARE, Situation, Where
 from tltui.model.artifacts import Artifact
+from tltui.questions.compare.artifacts_page import Memo, Sides, artifact_page, diff_ref, sides_of, verdict
+from tltui.questions.compare.comparable_lines import Difference
+from tltui.questions.compare.pairing import artifact_difference
 from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import Output
+from tltui.screens.workbench import AppContext, Output
 from tltui.text import tokens
 from tltui.text.document import Options
-from tltui.text.filename import safe_name
-from tltui.text.rows import Aligned
-from tltui.widgets.bindings import bindings
-from tltui.widgets.compare_side import CompareSide
+from tltui.text.safe_files import safe_name
+from tltui.text.screen_rows import Aligned
 from tltui.widgets.document_view import DocumentView
+from tltui.widgets.key_input import bindings
+from tltui.widgets.linked_views import CompareSide
 from tltui.work.scheduler import Place, Steps
 
 LARGE = 1 << 20
@@ -41,7 +38,7 @@ class CompareScreen(PanesScreen[str]):
     WHERE = Where.COMPARE
     FOOTER = FOOTER_COMPARE
 
-    def __init__(self, around: Surroundings, left: Artifact, right: Artifact, least: int) -> None:
+    def __init__(self, around: AppContext, left: Artifact, right: Artifact, least: int) -> None:
         """`least`: columns below which the page is better."""
         super().__init__(around)
         self.artifacts = (left, right)

@@ -16,32 +16,28 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tltui.commands import FOOTER, Where
-from tltui.documents.hints import FOLLOW
-from tltui.documents.tree.outline import Node, path_to, root
-from tltui.documents.tree.rows import OutlineRows
-from tltui.layout import TREE, read_width, write_width
+from tltui.config import TREE_PANE, read_width, write_width
+from tltui.documents.scope import FOLLOW
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, Ref, named_in, parse_ref, split_line
 from tltui.model.run import Node as TreeNode
-from tltui.screens.addresses import Addresses
-from tltui.screens.live.growing_log import grows
-from tltui.screens.requests import Make, Maker, Request, at
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import Workbench
-from tltui.sources.found import FoundLog
+from tltui.screens.requests import Addresses, Make, Renderer, Request, document_at, has_grown
+from tltui.screens.workbench import AppContext, Workbench
+from tltui.sources.discovery_results import FoundLog
 from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
-from tltui.text.growing import GrowingDocument
-from tltui.widgets.bars import RunBar, StatusBar
-from tltui.widgets.divider import STEP, Divider
+from tltui.tree.outline import Node, path_to, root
+from tltui.tree.rows import OutlineRows
+from tltui.widgets.bars import STEP, Divider, RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 from tltui.widgets.trace_tree import TraceTree
 from tltui.work.scheduler import Steps
 
 if TYPE_CHECKING:
-    from tltui.documents.names import Names
+    from tltui.questions.provenance.graph_names import Names
 
 NARROW = 100
 """Columns below which one pane is shown at a time."""
@@ -63,9 +59,9 @@ PAST = 200
 class MainScreen(Workbench[None]):
     """Owns the selection."""
 
-    def __init__(self, around: Surroundings, faulted: Callable[[BaseException], object]) -> None:
+    def __init__(self, around: AppContext, faulted: Callable[[BaseException], object]) -> None:
         super().__init__(around)
-        self.shown = at("")
+        self.shown = document_at("")
         """What is shown, or wanted."""
         self.raw = False
         self.sort = ""
@@ -73,7 +69,7 @@ class MainScreen(Workbench[None]):
         """Addresses of pages that are made from more than the run."""
         self.names: Names | None = None
         """What the names of the document mean; None until that is known."""
-        self._maker = Maker(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
+        self._maker = Renderer(self.trace, self.scheduler, self.answer, faulted, self.ascii_only)
         self._addresses = Addresses(self.trace)
         self._wishes = 0
         self._is_making = False
@@ -94,7 +90,7 @@ class MainScreen(Workbench[None]):
         yield RunBar(ascii_only=self.ascii_only, id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
-            yield Divider(least=LEAST, width=read_width(TREE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
+            yield Divider(least=LEAST, width=read_width(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
         has_output = self.around.job is not None or bool(self.trace.found.outputs)
         hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
@@ -165,7 +161,7 @@ class MainScreen(Workbench[None]):
         if not self.document_view.document.language:
             self.lay_out_again()
         try:
-            write_width(TREE, message.width)
+            write_width(TREE_PANE, message.width)
         except OSError as error:
             self.tell(f"could not remember the width: {error.strerror or error}", tokens.WARN)
 
@@ -195,7 +191,7 @@ class MainScreen(Workbench[None]):
     def request(self, ref: str) -> Request:
         """What is to be shown at an address."""
         make = self.own_pages.get(ref)
-        return at(ref) if make is None else Request(ref, make, is_of_run=False)
+        return document_at(ref) if make is None else Request(ref, make, is_of_run=False)
 
     def show_ref(self, ref: str, *, by_user: bool = True, at: int | None = None, top: str | None = None) -> None:
         """Ask for the document at an address."""
@@ -240,7 +236,7 @@ class MainScreen(Workbench[None]):
             self._is_outdated = True
         elif self._is_of_now():
             self._wish(renews=True)
-        elif grows(self.document_view.document):
+        elif has_grown(self.document_view.document):
             self.document_view.document_grown()
         else:
             self._is_outdated = False

@@ -14,12 +14,10 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from tltui.commands import Command, Where
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import Workbench
+from tltui.screens.workbench import AppContext, Workbench
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece, error_document
-from tltui.widgets.bars import RunBar, StatusBar
-from tltui.widgets.divider import STEP, widen
+from tltui.widgets.bars import STEP, RunBar, StatusBar, widen
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.prompt_line import Asking
 
@@ -36,7 +34,7 @@ class PanesScreen(Workbench[T]):
     FOOTER: ClassVar[tuple[str, ...]]
     """Which of them the line below names."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AppContext) -> None:
         super().__init__(around)
         self.is_following = False
         """Whether panes are moved because another one was."""
@@ -140,7 +138,7 @@ class PanesScreen(Workbench[T]):
         if self.is_helping:
             self._leave_help()
             return
-        from tltui.screens.help import help_document
+        from tltui.screens.palette import help_document
 
         view = self.query_one("#help", DocumentView)
         self._before_help = self.focused_pane

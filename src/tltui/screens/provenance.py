@@ -1,44 +1,269 @@
-"""Provenance mode: source, graphs and generated code side by side; the cursor in one pane lights up what it became in the
-others.
-
-What stands where, what corresponds, what keys lead to and what is said of a line is text (`documents/panes.py`); this screen draws
-it and follows the cursor. How a compile is read for it: `corresponding/reading.py`.
-"""
+"""Provenance mode: source, graphs and generated code side by side; the cursor line is lit up in the other panes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import DescendantFocus
 
-from tltui.analyses.provenance.provenance import PRE, SOURCE, Provenance
-from tltui.commands import FOOTER_PROVENANCE, Where
-from tltui.documents.panes import Panes, UnitCosts, duration
-from tltui.documents.parts import pane_choice as panes
-from tltui.documents.parts.pane_choice import Spot, Trail
-from tltui.documents.parts.provenance import coverage_lines, selection_document
-from tltui.documents.titles import called
-from tltui.finding_commands import Situation
-from tltui.model.artifacts import Artifact
+from tltui.commands import FOOTER_PROVENANCE, Situation, Where
+from tltui.documents.scope import called
+from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.nodes import Compile
-from tltui.screens.corresponding.layout import PanesOfUnit
-from tltui.screens.corresponding.reading import ReadUnit, costing, reading
-from tltui.screens.panes import fault_document
-from tltui.screens.surroundings import Surroundings
-from tltui.screens.workbench import Output
+from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.provenance import pane_sections as panes
+from tltui.questions.provenance.graph_names import Names, names_of
+from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, Trail, UnitCosts, costs_of_unit, duration
+from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
+from tltui.questions.provenance.records import correspondence
+from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
+from tltui.screens.panes import PanesScreen, fault_document
+from tltui.screens.workbench import AppContext, Output
 from tltui.text import tokens
+from tltui.text.annotations import Unannotated
 from tltui.text.document import Builder, Document, Options, Piece
-from tltui.text.filename import safe_name
-from tltui.text.unannotated import Unannotated
-from tltui.text.width import cells
-from tltui.widgets.bindings import bindings
+from tltui.text.formatting import cells
+from tltui.text.safe_files import safe_name
+from tltui.text.sanitize import sanitize
+from tltui.widgets.bars import Elsewhere
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.elsewhere import Elsewhere
-from tltui.widgets.provenance_view import Heat, ProvenanceView
+from tltui.widgets.key_input import bindings
+from tltui.widgets.linked_views import Heat, ProvenanceView
+from tltui.work.scheduler import Place, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class ReadUnit:
+    """The texts of a unit, read and parsed."""
+
+    number: int
+    provenance: Provenance
+    documents: dict[int, Document]
+    panes: Panes | None
+    """None where there is no unit."""
+
+
+def read_unit(
+    run: Run, compile_: Compile, found: Provenance | None, wanted: Callable[[Provenance], int], options: Options,
+    done: Callable[[ReadUnit], object],
+) -> Steps:  # fmt: skip
+    """Analyse the compile unless that was `found` before, make the documents of the unit that is `wanted` of it, and find out what
+    their names mean. `done` gets the answer, on the thread of the work."""
+    found = found or provenance_of(compile_)
+    yield None
+    if not found.units:
+        done(ReadUnit(0, found, {}, None))
+        return
+    number = wanted(found)
+    unit = found.units[number]
+    source = source_lines(f"@source:{compile_.ref}", "your source", unit.places, options)
+    documents: dict[int, Document] = {SOURCE: source.document}
+    for pane in (PRE, POST, *CODE):
+        if unit.panes[pane].ref:
+            yield None
+            documents[pane] = build(run, unit.panes[pane].ref, options)
+    yield None
+    files, costs = _files(compile_, unit), costs_of_unit(run, found.ref, unit.unit)
+    yield None
+    layers = layers_of(compile_, found).unit(unit.unit)
+    tree = layer_tree(f"@layers:{compile_.ref}", layers) if layers is not None else None
+    yield Place.LONG
+    groups = correspondence(unit, source.lines)
+    yield Place.LONG
+    names: dict[int, Names] = {}
+    for pane, document in documents.items():
+        known = names_of(document)
+        if known is not None:
+            names[pane] = known
+    if tree is not None:
+        documents[LAYERS] = tree.document
+    panes = Panes(unit, documents, groups, names, source.lines, files, tree)
+    if costs is not None:
+        panes.take_costs(costs)
+    done(ReadUnit(number, found, documents, panes))
+
+
+def read_costs(run: Run, found: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
+    """Ask what profiles tell of a unit that is shown already; `done` as for `reading`."""
+    yield None
+    done(costs_of_unit(run, found.ref, found.units[number].unit))
+
+
+def _files(compile_: Compile, unit: UnitProvenance) -> dict[int, str]:
+    """The file that generated code was written to, for the title of its pane."""
+    artifacts = {str(artifact.ref): artifact for artifact in artifacts_of(compile_)}
+    found: dict[int, str] = {}
+    for pane in CODE:
+        artifact = artifacts.get(unit.panes[pane].ref)
+        told = artifact.log.event(artifact.record) if artifact is not None else None
+        name = told.get("filename") if isinstance(told, dict) else None
+        if isinstance(name, str):
+            found[pane] = sanitize(name)
+    return found
+
+
+ROOMY = 90
+"""Columns of a pane from which annotations are shown at first."""
+
+
+class PanesOfUnit(PanesScreen[None]):
+    """The panes of one unit. What happens in them is up to the screen."""
+
+    def __init__(self, around: AppContext) -> None:
+        super().__init__(around)
+        self._found: Provenance | None = None
+        self._number = 0
+        self._chosen: tuple[int, ...] = ()
+        """The panes between which `tab` goes."""
+        self._is_zoomed = False
+        self._documents: dict[int, Document] = {}
+        self._bare: dict[int, Unannotated] = {}
+        self._is_bare: bool | None = None
+        """Whether annotations are left out; None: where panes are narrow."""
+        self._panes: Panes | None = None
+
+    # what the screen does
+
+    @abstractmethod
+    def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
+        """The cursor of a pane moved."""
+
+    @abstractmethod
+    def _hovered(self, pane: int, line: int) -> None:
+        """The mouse is over a line of a pane, -1 for none any more."""
+
+    @abstractmethod
+    def _came_to(self, pane: int, moves: bool = False) -> None:
+        """The cursor is in a pane now."""
+
+    # what there is
+
+    def made_panes(self) -> Iterator[DocumentView]:
+        """A pane for each text, of which some are shown."""
+        for pane in panes.ALL:
+            view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{panes.NAMES[pane]}")
+            view.display = False
+            view.on_position = partial(self._moved, pane)
+            view.on_hover = partial(self._hovered, pane)
+            view.titled = partial(self._titled, pane)
+            yield view
+
+    def below_panes(self) -> ComposeResult:
+        """What corresponds in panes that are not in sight."""
+        yield Elsewhere(ascii_only=self.ascii_only)
+
+    @property
+    def shown_panes(self) -> list[DocumentView]:
+        """The chosen panes, from the left."""
+        return [self.view(pane) for pane in self._chosen or (PRE,)]
+
+    def view(self, pane: int) -> ProvenanceView:
+        """The widget of a pane."""
+        return self.query_one(f"#pane-{panes.NAMES[pane]}", ProvenanceView)
+
+    @property
+    def unit(self) -> UnitProvenance | None:
+        """The unit that is shown."""
+        return self._found.units[self._number] if self._found and self._found.units else None
+
+    @property
+    def pane(self) -> int:
+        """The pane that has the focus."""
+        return next((pane for pane in self._chosen if self.view(pane).has_focus), self._chosen[0] if self._chosen else PRE)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one pane has the screen, with lines below it on the others."""
+        return self._is_zoomed or panes.fitting(self.size.width) == 1
+
+    def _titled(self, pane: int, line: int, room: int) -> str:
+        return self._panes.title(pane, line, room) if self._panes else self.view(pane).document.title
+
+    def _band(self, pane: int, line: int) -> int | None:
+        return self._panes.band(pane, line) if self._panes is not None else None
+
+    # panes
+
+    def _first_choice(self) -> tuple[int, ...]:
+        unit = self.unit
+        return panes.first_choice(self.size.width, self._documents, len(unit.places) if unit else 0)
+
+    def _arrange(self, focused: int) -> None:
+        """Show the chosen panes, of which one gets the focus: that one alone where it has the screen."""
+        shown = (focused,) if self.is_single else self._chosen
+        for pane in panes.ALL:
+            view = self.view(pane)
+            view.styles.width = f"{panes.share(pane)}fr"
+            view.display = pane in shown
+        self.set_class(self.is_single, "-single")
+        self._lay_bare()
+        self.view(focused).focus()
+        self._came_to(focused)
+
+    def on_resize(self) -> None:
+        """More or fewer panes fit."""
+        if self._documents:
+            focused, is_alike = self.pane, len(self._chosen) == len(self._first_choice())
+            if not is_alike:
+                self._chosen = self._first_choice()
+            if not is_alike or self.is_single != self.has_class("-single"):
+                self._arrange(focused if focused in self._chosen else self._chosen[0])
+
+    def action_choose_panes(self) -> None:
+        """The next choice of panes."""
+        self._chosen = panes.next_choice(self._chosen, self._documents)
+        self._arrange(self.pane if self.pane in self._chosen else self._chosen[0])
+        self.tell(f"panes: {' · '.join(panes.WORDS[pane] for pane in self._chosen)}")
+
+    def action_next_pane(self) -> None:
+        """The pane to the right."""
+        self._turn(1)
+
+    def action_previous_pane(self) -> None:
+        """The pane to the left."""
+        self._turn(-1)
+
+    def _turn(self, by: int) -> None:
+        if self.is_single:
+            self._arrange(self._chosen[(self._chosen.index(self.pane) + by) % len(self._chosen)])
+        else:
+            self.go_to_pane(by)
+
+    def action_zoom(self) -> None:
+        """One pane over the whole width, or all again."""
+        self._is_zoomed = not self._is_zoomed
+        self._arrange(self.pane)
+        if self._is_zoomed and panes.fitting(self.size.width) == 1:
+            self.tell("one pane has the screen already: tab turns it")
+
+    # what is left out
+
+    def _as_shown(self, pane: int, document: Document) -> Document:
+        is_narrow = self.size.width // (1 if self.is_single else len(self._chosen)) < ROOMY
+        return self._bare.get(pane, document) if (is_narrow if self._is_bare is None else self._is_bare) else document
+
+    def _lay_bare(self) -> None:
+        for pane, document in self._documents.items():
+            view = self.view(pane)
+            if view.document is not (shown := self._as_shown(pane, document)):
+                view.show(shown)
+
+    def action_annotations(self) -> None:
+        """Leave types, frees and checks out, or show them."""
+        shown = self._as_shown(PRE, bare) if (bare := next(iter(self._bare.values()), None)) else None
+        self._is_bare = not (shown is not None and any(self.view(pane).document is own for pane, own in self._bare.items()))
+        self._lay_bare()
+        self.tell("types, frees and checks are left out: i shows them" if self._is_bare else "all is shown as torch wrote it")
+
 
 LAYOUTS = 10
 """Refreshes of the screen after which panes that have come have their heights; one on a screen too small for it never has."""
@@ -51,7 +276,7 @@ class ProvenanceScreen(PanesOfUnit):
     WHERE = Where.PROVENANCE
     FOOTER = FOOTER_PROVENANCE
 
-    def __init__(self, around: Surroundings, compile_: Compile, start: Artifact | None, line: int | None = None) -> None:
+    def __init__(self, around: AppContext, compile_: Compile, start: Artifact | None, line: int | None = None) -> None:
         """`start`: the text that one comes from, `line`: the one of it that is under the cursor, from 0."""
         super().__init__(around)
         self.compile_ = compile_
@@ -81,7 +306,7 @@ class ProvenanceScreen(PanesOfUnit):
             self.answer(partial(self._show, read, spot))
 
         self.scheduler.drop(self)
-        work = reading(self.trace, self.compile_, self._found, chosen, options, done)
+        work = read_unit(self.trace, self.compile_, self._found, chosen, options, done)
         self.scheduler.do(work, owner=self, fault=self._failed)
 
     def on_unmount(self) -> None:
@@ -326,7 +551,7 @@ class ProvenanceScreen(PanesOfUnit):
             def done(costs: UnitCosts | None) -> None:
                 self.answer(partial(self._take_costs, shown, costs))
 
-            self.scheduler.do(costing(self.trace, self._found, self._number, done), owner=self)
+            self.scheduler.do(read_costs(self.trace, self._found, self._number, done), owner=self)
 
     def _take_costs(self, shown: Panes, costs: UnitCosts | None) -> None:
         if costs is not None and shown is self._panes:  # else another unit was read since, and its costs with it

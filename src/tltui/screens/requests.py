@@ -1,4 +1,4 @@
-"""What is shown is a request: it knows its address, for history and marks, and how it is made, again and again."""
+"""Requests for documents: how each is rendered and kept, its address while addresses change, and the growing log page."""
 
 from __future__ import annotations
 
@@ -6,29 +6,108 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tltui.model.artifacts import Artifact
-from tltui.model.ref import BadAddress
-from tltui.model.run import Run
+from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.nodes import Process, Rank
+from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.run import Node, Run
 from tltui.text.bytes_document import BytesDocument
+from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, error_document, nowhere_document
-from tltui.text.growing import GrowingDocument
 from tltui.work.scheduler import Lane, Place, Scheduler, Steps
 
 if TYPE_CHECKING:
-    from tltui.documents.names import Names
+    from tltui.questions.provenance.graph_names import Names
 
-KEPT = 12
+
+LOG_STEP_BYTES = 4 << 20
+
+
+def has_outputs(run: Run) -> bool:
+    """Whether outputs of the job are among the inputs."""
+    return any(model.form == "text" for model in run.models)
+
+
+def has_grown(document: Document) -> bool:
+    """Whether a document is the page `@log` and has more lines now: it takes them over, and is not made again."""
+    made_by = getattr(
+        sys.modules.get("tltui.questions.records.log_page"), "LogDocument", None
+    )  # another thread may be importing it now
+    if made_by is None or not isinstance(document, made_by) or not document.look():
+        return False
+    while not document.advance(LOG_STEP_BYTES):  # what came since the last batch: nothing to wait for
+        pass
+    return True
+
+
+MAX_ADDRESSES = 500
+"""Addresses that are remembered."""
+
+
+class Addresses:
+    """What addresses named when they were noted, and what that is called now."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._named: OrderedDict[str, tuple[Ref, Node, Ref]] = OrderedDict()
+
+    def note(self, ref: str) -> None:
+        """Remember what an address names."""
+        self._named.pop(ref, None)
+        try:
+            parsed = parse_ref(ref)
+            node = self._node(parsed)
+        except BadAddress:
+            return
+        if node is not None:
+            self._named[ref] = parsed, node, _current_ref(parsed, node)
+            while len(self._named) > MAX_ADDRESSES:
+                self._named.popitem(last=False)
+
+    def _node(self, ref: Ref) -> Node | None:
+        if ref.id is None and ref.rank is None:
+            processes = list(self._run.processes())
+            return processes[0] if ref.n is not None and len(processes) == 1 else None
+        if ref.artifact is None or ref.view:
+            return self._run.resolve(replace(ref, attempt=None, artifact=None, n=None, view=""))
+        return self._run.resolve(ref)
+
+    def now(self, ref: str) -> str:
+        """The address by now of what this one named."""
+        parsed, node, called = self._named.get(ref, (None, None, None))
+        if parsed is None or node is None or (again := _current_ref(parsed, node)) == called:
+            return ref
+        del self._named[ref]
+        self.note(str(again))
+        return str(again)
+
+
+def _current_ref(ref: Ref, node: Node) -> Ref:
+    """An address of a node or of something in it, as it is called by now."""
+    if isinstance(node, Artifact):  # another record of its name may have come
+        node = next((other for other in artifacts_of(node.owner) if other.record == node.record), node)
+        return replace(node.ref, attempt=ref.attempt, n=node.ref.n if ref.n is None else ref.n)
+    own = node.ref
+    if isinstance(node, Rank):
+        return replace(ref, rank=own.rank)
+    if isinstance(node, Process):
+        if ref.rank is None and node.alone and not node.ranks_differ:
+            return ref
+        return replace(ref, rank=own.rank, process=own.process if ref.process is None else node.number)
+    return replace(ref, rank=own.rank, process=own.process, id=own.id)
+
+
+MAX_PAGES = 12
 """Pages that are kept."""
-FIRST = 0.15
+FIRST_SLICE_S = 0.15
 """Seconds of work before a page is shown that is not complete."""
-BUILD = "tltui.documents.build"
+BUILD = "tltui.questions.build"
 
 Make = Callable[[Run, Options], Document]
-Answered = Callable[[Callable[[], object]], None]
+Deliver = Callable[[Callable[[], object]], None]
 """Runs something on the UI thread."""
 
 
@@ -45,13 +124,13 @@ class Request:
     """Of what one can go back to: whether the document had the focus when it was left."""
 
 
-def at(ref: str) -> Request:
+def document_at(ref: str) -> Request:
     """What the run has at an address."""
     return Request(ref, partial(_built, ref))
 
 
 def _built(ref: str, run: Run, options: Options) -> Document:
-    from tltui.documents.build import build
+    from tltui.questions.build import build
 
     return build(run, ref, options)
 
@@ -61,14 +140,14 @@ def _is_whole(document: Document) -> bool:
     return document.complete and not (isinstance(document, GrowingDocument) and document.is_stopped)
 
 
-class Maker:
+class Renderer:
     """Makes what is requested, the latest wish only; what is known of a document later, it tells later.
 
     The modules that make documents are imported off the UI thread: the first frame does not wait for them.
     """
 
     def __init__(
-        self, run: Run, scheduler: Scheduler, answer: Answered, faulted: Callable[[BaseException], object], ascii_only: bool
+        self, run: Run, scheduler: Scheduler, answer: Deliver, faulted: Callable[[BaseException], object], ascii_only: bool
     ) -> None:
         self._run = run
         self._scheduler = scheduler
@@ -103,7 +182,7 @@ class Maker:
             version = self._run.version
             document = request.make(self._run, options)
             if isinstance(document, GrowingDocument):
-                end = time.monotonic() + FIRST
+                end = time.monotonic() + FIRST_SLICE_S
                 while not document.advance() and time.monotonic() < end:
                     yield None
             if request.is_of_run and request.ref.startswith("@"):
@@ -114,7 +193,7 @@ class Maker:
         """Pages are kept until the run changes: going back to one reads nothing again."""
         self._kept[key] = (version, document)
         self._kept.move_to_end(key)
-        while len(self._kept) > KEPT:
+        while len(self._kept) > MAX_PAGES:
             self._kept.popitem(last=False)
 
     # what is known later
@@ -125,7 +204,7 @@ class Maker:
         self._scheduler.do(self._naming(document, known), place=Place.LONG, owner=self)
 
     def _naming(self, document: Document, known: Callable[[Names], object]) -> Steps:
-        from tltui.documents.names import LANGUAGES, UP_TO, names_of
+        from tltui.questions.provenance.graph_names import LANGUAGES, UP_TO, names_of
 
         if document.language not in LANGUAGES or (isinstance(document, BytesDocument) and document.payload.size > UP_TO):
             return
@@ -139,7 +218,7 @@ class Maker:
             self._scheduler.do(self._checking(document, checked), owner=self)
 
     def _checking(self, document: BytesDocument, checked: Callable[[], object]) -> Steps:
-        from tltui.documents.artifact import UNCHECKED, badge_of
+        from tltui.questions.artifacts.page import UNCHECKED, badge_of
 
         if not document.badge.startswith(UNCHECKED):
             return

@@ -1,11 +1,14 @@
-"""What all screens have in common: a line below, prompts, copies, files, help."""
+"""The base of all screens: run, config and scheduler, the status line, prompts, copies to the clipboard, files, help."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual import on
@@ -14,27 +17,88 @@ from textual.events import MouseDown
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tltui.commands import BY_ID, Command, Where, of, shown
-from tltui.config import cache_path
-from tltui.finding_commands import Situation
+from tltui.commands import BY_ID, Command, Situation, Where, commands_of, key_label
+from tltui.config import Config, cache_path
 from tltui.messages import Answer
-from tltui.screens.asking.prompting import Prompting
-from tltui.screens.asking.question import Question, confirm
-from tltui.screens.asking.searching import SearchQuestion
-from tltui.screens.asking.target import TargetQuestion
-from tltui.screens.clipboard import copy
-from tltui.screens.surroundings import Surroundings
+from tltui.model.run import Run
+from tltui.running.job import Job
+from tltui.screens.prompts import Prompting, Question, SearchQuestion, TargetQuestion, confirm
 from tltui.terminal.frames import Frames
 from tltui.text import tokens
+from tltui.text.composite_documents import DocumentPart, GrowingDocument
 from tltui.text.document import Document
-from tltui.text.growing import GrowingDocument
-from tltui.text.part import Part
+from tltui.text.safe_files import replacing
 from tltui.widgets.bars import StatusBar
 from tltui.widgets.document_view import DocumentView
-from tltui.work.scheduler import Place, Steps
+from tltui.work.scheduler import Place, Scheduler, Steps, Task
 
 if TYPE_CHECKING:
     from tltui.export import WouldOverwrite
+
+
+@dataclass(frozen=True)
+class AppContext:
+    """What every screen works with."""
+
+    run: Run
+    config: Config
+    scheduler: Scheduler
+    ascii_only: bool
+    mouse: bool
+    writing: list[Task] = field(default_factory=list)
+    """Files that are being written."""
+    typed: dict[str, list[str]] = field(default_factory=dict)
+    """What was answered to questions of one kind, the latest last."""
+    job: Job | None = None
+    """What tltui started, where it did."""
+
+
+LIMIT = 74_000
+"""Bytes that terminals take in one OSC 52 sequence."""
+
+
+def copy(text: str, osc52: Callable[[str], None], file: Path) -> str:
+    """Copy `text`; a sentence that says where it went.
+
+    Inside tmux its own buffer is filled first (`load-buffer -w` hands it on to the outer terminal; with tmux's default
+    settings a plain OSC 52 of a program inside would be dropped). `osc52` sends the sequence. The file is private; failing
+    to write it is no error.
+    """
+    lines = text.count("\n") + 1
+    what = f"{lines:,} lines" if lines > 1 else f"{len(text)} characters"
+    sent = []
+    data = text.encode("utf-8", "backslashreplace")
+    if _to_tmux(data):
+        sent.append("to tmux")
+    elif len(data) <= LIMIT:
+        osc52(text)
+        sent.append("to the terminal (if it allows that)")
+    where = _to_file(data, file)
+    if where:
+        sent.append(f"in {where}")
+    return f"copied {what}: {', '.join(sent)}" if sent else f"could not copy {what}"
+
+
+def _to_tmux(data: bytes) -> bool:
+    if not os.environ.get("TMUX") or shutil.which("tmux") is None:
+        return False
+    try:
+        done = subprocess.run(["tmux", "load-buffer", "-w", "-"], input=data, timeout=2, capture_output=True, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _to_file(data: bytes, file: Path) -> str:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with replacing(file, private=True) as out:
+            out.write(data)
+    except OSError:
+        return ""
+    home = str(Path.home())
+    return str(file).replace(home, "~", 1) if str(file).startswith(home) else str(file)
+
 
 T = TypeVar("T")
 
@@ -52,7 +116,7 @@ class Output:
 class Workbench(Screen[T]):
     """A screen with documents."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AppContext) -> None:
         super().__init__()
         self.around = around
         self.trace = around.run
@@ -102,7 +166,7 @@ class Workbench(Screen[T]):
 
     def hints(self, where: Where, names: tuple[str, ...]) -> list[tuple[str, str]]:
         """Keys and words of the footer."""
-        by_id = {command.id: command for command in of(where)}
+        by_id = {command.id: command for command in commands_of(where)}
         keys = self.config.keys
         return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
 
@@ -113,7 +177,7 @@ class Workbench(Screen[T]):
     def key_of(self, name: str) -> str:
         """The key of a command as people read it, '' for one without."""
         keys = self.config.keys.get(name, BY_ID[name].keys)
-        return shown(keys[0]) if keys else ""
+        return key_label(keys[0]) if keys else ""
 
     # what comes from elsewhere
 
@@ -148,7 +212,7 @@ class Workbench(Screen[T]):
 
     def action_command_palette(self) -> None:
         """The commands that work here and now."""
-        from tltui.screens.asking.palette import Palette
+        from tltui.screens.palette import Palette
 
         self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
 
@@ -189,7 +253,7 @@ class Workbench(Screen[T]):
         """The selected lines of a view that are in it, or the line."""
         selected = view.selection()
         lines = range(view.current_line(), view.current_line() + 1) if selected is None else selected
-        self.copy("\n".join(Part(view.document, lines).text()))
+        self.copy("\n".join(DocumentPart(view.document, lines).text()))
 
     def ask_where(self, question: str, output: Output, name: str) -> None:
         """Ask for a path, `name` being proposed, and write."""
@@ -269,6 +333,6 @@ def _writing(
         if output.lines is None:
             said(write(document, path, lo=output.lo, hi=output.hi, force=force))
         else:
-            said(write(Part(document, output.lines), path, force=force))
+            said(write(DocumentPart(document, output.lines), path, force=force))
     except WouldOverwrite as exists:
         asks(exists)

@@ -1,35 +1,95 @@
-"""Paths → the logs to open, and what was left out and why.
-
-What is a log is decided by its content, not by its name. Directories are walked with one `scandir` each, nothing is
-followed out of them, and only regular files are opened.
-"""
+"""Discovery of the logs and profiles to open, at once or in a background thread."""
 
 from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tltui.inputs.archives.magic import STANDARD_INPUT
-from tltui.inputs.debug_dir.layout import Layout, layout_of
-from tltui.inputs.flight_recorder.dump import is_dump, rank_in
-from tltui.inputs.table import DEBUG_DIR, TEXT, TRACE, form_of
-from tltui.inputs.text.recognise import may_become, recognise
-from tltui.sources.crowd import Crowd
-from tltui.sources.found import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
-from tltui.sources.indexed import INDEX, Indexes
-from tltui.sources.kept import is_kept, is_kept_on, is_text, output_log, read_state
-from tltui.sources.latest import CLOCK, age, latest_run, newest
-from tltui.sources.profiles import again, profile_at
-from tltui.sources.sniffing import EMPTY, PACKED, REPORT, SNIFF, head_of, not_a_log, why_no_log
-from tltui.sources.walk import walk
+from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.directory_layouts import Layout, layout_of
+from tltui.inputs.flight_recorder import is_dump, rank_in
+from tltui.inputs.forms import DEBUG_DIR, TEXT, TRACE, form_of
+from tltui.inputs.profile_reader import reason_against
+from tltui.inputs.text.line_grammar import may_become, recognise
+from tltui.sources.discovery_results import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
+from tltui.sources.job_output import is_job_output, is_recorded_job, is_text, output_log, read_state
+from tltui.sources.log_files import (
+    CLOCK,
+    EMPTY,
+    PACKED,
+    REPORT,
+    SNIFF,
+    age,
+    head_of,
+    latest_run,
+    newest,
+    not_a_log,
+    walk,
+    why_no_log,
+)
+from tltui.sources.saved_indexes import INDEX, Crowd, Indexes
 from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
-    from tltui.sources.packed import Packed
+    from tltui.sources.packed_sources import Packed
+
+
+MOST = 4096
+"""Profiles of a directory that was named."""
+
+
+class NoProfileThere(Exception):
+    """What was named is no profile. Its text says why."""
+
+
+def profile_at(path: str) -> FoundProfile | None:
+    """The profile that a file is, by its beginning; None for every other file. Raises `OSError`."""
+    if reason_against(path):
+        return None
+    status = os.stat(path)
+    return FoundProfile(path, status.st_size, status.st_mtime_ns)
+
+
+def again(found: FoundProfile) -> FoundProfile:
+    """A profile as it is now."""
+    try:
+        status = os.stat(found.path)
+    except OSError:
+        return found
+    return replace(found, size=status.st_size, changed=status.st_mtime_ns)
+
+
+def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
+    """The profiles that were named, and those in directories that were. Raises `NoProfileThere`."""
+    found: list[FoundProfile] = []
+    for name in paths:
+        path = os.path.expanduser(name)
+        try:
+            if os.path.isdir(path):
+                found += _inside(path)
+            elif reason := reason_against(path):
+                raise NoProfileThere(f"{name}: {reason}")
+            else:
+                found.append(again(FoundProfile(path, 0, is_named=True)))
+        except OSError as error:
+            raise NoProfileThere(f"{name}: {error.strerror or error}") from None
+    return tuple({own.path: own for own in found}.values())
+
+
+def _inside(directory: str) -> list[FoundProfile]:
+    """The profiles in a directory."""
+    with os.scandir(directory) as entries:
+        files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
+    found = [replace(own, is_named=True) for path in files if (own := profile_at(path)) is not None]
+    if not found:
+        raise NoProfileThere(f"{directory}: there is no profile of torch.profiler in it")
+    return found
+
 
 __all__ = [
     "EMPTY", "KEPT", "MEMBER", "OTHER", "SNIFF", "TEXT", "Discovery", "Found", "FoundLog", "NothingFound",
@@ -51,7 +111,7 @@ DUMP = "a dump of torch's flight recorder: tltui where reads it beside the TORCH
 
 
 class Looking(Protocol):
-    """A look that goes on while something else is done (`sources/search.py`)."""
+    """A look that goes on while something else is done (`sources/discover.py`)."""
 
     discovery: Discovery
     count: int
@@ -88,7 +148,7 @@ class Found:
     is_over: bool = False
     """Nobody writes into any of them: known, however young they are."""
     outputs: tuple[str, ...] = ()
-    """What jobs printed that tltui started (`sources/kept.py`), the newest last."""
+    """What jobs printed that tltui started (`sources/job_output.py`), the newest last."""
     profiles: tuple[FoundProfile, ...] = ()
     """What torch.profiler exported: named, then found beside the logs."""
     dumps: tuple[FoundDump, ...] = ()
@@ -133,7 +193,7 @@ def awaited(paths: Iterable[str]) -> Found:
 def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
     """What there is where jobs printed something, and wrote no log yet."""
     states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
-    may_come = any(state.ended is None and is_kept_on(state) is not False for state in states)
+    may_come = any(state.ended is None and is_recorded_job(state) is not False for state in states)
     return Found(tuple(paths), (), (), is_over=not may_come, outputs=nothing.outputs)
 
 
@@ -143,7 +203,7 @@ class Discovery:
     def __init__(
         self, paths: Iterable[str], latest: bool = False, ranks: Collection[int] = (), profiles: Iterable[FoundProfile] = ()
     ) -> None:
-        """`ranks`: those whose logs are read whatever else an index knows (`sources/crowd.py`). `profiles`: those that were
+        """`ranks`: those whose logs are read whatever else an index knows (`sources/saved_indexes.py`). `profiles`: those that were
         named."""
         self.paths = tuple(paths)
         self.profiles = tuple(profiles)
@@ -284,7 +344,7 @@ class Discovery:
 
     def _packed(self) -> Packed:
         """Looks into what is packed. What unpacks is loaded where there is something to be unpacked."""
-        from tltui.sources.packed import Packed
+        from tltui.sources.packed_sources import Packed
 
         def walked(top: str, notes: list[str]) -> Iterator[tuple[str, Opened]]:
             return self._found(walk(top, []), top, True, notes)
@@ -327,7 +387,7 @@ class Discovery:
         """Whether standard input has come to its end, where `path` is its copy, or is not given. No other file is known to end."""
         if STANDARD_INPUT not in self.paths:
             return False
-        from tltui.inputs.archives.standard_input import standard_input
+        from tltui.inputs.archives.cache import standard_input
 
         given = standard_input()
         return given.has_ended and path in ("", given.path)
@@ -337,7 +397,7 @@ class Discovery:
         self._known.pop(path, None)
 
     def _look(self, path: str, top: str, is_named: bool | None = None) -> Opened:
-        if is_kept(path):
+        if is_job_output(path):
             return Skipped(path, KEPT)
         try:
             status = os.stat(path)
@@ -437,3 +497,93 @@ def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str
     if others:
         lines.append(f"  {others} other file{'s' * (others != 1)} that {'are' if others != 1 else 'is'} no log")
     return "\n".join(lines)
+
+
+TURN = 0.5
+"""Seconds after which it may be said how many were found so far."""
+
+
+class Search:
+    """Looks once. `start` it, `wait` a little: what it is over with by then is `result`. Else `hold` it while something more urgent
+    is done, `go_on`, and take what has `come`."""
+
+    def __init__(self, discovery: Discovery) -> None:
+        self.discovery = discovery
+        self.count = 0
+        """Logs found so far."""
+        self._found: Found | None = None
+        self._error: Exception | None = None
+        self._new: list[FoundLog] = []
+        self._changed = threading.Condition()
+        self._may = threading.Event()
+        self._may.set()
+        self.is_over = False
+        """Whether all has been looked at. What was found may not have been taken yet."""
+        self.is_stopped = False
+        self._thread = threading.Thread(target=self._run, name="tltui search", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def hold(self) -> None:
+        """Begin no further file for now."""
+        self._may.clear()
+
+    def go_on(self) -> None:
+        """Go on."""
+        self._may.set()
+
+    def stop(self) -> None:
+        """Nobody wants to know any more. Does not wait."""
+        self.is_stopped = True
+        self._may.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over, at the latest after so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.is_over, seconds)
+
+    def result(self) -> Found:
+        """What was found, also that a job has printed something and no log is there. To be asked when it is over. Raises
+        `NothingFound`, and what else went wrong."""
+        if isinstance(self._error, NothingFound) and self._error.outputs:
+            return without_logs(self.discovery.paths, self._error)
+        if self._error is not None:
+            raise self._error
+        assert self._found is not None
+        return self._found
+
+    def come(self) -> list[FoundLog] | None:
+        """The logs that have come, the oldest first; none after `TURN` without one, and where it turns out at the end which of them
+        are wanted. None when it is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._new or self.is_over, TURN)
+            new, self._new = self._new, []
+            return sorted(new, key=age) if new or not self.is_over else None
+
+    def _run(self) -> None:
+        try:
+            self._look()
+        except Exception as error:
+            self._error = error
+        with self._changed:
+            self.is_over = True
+            self._changed.notify_all()
+
+    def _look(self) -> None:
+        looking = self.discovery.looking()
+        while not self.is_stopped:
+            self._may.wait()
+            try:
+                log = next(looking)
+            except StopIteration as end:
+                self._found = end.value
+                return
+            if log is None:
+                continue
+            self.count += 1
+            if not self.discovery.needs_all:
+                with self._changed:
+                    self._new.append(log)
+                    self._changed.notify_all()

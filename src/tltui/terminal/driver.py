@@ -1,21 +1,309 @@
-"""Textual's driver with our decoder, and with the question behind each frame that the terminal answers when it is done with it."""
+"""Textual's driver with our decoder of terminal input (keys, pastes, mouse, answers), and a status query behind each frame."""
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import threading
 import time
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from functools import partial
 from types import FrameType
 from typing import Any
 
+from textual import constants, events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.keys import Keys
 from textual.message import Message
 
-from tltui.terminal.decoder import Answered, Decoder
+ESC = 0x1B
+LIMIT = 32
+"""Bytes that a sequence has at most that anybody knows."""
+KEPT = 100_000
+"""Bytes of a paste that are kept: a prompt takes a line."""
+PASTE = b"\x1b[200~"
+PASTE_END = b"\x1b[201~"
+SILENCE = 1.0
+"""Seconds without a byte after which what has begun does not end any more."""
+HURRY = 0.3
+"""The same for two bytes that can be a key: alt and `[`."""
+FARTHEST = 5000
+"""Cells beyond which no terminal has a mouse."""
+
+_PARAMETERS = re.compile(rb"[\x20-\x3f]*")
+_STRING = re.compile(rb"[^\x00-\x1f]*")
+_REPORT = re.compile(rb"\x1b\[(\d+);(\d+)R\Z")
+_KITTY = re.compile(rb"\x1b\[(\d*)[\d:]*(?:;(\d*)(?::(\d*))?)?(;[\d:]*)?([u~A-HP-S])\Z")
+_URXVT_MOUSE = re.compile(rb"\x1b\[(\d+);(\d+);(\d+)M\Z")
+_UNWANTED = (b"\x1b[I", b"\x1b[O", PASTE_END)
+"""The window has, or has not, the focus: nothing looks otherwise. And an end of what was given up."""
+
+
+class Answered(Message):
+    """The terminal has answered a question of ours."""
+
+    def __init__(self, is_status: bool) -> None:
+        """`is_status`: the question how it is, not the one where the cursor is."""
+        super().__init__()
+        self.is_status = is_status
+
+
+class Decoder:
+    """A stream of bytes in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._parser = XTermParser()
+        self._rest = b""
+        """A sequence that has begun."""
+        self._skipping: re.Pattern[bytes] | None = None
+        """What of a sequence that is too long is thrown away."""
+        self._paste: bytearray | None = None
+        self._edge = b""
+        """The last bytes of a paste, which may be the beginning of its end."""
+        self._characters = getincrementaldecoder("utf-8")("replace")
+        self._button = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something has begun: then silence tells something, too."""
+        return bool(self._rest or self._skipping or self._paste is not None or self._characters.getstate()[0])
+
+    def feed(self, data: bytes) -> list[Message]:
+        """What these bytes complete."""
+        found: list[Message] = []
+        data = self._rest + data
+        self._rest = b""
+        place = 0
+        while place < len(data):
+            if self._paste is not None:
+                place = self._pasted(data, place, found)
+            elif self._skipping is not None:
+                place = self._skipped(data, place)
+            elif data[place] != ESC:
+                end = data.find(b"\x1b", place)
+                end = len(data) if end < 0 else end
+                self._typed(self._characters.decode(data[place:end]), found)
+                place = end
+            else:
+                self._characters.reset()
+                place = self._sequence(data, place, found)
+        return found
+
+    def silence(self, seconds: float) -> list[Message]:
+        """What it means that nothing has come for so long."""
+        found: list[Message] = []
+        rest = self._rest if self._skipping is None else b""
+        if seconds >= SILENCE:
+            if self._paste is not None:
+                self._paste += self._edge
+                self._end_of_paste(found)
+            self._skipping, self._rest = None, b""
+            self._characters.reset()
+        if len(rest) == 1 and seconds >= constants.ESCAPE_DELAY:
+            self._rest = b""
+            found.append(events.Key("escape", "\x1b"))
+        elif len(rest) == 2 and seconds >= HURRY:
+            self._rest = b""
+            self._with_alt(chr(rest[1]), found)
+        return found
+
+    # characters
+
+    def _typed(self, text: str, found: list[Message]) -> None:
+        for character in text:
+            if character != "\ufffd" and not "\x80" <= character < "\xa0":
+                self._parse(character, found)
+
+    def _with_alt(self, character: str, found: list[Message]) -> None:
+        keys = list(self._parser._sequence_to_key_events("\x1b" + character))
+        self._add(keys or self._parser._sequence_to_key_events(character, alt=True), found)
+
+    # pastes
+
+    def _pasted(self, data: bytes, place: int, found: list[Message]) -> int:
+        assert self._paste is not None
+        before = place - len(self._edge)  # where the bytes begin that were not looked at whole
+        text = self._edge + data[place:]
+        end = text.find(PASTE_END)
+        if end < 0:
+            cut = max(len(text) - len(PASTE_END) + 1, 0)
+            self._keep(text[:cut])
+            self._edge = text[cut:]
+            return len(data)
+        self._keep(text[:end])
+        self._end_of_paste(found)
+        return before + end + len(PASTE_END)
+
+    def _keep(self, data: bytes) -> None:
+        assert self._paste is not None
+        self._paste += data[: max(KEPT - len(self._paste), 0)]
+
+    def _end_of_paste(self, found: list[Message]) -> None:
+        assert self._paste is not None
+        text = self._paste.decode("utf-8", "replace").replace("\x00", "").replace("\ufffd", "")
+        self._paste, self._edge = None, b""
+        found.append(events.Paste(text))
+
+    # sequences
+
+    def _sequence(self, data: bytes, place: int, found: list[Message]) -> int:
+        """The sequence that begins here; where it ends."""
+        second = data[place + 1 : place + 2]
+        if not second:
+            self._rest = data[place:]
+            return len(data)
+        if second in b"[O":
+            return self._control(data, place, found)
+        if second in b"]PX^_":
+            return self._string(data, place)
+        if second[0] == ESC:
+            found.append(events.Key("escape", "\x1b"))
+            return place + 1
+        if second[0] >= 0x80:  # alt and a letter that has more bytes
+            return place + 1
+        self._with_alt(chr(second[0]), found)
+        return place + 2
+
+    def _control(self, data: bytes, place: int, found: list[Message]) -> int:
+        """CSI and SS3."""
+        third = data[place + 2 : place + 3]
+        if data[place + 1] == ord("[") and third in (b"M", b"["):
+            return self._old(data, place, found)
+        match = _PARAMETERS.match(data, place + 2)
+        assert match is not None
+        end = match.end()
+        if end == len(data):
+            self._rest = data[place:]
+            if len(self._rest) > LIMIT:
+                self._rest, self._skipping = b"", _PARAMETERS
+            return end
+        if not 0x40 <= data[end] < 0x7F:
+            if end == place + 2:  # alt and the letter, then something else
+                self._with_alt(chr(data[place + 1]), found)
+            return end + (data[end] in (0x18, 0x1A))
+        self._whole(data[place : end + 1], found)
+        return end + 1
+
+    def _old(self, data: bytes, place: int, found: list[Message]) -> int:
+        """A mouse that tells three bytes, and the function keys of the Linux console."""
+        if data[place + 2] == ord("["):
+            if len(data) < place + 4:
+                self._rest = data[place:]
+                return len(data)
+            self._parse(data[place : place + 4].decode("latin-1"), found)
+            return place + 4
+        told = data[place + 3 : place + 6]
+        bad = next((at for at, byte in enumerate(told) if byte < 0x20), None)
+        if bad is not None:
+            return place + 3 + bad
+        if len(told) < 3:
+            self._rest = data[place:]
+            return len(data)
+        self._mouse(told[0] - 32, told[1] - 32, told[2] - 32, found)
+        return place + 6
+
+    def _mouse(self, button: int, x: int, y: int, found: list[Message]) -> None:
+        """A report that does not tell which button was let go: the one that was pressed."""
+        is_let_go = button & 3 == 3 and button < 32
+        if is_let_go:
+            button = button & ~3 | self._button
+        elif button < 32:
+            self._button = button & 3
+        self._parse(f"\x1b[<{button};{x};{y}{'m' if is_let_go else 'M'}", found)
+
+    def _string(self, data: bytes, place: int) -> int:
+        """OSC, DCS and the like: nothing in them is for us. They end with BEL or ESC and a backslash."""
+        match = _STRING.match(data, place + 2)
+        assert match is not None
+        end = match.end()
+        if end == len(data):
+            self._rest = data[place:]
+            if len(self._rest) > 2:
+                self._rest, self._skipping = b"", _STRING
+            return end
+        return self._end_of_string(data, end)
+
+    def _end_of_string(self, data: bytes, end: int) -> int:
+        if data[end] != ESC:
+            return end + (data[end] in (0x07, 0x18, 0x1A))
+        if end + 1 == len(data):
+            self._rest, self._skipping = data[end:], _STRING  # with what follows: its end, or something new
+            return len(data)
+        return end + 2 if data[end + 1] == ord("\\") else end
+
+    def _skipped(self, data: bytes, place: int) -> int:
+        """More of what is thrown away."""
+        assert self._skipping is not None
+        match = self._skipping.match(data, place)
+        assert match is not None
+        end = match.end()
+        if end == len(data):
+            return end
+        is_string, self._skipping = self._skipping is _STRING, None
+        if is_string:
+            return self._end_of_string(data, end)
+        return end + (0x40 <= data[end] < 0x7F or data[end] in (0x18, 0x1A))
+
+    def _whole(self, sequence: bytes, found: list[Message]) -> None:
+        """What a sequence says."""
+        if sequence == PASTE:
+            self._paste = bytearray()
+        elif sequence in (b"\x1b[0n", b"\x1b[3n"):
+            found.append(Answered(is_status=True))
+        elif report := _REPORT.match(sequence):
+            if report[1] == b"1" and report[2] != b"1" and len(sequence) <= LIMIT:  # F3 with shift, alt …
+                self._add(self._parser._sequence_to_key_events(sequence.decode("ascii")), found)
+            else:
+                found.append(Answered(is_status=False))
+        elif old := _URXVT_MOUSE.match(sequence) if len(sequence) <= LIMIT else None:
+            self._mouse(int(old[1]) - 32, int(old[2]), int(old[3]), found)
+        elif len(sequence) <= LIMIT and sequence not in _UNWANTED:
+            if b":" in sequence and (kitty := _KITTY.match(sequence)):
+                code, modifiers, event, text, last = (part or b"" for part in kitty.groups())
+                if event == b"3":  # a key is let go
+                    return
+                sequence = b"\x1b[%b;%b%b%b" % (code, modifiers or b"1", text, last)
+            self._parse(sequence.decode("ascii"), found)
+
+    def _parse(self, text: str, found: list[Message]) -> None:
+        """Ask Textual's parser. One that failed, or wants more than a whole sequence, is not asked again."""
+        try:
+            self._add(self._parser.feed(text), found)
+            is_good = getattr(self._parser._awaiting, "timeout", None) is None
+        except Exception:
+            is_good = False
+        self._check_pixels()
+        if not is_good:
+            old, self._parser = self._parser, XTermParser()
+            for name in ("last_x", "last_y", "mouse_pixels", "terminal_size", "terminal_pixel_size"):
+                setattr(self._parser, name, getattr(old, name))
+
+    def _check_pixels(self) -> None:
+        """A terminal that does not know how many pixels it has tells the mouse in cells."""
+        size, pixels = self._parser.terminal_size, self._parser.terminal_pixel_size
+        if size is not None and pixels is not None and not (0 < size[0] <= pixels[0] and 0 < size[1] <= pixels[1]):
+            self._parser.terminal_pixel_size = None
+
+    def _add(self, messages: Iterable[Message], found: list[Message]) -> None:
+        found += [message for message in messages if _is_sane(message)]
+
+
+def _is_sane(message: Message) -> bool:
+    """Whether something can be meant by it."""
+    if isinstance(message, events.Key):
+        text = message.key + (message.character or "")
+        return message.key != Keys.Ignore and not any(0xD800 <= ord(character) < 0xE000 for character in text)
+    if isinstance(message, events.MouseEvent):
+        return 0 <= message.x < FARTHEST and 0 <= message.y < FARTHEST
+    if isinstance(message, events.Resize):
+        return 0 < message.size.width <= FARTHEST and 0 < message.size.height <= FARTHEST
+    return True
+
 
 STATUS = "\x1b[5n"
 """How are you? `CSI 0 n`: an answer that no key looks like."""
@@ -127,5 +415,3 @@ class TerminalDriver(LinuxDriver):
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop has ended
             return
-
-

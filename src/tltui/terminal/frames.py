@@ -1,27 +1,321 @@
-"""An app whose frames are small, and wait for the terminal.
-
-Textual gives every frame to `App._display`; there is no public way to take it. This module and `decoder.py` are the only places
-that use what is private in Textual for the terminal.
-"""
+"""An app whose frames are small and wait for the terminal: a cell-by-cell picture, its differences, and flow control."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from rich.cells import cell_len, get_character_cell_size
+from rich.color import ColorSystem
 from rich.console import RenderableType
+from rich.style import Style
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.screen import Screen
+from textual.strip import Strip
 
 from tltui.terminal.driver import TerminalDriver
-from tltui.terminal.flow import Flow
-from tltui.terminal.picture import Picture
 
-SOON = 0.1
+PATIENCE = 2.0
+"""Seconds that a frame waits for the answer to the one before."""
+LOST = 10.0
+"""Seconds after which an answer does not come any more."""
+
+
+class Flow:
+    """Knows whether the terminal answers, and whether it owes an answer. A terminal that never answered is never waited for."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._answers = False
+        self._asked: float | None = None
+        self._drawn = 0.0
+        self._lost = 0
+
+    def begin(self) -> None:
+        """The terminal is ours, now or again: what it owed was for somebody else."""
+        self._asked = None
+
+    def answered(self) -> None:
+        """It has answered."""
+        self._answers, self._asked, self._lost = True, None, 0
+
+    def wait(self) -> float:
+        """Seconds until a frame may be drawn, unless an answer comes before; 0 for now."""
+        if self._asked is None or not self._answers:
+            return 0.0
+        now = self._clock()
+        if now - self._asked >= LOST:
+            self._asked, self._lost = None, self._lost + 1
+            self._answers = self._lost < 2
+            return 0.0
+        # what is late is not waited for, but nothing is gained by writing faster
+        return max(max(self._asked, self._drawn) + PATIENCE - now, 0.0)
+
+    def drawn(self) -> bool:
+        """A frame is written. Whether the terminal is to be asked behind it: one answer at a time."""
+        self._drawn = self._clock()
+        if not self._answers or self._asked is not None:
+            return False
+        self._asked = self._drawn
+        return True
+
+
+BOLD, DIM, ITALIC, UNDERLINE, BLINK, BLINK2, REVERSE, CONCEAL, STRIKE, UNDERLINE2 = (1 << bit for bit in range(10))
+"""rich's bits of attributes."""
+OVERLINE = 1 << 12
+ON = {
+    BOLD: "1", DIM: "2", ITALIC: "3", UNDERLINE: "4", BLINK: "5", BLINK2: "6", REVERSE: "7", CONCEAL: "8", STRIKE: "9",
+    UNDERLINE2: "21", OVERLINE: "53",
+}  # fmt: skip
+OFF = {
+    BOLD | DIM: "22", ITALIC: "23", UNDERLINE | UNDERLINE2: "24", BLINK | BLINK2: "25", REVERSE: "27", CONCEAL: "28", STRIKE: "29",
+    OVERLINE: "55",
+}  # fmt: skip
+SEEN_ON_BLANKS = UNDERLINE | REVERSE | STRIKE | UNDERLINE2 | OVERLINE
+GAP = 5
+"""Cells that say what they said and are written all the same, where skipping them would cost more."""
+ERASED = 8
+"""Blanks in a row from which on they are erased, not written."""
+MOVED = 14
+"""The same where the cursor must be moved behind them."""
+
+
+class Look(NamedTuple):
+    """How a cell looks: attributes, and the parameters of SGR for its colour and its ground ('' for the terminal's own)."""
+
+    attributes: int = 0
+    color: str = ""
+    ground: str = ""
+
+
+PLAIN = Look()
+Row = tuple[list[str], list[Look]]
+"""The texts of a row's cells, and their looks."""
+
+
+class Picture:
+    """Rows of cells. A cell is a text and its look; behind a text that is wider than one cell stand empty ones."""
+
+    def __init__(self, colors: ColorSystem | None = ColorSystem.TRUECOLOR, *, erases_in_color: bool = True) -> None:
+        """`erases_in_color`: whether the terminal erases with the ground that is set (terminfo's `bce`)."""
+        self._colors = colors or ColorSystem.TRUECOLOR
+        self._erases_in_color = erases_in_color
+        self.width = self.height = 0
+        self._texts: list[list[str]] = []
+        self._looks: list[list[Look]] = []
+        self._shown: list[Row | None] = []
+        """Rows as the terminal has them; None where that is not known."""
+        self._touched: set[int] = set()
+        self._known: dict[Style | None, Look] = {None: PLAIN}
+        self._look = PLAIN
+        """What the next text would look like."""
+
+    # what it is to show
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size: what the terminal shows is not known any more."""
+        self.width, self.height = width, height
+        self._texts = [[" "] * width for _ in range(height)]
+        self._looks = [[PLAIN] * width for _ in range(height)]
+        self.forget()
+
+    def forget(self) -> None:
+        """The terminal may show anything."""
+        self._shown = [None] * self.height
+        self._touched = set(range(self.height))
+
+    def put(self, y: int, x: int, strip: Strip) -> None:
+        """A strip is to stand from a cell on; what of it is outside is left out."""
+        if not (0 <= y < self.height and 0 <= x < self.width):
+            return
+        texts: list[str] = []
+        looks: list[Look] = []
+        for text, style, control in strip:
+            if control or not text:
+                continue
+            look = self._known.get(style)
+            if look is None:
+                look = self._known[style] = self._look_of(style)
+            cells = _cells(text)
+            texts += cells
+            looks += _looks(text, cells, look)
+        row, room = self._texts[y], self.width - x
+        if len(texts) > room:
+            _cut(texts, room)
+            del texts[room:], looks[room:]
+        if not texts:
+            return
+        _cut(row, x)
+        _cut(row, x + len(texts))
+        row[x : x + len(texts)] = texts
+        self._looks[y][x : x + len(texts)] = looks
+        self._touched.add(y)
+
+    def _look_of(self, style: Style | None) -> Look:
+        if style is None:
+            return PLAIN
+        color, ground = style.color, style.bgcolor
+        codes = "" if color is None else ";".join(color.downgrade(self._colors).get_ansi_codes())
+        grounds = "" if ground is None else ";".join(ground.downgrade(self._colors).get_ansi_codes(False))
+        attributes = sum(bit for bit in ON if style._attributes & style._set_attributes & bit)
+        return Look(attributes, "" if codes == "39" else codes, "" if grounds == "49" else grounds)
+
+    # what is sent
+
+    def changes(self) -> str:
+        """What makes the terminal show the picture; '' where it does."""
+        if not self._touched:
+            return ""
+        out: list[str] = []
+        if None in self._shown:
+            self._clear(out)
+        for y in sorted(self._touched):
+            self._row(out, y)
+            self._shown[y] = (self._texts[y][:], self._looks[y][:])
+        self._touched.clear()
+        if out and self._look != PLAIN:
+            out.append("\x1b[m")
+            self._look = PLAIN
+        return "".join(out)
+
+    def _clear(self, out: list[str]) -> None:
+        """Begin from a screen without text, in the ground that most of the picture has."""
+        grounds = Counter(look.ground for row in self._looks for look in row if self._erases_in_color or not look.ground)
+        self._look = Look(0, "", grounds.most_common(1)[0][0] if grounds else "")
+        out.append(f"\x1b[0;{self._look.ground}m\x1b[H\x1b[J" if self._look.ground else "\x1b[m\x1b[H\x1b[J")
+        self._shown = [([" "] * self.width, [self._look] * self.width) for _ in range(self.height)]
+        self._touched = set(range(self.height))
+
+    def _row(self, out: list[str], y: int) -> None:
+        texts, looks, shown = self._texts[y], self._looks[y], self._shown[y]
+        assert shown is not None
+        if texts == shown[0] and looks == shown[1]:
+            return
+        # who knows how wide a terminal makes what is not one cell: such a row is written from its beginning
+        spans = [(0, self.width)] if _is_odd(texts) or _is_odd(shown[0]) else _spans((texts, looks), shown)
+        for start, end in spans:
+            out.append(f"\x1b[{y + 1};{start + 1}H" if start else f"\x1b[{y + 1}H")
+            self._span(out, y, start, end)
+
+    def _span(self, out: list[str], y: int, start: int, end: int) -> None:
+        """The cells `start` to `end` of a row; the cursor stands on the first."""
+        texts, looks, place = self._texts[y], self._looks[y], start
+        is_odd = _is_odd(texts)
+        blanks = [text == " " for text in texts[start:end]]
+        for (is_blank, look), run in groupby(zip(blanks, looks[start:end], strict=True)):
+            count = sum(1 for _ in run)
+            stop = place + count
+            if is_blank and not look.attributes:
+                # a blank has no colour: whatever is set may stay
+                self._set(out, Look(self._look.attributes & ~SEEN_ON_BLANKS, self._look.color, look.ground))
+                is_last = stop == end
+                if count >= (ERASED if is_last else MOVED) and (self._erases_in_color or not look.ground):
+                    out.append("\x1b[K" if stop == self.width else f"\x1b[{count}X")
+                    out.append("" if is_last else f"\x1b[{count}C")
+                else:
+                    out.append(" " * count)
+            else:
+                self._set(out, look)
+                out += self._odd(y, place, stop) if is_odd else texts[place:stop]
+            place = stop
+
+    def _odd(self, y: int, start: int, end: int) -> Iterator[str]:
+        """Cells of which some are wider than one: under those nothing may stay where the terminal makes them narrower, and what
+        is behind them may not be moved where it makes them wider."""
+        texts = self._texts[y]
+        for x in range(start, end):
+            behind = x + 1
+            while behind < self.width and not texts[behind]:
+                behind += 1
+            if len(texts[x]) == 1 and behind == x + 1:
+                yield texts[x]
+            elif texts[x]:
+                yield from (" " * (behind - x), f"\x1b[{y + 1};{x + 1}H", texts[x], f"\x1b[{y + 1};{behind + 1}H")
+
+    def _set(self, out: list[str], look: Look) -> None:
+        if look != self._look:
+            out.append(_change(self._look, look))
+            self._look = look
+
+
+@lru_cache(4096)
+def _cells(text: str) -> Sequence[str]:
+    """A text in cells. What is not plainly one cell for each character stays together."""
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    if text.isascii() or all(get_character_cell_size(character) == 1 for character in text):
+        return list(text)
+    return [text, *[""] * (cell_len(text) - 1)] if cell_len(text) else []
+
+
+def _looks(text: str, cells: Sequence[str], look: Look) -> list[Look]:
+    """The look of each cell; blanks look the same in any colour."""
+    if " " not in text or look.attributes & SEEN_ON_BLANKS or not (look.attributes or look.color):
+        return [look] * len(cells)
+    blank = Look(0, "", look.ground)
+    return [blank if cell == " " else look for cell in cells]
+
+
+def _cut(row: list[str], x: int) -> None:
+    """What is wider than a cell and goes over the edge before `x` is replaced by blanks."""
+    if x >= len(row) or row[x]:
+        return
+    start, end = x, x
+    while start and not row[start]:
+        start -= 1
+    while end < len(row) and not row[end]:
+        end += 1
+    row[start:end] = [" "] * (end - start)
+
+
+def _is_odd(texts: Sequence[str]) -> bool:
+    """Whether not each text of a row is one character in one cell."""
+    return "" in texts or max(map(len, texts), default=1) > 1
+
+
+def _spans(row: Row, before: Row) -> list[tuple[int, int]]:
+    """Where a row differs from what it was."""
+    spans: list[tuple[int, int]] = []
+    for x, (text, old, look, past) in enumerate(zip(row[0], before[0], row[1], before[1], strict=True)):
+        if text != old or look != past:
+            if spans and x - spans[-1][1] <= GAP:
+                spans[-1] = (spans[-1][0], x + 1)
+            else:
+                spans.append((x, x + 1))
+    return spans
+
+
+@lru_cache(4096)
+def _change(before: Look, after: Look) -> str:
+    """What makes the next text look otherwise: what differs, or all of it where that is shorter."""
+    if after == PLAIN:
+        return "\x1b[m"
+    gone, new = before.attributes & ~after.attributes, after.attributes & ~before.attributes
+    parts = []
+    for bits, code in OFF.items():
+        if gone & bits:
+            parts.append(code)
+            new |= after.attributes & bits
+    if after.color != before.color:
+        parts.append(after.color or "39")
+    if after.ground != before.ground:
+        parts.append(after.ground or "49")
+    parts += [code for bit, code in ON.items() if new & bit]
+    differing = ";".join(parts)
+    attributes = [code for bit, code in ON.items() if after.attributes & bit]
+    whole = ";".join(["0", *filter(None, (after.color, after.ground)), *attributes])
+    return f"\x1b[{min(differing, whole, key=len)}m"
+
+
+FRAME_DELAY_S = 0.1
 """Seconds after which a terminal of the same size is drawn anew when something has happened to it."""
 
 TOGETHER = 0.25
@@ -52,7 +346,7 @@ class Frames(App[None]):
         """It has another size, which Textual will find out, or somebody else has done something to it."""
         self.picture.forget()
         if self._anew is None:
-            self._anew = asyncio.get_running_loop().call_later(SOON, self._draw_anew)
+            self._anew = asyncio.get_running_loop().call_later(FRAME_DELAY_S, self._draw_anew)
 
     def terminal_answers(self) -> None:
         """It is done with the last frame."""
@@ -76,7 +370,7 @@ class Frames(App[None]):
             if not self._batch_count:
                 self.draw()
             elif self._later is None:  # the batch may end without another frame
-                self._later = asyncio.get_running_loop().call_later(SOON, self.draw)
+                self._later = asyncio.get_running_loop().call_later(FRAME_DELAY_S, self.draw)
         finally:
             self.post_display_hook()
 

@@ -1,24 +1,165 @@
-"""A stored payload of any size as a document.
-
-What is kept is the line index (eight bytes per line) and a few bounded caches; lines are read when somebody looks at
-them. Any thread may do so at any time: a lock is held for as long as one line takes, or one step of the line index.
-"""
+"""A stored payload of any size as a document: search, links to source files, JSON laid out."""
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from tltui.text.clean import LEXED, LONG, SHORT, decode, decode_bytewise, decode_lines, is_plain
 from tltui.text.colours.highlight import highlighter
 from tltui.text.colours.sections import find_sections
 from tltui.text.document import Hit, Line, Link, Section, Span
-from tltui.text.line_index import LineIndex
-from tltui.text.links import links
+from tltui.text.json_codec import JSONDecodeError, JSONEncodeError, dumps, loads
 from tltui.text.lru import Lru
-from tltui.text.payload import Payload
-from tltui.text.search.find import Finder
+from tltui.text.payload import CHUNK, LEXED, LONG, SHORT, LineIndex, Payload, decode, decode_bytewise, decode_lines, is_plain
+from tltui.text.search.child_process import BLOCK, Child, is_by_line, is_simple
+from tltui.text.search.matcher import in_line, in_text
+
+_PLACE = re.compile(
+    r'File "(?P<p1>[^"\n]{1,1024})", line (?P<l1>\d{1,9})'
+    r"|File: (?P<p2>\S.{0,1023}?):(?P<l2>\d{1,9})(?= in )"
+    r"|(?<=# )(?P<p3>[^\s:#]{1,1024}):(?P<l3>\d{1,9})(?= in )"
+    r"|(?<=user code at )(?P<p4>\S.{0,1023}?):(?P<l4>\d{1,9})(?=\s|$)"
+)
+
+
+def links(text: str) -> tuple[Link, ...]:
+    """The places that a sanitised line names."""
+    if ":" not in text and "File" not in text:
+        return ()
+    found = []
+    for match in _PLACE.finditer(text):
+        which = (match.lastgroup or "p1")[1:]
+        path, line = match["p" + which], match["l" + which]
+        start = match.start("p" + which)
+        found.append(Link(start, match.end("l" + which), f"file:{path}:{line}"))
+    return tuple(found)
+
+
+OVERLAP = 64 << 10
+"""Longest match that is sure to be found across the windows of a huge line."""
+
+_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_ESCAPED = re.compile(r"\\([^A-Za-z0-9])")
+
+
+class PayloadFinder:
+    """One search in one payload."""
+
+    __slots__ = ("_child", "_chunk", "_index", "_literal", "_lower", "_pattern")
+
+    def __init__(self, index: LineIndex, pattern: re.Pattern[str]) -> None:
+        self._index = index
+        self._pattern = pattern
+        self._literal = _literal(pattern)
+        self._lower = bool(pattern.flags & re.IGNORECASE)
+        self._chunk: re.Pattern[str] | None = None
+        if self._literal is None and not pattern.flags & re.DOTALL and not is_by_line(pattern.pattern):
+            self._chunk = re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
+        self._child = None if self._literal is not None or is_simple(pattern) else Child(pattern, self._chunk)
+
+    def close(self) -> None:
+        """End what it started."""
+        if self._child is not None:
+            self._child.close()
+
+    @property
+    def _size(self) -> int:
+        return CHUNK if self._child is None else BLOCK
+
+    def forward(self, lo: int, hi: int) -> Iterator[Hit | None]:
+        """Hits in lines `lo` to `hi` (exclusive); None now and then, while another process is at work."""
+        for first, stop in self._index.chunks(lo, hi, self._size):
+            if self._is_huge(first, stop):
+                yield from self._huge(first)
+            else:
+                yield from self._hits(first, stop)
+
+    def backward(self, lo: int, hi: int) -> Iterator[Hit | None]:
+        """The same hits in reverse order."""
+        for first, stop in self._index.chunks_back(lo, hi, self._size):
+            found: list[Hit] = []
+            for hit in self._huge(first) if self._is_huge(first, stop) else self._hits(first, stop):
+                if hit is None:
+                    yield None
+                else:
+                    found.append(hit)
+            yield from reversed(found)
+
+    def _is_huge(self, first: int, stop: int) -> bool:
+        return stop == first + 1 and self._index.weight(first) > LONG
+
+    def _hits(self, first: int, stop: int) -> Iterator[Hit | None]:
+        data = self._index.block(first, stop)
+        if self._is_absent(data):
+            return
+        text = decode_lines(data)
+        if self._literal is not None and (not self._lower or (text.isascii() and self._literal.isascii())):
+            yield from _literal_hits(text, self._literal, self._lower, first)
+        elif self._child is not None:
+            yield from self._outside(self._child, text, first)
+        else:
+            for n, start, end in in_text(text, self._pattern, self._chunk):
+                yield Hit(first + n, start, end)
+
+    @staticmethod
+    def _outside(child: Child, text: str, first: int, at: int = 0) -> Iterator[Hit | None]:
+        answer = yield from child.ask(text, at)
+        for n in range(0, len(answer), 4):
+            yield Hit(first + answer[n], answer[n + 2], answer[n + 3])
+
+    def _is_absent(self, data: bytes) -> bool:
+        """A quick look at the raw bytes: True when they cannot hold the literal."""
+        literal = self._literal
+        if literal is None or not literal.isascii() or " " in literal:
+            return False  # a blank may have been a tab
+        if not self._lower:
+            return literal.encode() not in data
+        return data.isascii() and literal.lower().encode() not in data.lower()
+
+    def _huge(self, n: int) -> Iterator[Hit | None]:
+        """One line of many megabytes: windows that overlap, one column per byte."""
+        size, offset, done = self._index.size(n), 0, 0
+        while offset < size:
+            before = min(offset, 1)  # one byte of context, so that ^ and \b see that the line began earlier
+            text = decode_bytewise(self._index.stored(n, offset - before, offset + CHUNK + OVERLAP))
+            if self._child is not None:
+                hits: Iterator[Hit | None] = self._outside(self._child, text, n, before)
+            else:
+                hits = (Hit(n, start, end) for start, end in in_line(self._pattern, text, before))
+            for hit in hits:
+                if hit is None:
+                    yield None
+                    continue
+                start, end = offset - before + hit.start, offset - before + hit.end
+                if end > start >= done and start < offset + CHUNK:
+                    yield Hit(n, start, end)
+                    done = end
+            offset += CHUNK
+
+
+def _literal(pattern: re.Pattern[str]) -> str | None:
+    """The text that a pattern stands for, when it stands for one text."""
+    if pattern.flags & re.VERBOSE:
+        return None
+    plain = _ESCAPED.sub("", pattern.pattern)
+    if not pattern.pattern or "\n" in pattern.pattern or _SPECIAL.search(plain):
+        return None
+    return _ESCAPED.sub(r"\1", pattern.pattern)
+
+
+def _literal_hits(text: str, literal: str, lower: bool, line: int) -> Iterator[Hit]:
+    if lower:
+        text, literal = text.lower(), literal.lower()
+    position, counted = text.find(literal), 0
+    while position >= 0:
+        line += text.count("\n", counted, position)
+        counted = position
+        column = position - text.rfind("\n", 0, position) - 1
+        yield Hit(line, column, column + len(literal))
+        position = text.find(literal, position + len(literal))
+
 
 SECTIONS_UP_TO = 32 << 20
 """A larger payload has no sections: finding them would hold every line in memory at once."""
@@ -163,7 +304,7 @@ class BytesDocument:
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         """Lines that are not known yet are indexed on the way, also backwards up to line `start`."""
-        finder = Finder(self._index, pattern)
+        finder = PayloadFinder(self._index, pattern)
         try:
             if back:
                 while start >= len(self._index) and not self.advance():
@@ -199,3 +340,54 @@ class BytesDocument:
 
     def data(self) -> object | None:
         return self._result
+
+
+UP_TO = 4 << 20
+"""A larger payload is shown as stored: laying it out would hold the interpreter for too long."""
+
+NOT_JSON = "not JSON"
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+def lay_out(data: bytes) -> tuple[bytes, str]:
+    """JSON text indented, and '' as the remark; text that is not laid out is given back with the reason."""
+    if not _LONG_NUMBER.search(data):
+        try:
+            return dumps(loads(data), indent=True), ""
+        except (JSONDecodeError, JSONEncodeError, RecursionError):
+            pass
+    try:
+        value = json.loads(data.decode("utf-8", "surrogatepass"))
+        # A lone surrogate has no bytes: backslashreplace writes it as the very escape that JSON has for it.
+        return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace"), ""
+    except RecursionError:
+        return data, "nested too deeply to lay out"
+    except UnicodeDecodeError:
+        return data, "not UTF-8"
+    except JSONDecodeError:
+        return data, NOT_JSON
+    except ValueError:
+        return data, "holds a number that is too long to lay out"
+
+
+def json_document(
+    payload: Payload,
+    *,
+    ref: str = "",
+    title: str = "",
+    badge: str = "",
+    raw: bool = False,
+    result: object | None = None,
+) -> BytesDocument:
+    """The document of a payload that is said to be JSON. With `raw` as stored."""
+    if raw or payload.size > UP_TO:
+        note = "" if raw else f"{payload.size / (1 << 20):.1f} MB: as stored"
+        return BytesDocument(payload, "json", ref=ref, title=title, badge=_join(badge, note), result=result)
+    data, note = lay_out(payload.read())
+    shown = payload if note else Payload.of(data)
+    language = "text" if note == NOT_JSON else "json"
+    return BytesDocument(shown, language, ref=ref, title=title, badge=_join(badge, note), result=result)
+
+
+def _join(*badges: str) -> str:
+    return " · ".join(badge for badge in badges if badge)

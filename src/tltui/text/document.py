@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from tltui.text.sanitize import sanitize
-from tltui.text.search.child import in_lines
+from tltui.text.search.child_process import in_lines
 
 
 @dataclass(frozen=True, slots=True)

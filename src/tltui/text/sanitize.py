@@ -1,10 +1,4 @@
-"""A trace is hostile text: nothing in it may steer the terminal.
-
-`sanitize` is the one gate. Each character that a terminal could act on, or that hides or reorders text, becomes
-one visible mark, so columns stay what they were and nothing disappears: C0 controls become their control
-pictures (ESC is `␛`), DEL `␡`, and C1 controls, bidirectional and invisible format characters, line separators, lone
-surrogates and non-characters become `␦`. A tab becomes spaces.
-"""
+"""Sanitising of hostile text: nothing in it may steer the terminal."""
 
 from __future__ import annotations
 

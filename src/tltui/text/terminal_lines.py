@@ -12,10 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tltui.text.clean import LONG, SHORT
-from tltui.text.line_index import CHUNK, LineIndex
 from tltui.text.lru import Lru
-from tltui.text.payload import Payload
+from tltui.text.payload import CHUNK, LONG, SHORT, LineIndex, Payload
 
 _STEERING = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-OQ-WYZ\\`-~])"

@@ -4,7 +4,7 @@ A record is one first line and the lines after it that begin with a tab. So a re
 that does not begin with a tab, with one search: nothing but a real first line can take payload lines, and payloads
 are never looked at.
 
-Records of call sites and ids that came before need not be taken apart (`tltui.trace.seen`). Everything else goes line
+Records of call sites and ids that came before need not be taken apart (`tltui.trace.header_cache`). Everything else goes line
 by line through `_line`.
 """
 
@@ -20,7 +20,7 @@ from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind, Ta
 from tltui.trace.digest import digest
 from tltui.trace.envelope import METRICS, NOTABLE, context_of, kind_of, metrics_of, started_of, string_of
 from tltui.trace.grammar import BEGUN, INNER, NO_RECORD, NOT_JSON, PREFIX, parse_line
-from tltui.trace.seen import AFTER_MD5, DIGITS, HEX, MD5_END, STAMP, TIME, Seen
+from tltui.trace.header_cache import AFTER_MD5, DIGITS, HEX, MD5_END, STAMP, TIME, Seen
 
 STEP = 1 << 20
 """Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
@@ -74,11 +74,11 @@ class Scanner:
     damage, until the caller knows that the writer has ended (`last`).
 
     How a log is cut into blocks depends on nothing but the place in the log, so that a scan which begins at a cut
-    (`tltui.trace.parts`) finds what one from the beginning finds.
+    (`tltui.trace.log_chunks`) finds what one from the beginning finds.
     """
 
     def __init__(self, source: ByteSource, begin: int = 0) -> None:
-        r"""`begin`: 0, or the place behind a `\n` at which a record begins (`tltui.trace.parts`)."""
+        r"""`begin`: 0, or the place behind a `\n` at which a record begins (`tltui.trace.log_chunks`)."""
         self._source = source
         self._until: int | None = None  # a step ends here: a record begins at this place
         self._closed = begin  # up to here lines are taken, or may be

@@ -40,7 +40,7 @@ def serve(source: BinaryIO, out: BinaryIO) -> None:
     """Scan what is asked for, until nothing is any more. What fails is answered with None: whoever asked does it himself, and finds
     out why."""
     sys.path[:] = _received(source)
-    from tltui.trace.parts import scan
+    from tltui.trace.log_chunks import scan
 
     answer: Callable[[Any], object] = scan
     while (part := _received(source)) is not None:

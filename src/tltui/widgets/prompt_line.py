@@ -1,6 +1,6 @@
 """Where something is asked: one line over the status line, and the list that grows above it.
 
-They never have Textual's focus, whose moving repaints a pane: the screen gives them the keys (`screens/asking/prompting.py`).
+They never have Textual's focus, whose moving repaints a pane: the screen gives them the keys (`screens/prompts.py`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from textual.strip import Strip
 
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.formatting import cells as cell_len
+from tltui.text.formatting import crop, fit, script_for
 from tltui.text.sanitize import sanitize
-from tltui.text.script import script_for
-from tltui.text.width import cells as cell_len
-from tltui.text.width import crop, fit
 from tltui.widgets.bars import Bar
-from tltui.widgets.line_edit import LineEdit
-from tltui.widgets.undrawn import row_by_row
+from tltui.widgets.key_input import LineEdit
+from tltui.widgets.row_painter import row_by_row
 
 LEAST = 20
 """Cells that the text which is typed has at least; the question gives way."""

@@ -1,24 +1,308 @@
-"""The tree on the left: what a person does with it. `TreeCanvas` draws it."""
+"""The tree on the left: drawing, keys and mouse, and a stable anchor while the run grows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
 
 from tltui.commands import Where
-from tltui.documents.tree.outline import Node
-from tltui.documents.tree.rows import OutlineRows
-from tltui.documents.tree.stacks import StackOrder, keys_by_frames
+from tltui.model.nodes import Compile
+from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.widgets.bindings import bindings
-from tltui.widgets.pointer import cell_under, is_inside
-from tltui.widgets.tree_canvas import INDENT, SOON, TreeCanvas
-from tltui.widgets.type_ahead import MOVES
+from tltui.questions.runtime.costs import Costs, known_costs
+from tltui.text import formatting, tokens
+from tltui.text.document import Piece, piece_style, piece_text
+from tltui.text.formatting import cells as cell_len
+from tltui.text.formatting import script_for
+from tltui.text.sanitize import sanitize
+from tltui.tree.outline import Label, Node, label
+from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
+from tltui.tree.stack_rows import StackOrder, keys_by_frames
+from tltui.widgets.bars import LINE_STYLES
+from tltui.widgets.key_input import MOVES, bindings
+from tltui.widgets.row_painter import row_by_row
+from tltui.widgets.scrolling import Extent, Sideways, anchor_scroll, cell_under, is_inside
+
+INDENT = 2
+SOON = 0.01
+"""Seconds until the next slice of stacks is read: keys come first."""
+PLACE = 10
+"""Cells below which what is told of a place is no help."""
+ENOUGH = 24
+"""Cells in which a name can be recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a screen row says."""
+
+    depth: int
+    mark: str
+    is_cursor: bool
+    said: Label
+
+
+class TreeCanvas(ScrollView, Sideways, can_focus=True, inherit_bindings=False):
+    """Draws an `OutlineRows` with a cursor."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tree--tok-{name}" for name in LINE_STYLES} | {
+        "tree--cursor",
+        "tree--cursor-away",
+        "tree--edge",
+        "tree--edge-away",
+        "tree--fold",
+        "tree--rule",
+    }
+
+    def __init__(
+        self,
+        rows: OutlineRows,
+        *,
+        mouse: bool = True,
+        ascii_only: bool = False,
+        id: str | None = None,  # noqa: A002  (Textual's name for it)
+    ) -> None:
+        super().__init__(id=id)
+        self.outline = rows
+        self.names = FunctionNames()
+        self._mouse = self.mouse_scrolls = mouse
+        self._ascii = ascii_only
+        self._script = script_for(ascii_only)
+        self._cursor = 0
+        self.is_held = False
+        """Whether somebody has used it: until then the tree fills from its first row on, and nothing is held."""
+        self._is_at_end = False
+        """Whether somebody went to the last row: then new rows below come into sight."""
+        self._is_following = False
+        self._floor = 0
+        """Rows that there are at least: of a tree that stood still while it grew above the cursor the end may be in sight."""
+        self._asking: Timer | None = None
+        self._styles: dict[str, Style] = {}
+        self._left = 0
+        """Cells that are hidden at the left edge."""
+        self._drawn: dict[int, Drawn | None] = {}
+        """Screen row → what was drawn there last."""
+
+    # what others may ask
+
+    @property
+    def node(self) -> Node:
+        """The node under the cursor."""
+        return self.outline.rows[self._cursor].node
+
+    @property
+    def cursor(self) -> int:
+        """The row of the cursor, from 0."""
+        return self._cursor
+
+    # growth
+
+    def on_mount(self) -> None:
+        """Textual calls this when the widget is in its place."""
+        self._resized()
+
+    def run_changed(self, is_new: bool) -> None:
+        """The run has grown. The cursor stays on its node, and that where it is on the screen; without it what stands above."""
+        if is_new and self.outline.order is not None and not self.outline.order.advance():
+            self.set_timer(SOON, lambda: self.run_changed(True))
+        before, top = self._cursor, self.scroll_offset.y
+        node, above = self.node, self.outline.rows[min(top, len(self.outline) - 1)].node
+        self.outline.refresh(held=node.key)
+        self._cursor = self._place_of(node, before)
+        if top <= before < top + self.size.height:
+            top += self._cursor - before
+        else:
+            place = self.outline.row_of(above.key, top)
+            top = top if place is None else place
+        if not self.scroll_offset.y and (not self.is_held or len(self.outline) <= self.size.height):
+            top = 0  # nobody has looked for a place yet; or all of it is in sight, and stays so
+        elif self._is_at_end:
+            top = min(max(len(self.outline) - self.size.height, 0), self._cursor)
+        self._stand(top)
+        self.repaint_changed()
+
+    def _is_last(self, place: int) -> bool:
+        """Whether a row is the last one, not counting the records without an id: they always stand behind what is new."""
+        behind = self.outline.rows[place + 1 :][:2]
+        return not behind or (len(behind) == 1 and isinstance(last := behind[0].node.target, Compile) and last.id == NO_ID)
+
+    def _place_of(self, node: Node, near: int) -> int:
+        """The row of a node. What it came into since is opened: a second compile makes a frame of the first one."""
+        place = self.outline.row_of(node.key, near)
+        run = self.outline.rows[0].node.target
+        if place is None and isinstance(run, Run) and len(keys := keys_by_frames(run, node)) > 1:
+            place = self.outline.reveal(keys)
+        return min(near, len(self.outline) - 1) if place is None else place
+
+    def _stand(self, top: int) -> None:
+        """Show the tree from row `top` on, without a repaint."""
+        if not self.size.height:
+            self._resized()
+            return
+        self._floor = max(top, 0) + self.size.height
+        anchor_scroll(self, Size(self.size.width, max(len(self.outline), self._floor)), top)
+
+    def _resized(self) -> None:
+        rows = max(len(self.outline), min(self._floor, self.scroll_offset.y + self.size.height))
+        self.virtual_size = Size(self.size.width, rows)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """What stood below the end while the tree stood still goes when it is scrolled."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self._is_at_end = self._is_at_end and self._is_following
+            if self._floor:
+                self.call_later(self._resized)
+
+    def _scroll(self, top: int) -> None:
+        self._is_following = True
+        try:
+            self.scroll_to(y=top, animate=False, immediate=True)
+        finally:
+            self._is_following = False
+
+    @property
+    def _width(self) -> int:
+        """Cells of a row: `size` counts those under the scroll bar, too."""
+        return self.scrollable_content_region.width
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Rows end where the scroll bar begins."""
+        self.refresh()
+
+    def repaint_changed(self) -> None:
+        """Repaint those rows in sight that are to say something else than they did."""
+        for y in range(self.size.height):
+            if self._drawn.get(y) != self._said(y):
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    # drawing
+
+    def notify_style_update(self) -> None:
+        """Textual calls this when colours may have changed."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _style(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            style = self.get_component_rich_style(f"tree--{name}", partial=True, default=Style.null())
+            self._styles[name] = style
+        return style
+
+    def _said(self, y: int) -> Drawn | None:
+        """What a screen row is to say; None below the last node."""
+        place = self.scroll_offset.y + y
+        if place >= len(self.outline):
+            return None
+        row = self.outline.rows[place]
+        try:
+            said = label(row.node, self._ascii, self.names, self._costs())
+        except Exception as error:
+            said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+        if self.names.is_asked and self._asking is None:
+            self._asking = self.set_timer(SOON, self._ask_names)
+        return Drawn(row.depth, self._mark(row), place == self._cursor, said)
+
+    def _costs(self) -> Costs | None:
+        """What a profile says that compiles take; None without one."""
+        run = self.outline.rows[0].node.target
+        return known_costs(run) if isinstance(run, Run) else None
+
+    @row_by_row
+    def render_line(self, y: int) -> Strip:
+        """One screen row."""
+        width, base = self._width, self.rich_style
+        drawn = self._drawn[y] = self._said(y)
+        if drawn is None:
+            return Strip.blank(width, base)
+        away = "" if self.has_focus else "-away"
+        if drawn.is_cursor:
+            base += self._style(f"cursor{away}")
+        segments = self._segments(drawn, width + self._left)
+        if self._left:
+            rest = Strip(segments).crop(self._left + 1, width + self._left)
+            segments = [Segment(self._script.drawn("‹"), self._style("fold")), *rest]
+        if base.reverse or base.color != self.rich_style.color:  # such a ground brings its own ink
+            return Strip([Segment("".join(segment.text for segment in segments), base)])
+        if drawn.is_cursor:
+            first, *others = (segment for segment in segments if segment.text)
+            segments = [Segment(first.text[:1], self._style(f"edge{away}")), Segment(first.text[1:], first.style), *others]
+        return Strip(segments).apply_style(base)
+
+    def extent(self) -> Extent:
+        """How much of the rows in sight is shown."""
+        said = [drawn for y in range(self.size.height) if (drawn := self._said(y)) is not None]
+        return Extent(self._left, self._width, max(map(_row_width, said), default=0))
+
+    def shift_to(self, left: int) -> None:
+        """Show the rows from cell `left` on."""
+        self._left = left
+        self.refresh()
+
+    def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
+        """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
+        said = drawn.said
+        right = [(self._drawn_text(piece), piece_style(piece)) for piece in said.right]
+        right_width = sum(cell_len(text) for text, _ in right)
+        left_pieces = [(self._drawn_text(piece), piece_style(piece)) for piece in said.left]
+        left_width = sum(cell_len(text) for text, _ in left_pieces)
+        lead = " " * (INDENT * max(drawn.depth - 1, 0))
+        room = width - len(lead) - 2
+        if left_width + right_width + 1 > room and room - right_width < ENOUGH:
+            # narrow: what a thing is matters more than how long it took
+            right = [(text, style) for text, style in right if style not in (tokens.DIM,)]
+            right_width = sum(cell_len(text) for text, _ in right)
+            if min(left_width, room // 2) + right_width + 1 > room:
+                right, right_width = [], 0
+        segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
+        detail = [(self._drawn_text(piece), piece_style(piece)) for piece in said.detail]
+        left = room - right_width - (1 if right else 0)
+        for number, (text, style) in enumerate((*left_pieces, *detail)):
+            if number >= len(left_pieces) and left < min(PLACE, cell_len(text)):
+                break
+            shown = self._script.drawn(formatting.piece(text, max(left, 0)))
+            left -= cell_len(shown)
+            segments.append(Segment(shown, self._style(f"tok-{style}") if style else None))
+            if left <= 0:
+                break
+        blanks = max(left, 0) + (1 if right else 0)
+        if said.rule and blanks > 2:
+            segments += [Segment(" "), Segment(self._script.drawn(said.rule) * (blanks - 2), self._style("rule")), Segment(" ")]
+        else:
+            segments.append(Segment(" " * blanks))
+        segments += [Segment(text, self._style(f"tok-{style}") if style else None) for text, style in right]
+        return segments
+
+    def _drawn_text(self, piece: Piece) -> str:
+        return self._script.drawn(sanitize(piece_text(piece)))
+
+    def _mark(self, row: OutlineRow) -> str:
+        if not row.node.expandable:
+            return " "
+        return self._script.drawn("▾" if row.node.key in self.outline.open else "▸")
+
+    def _ask_names(self) -> None:
+        """Names of functions are wanted."""
+        self._asking = None
+
+def _row_width(drawn: Drawn) -> int:
+    """Cells that a row needs for all that it says."""
+    said = drawn.said
+    texts = [piece_text(piece) for piece in (*said.left, *said.detail, *said.right)]
+    return INDENT * max(drawn.depth - 1, 0) + 2 + sum(cell_len(sanitize(text)) for text in texts) + bool(said.right)
+
 
 STACKS_OPEN = 200
 """Nodes for callers that are open at first."""

@@ -1,23 +1,60 @@
-"""One place that does everything that no key waits for.
-
-A task is a generator: it works for some milliseconds, yields, and is asked again when its turn comes. It says by what it yields
-where it goes on: `NODES` is the one thread that reads the run, under the gate, in slices; on `BYTES` and `LONG`
-nobody touches a node: there payloads are indexed and searched in slices, and there is done what cannot be cut into slices (a file
-is written, two texts are compared).
-
-A task can be cancelled at any time: it is closed where it stands, with what it started. Whatever a task raises ends in one place.
-"""
+"""The scheduler of work off the UI thread, and the gate that orders access to the run."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum, IntEnum
+from typing import Protocol
 
-from tltui.work.gate import Gate
+PATIENCE = 0.1
+"""Seconds that the scheduler leaves the gate open for a UI thread that wants it and does not come."""
+
+
+class Lock(Protocol):
+    """`Run.reading`."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; False where it is taken and `blocking` is off."""
+
+    def release(self) -> None:
+        """Let it go."""
+
+
+class Gate:
+    """The lock of a run, taken in turn."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+        self._free = threading.Event()
+        self._free.set()
+
+    @contextmanager
+    def slice(self) -> Iterator[None]:
+        """For the scheduler: a slice of reading."""
+        self._free.wait(PATIENCE)
+        self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def at_once(self) -> Iterator[bool]:
+        """For the UI thread: True where it may change the run now; False: it is to come again soon, the way will be free."""
+        if not self._lock.acquire(blocking=False):
+            self._free.clear()
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._free.set()
+            self._lock.release()
+
 
 SLICE = 0.02
 """Seconds of work after which the gate is opened, and the next task has its turn."""

@@ -1,18 +1,20 @@
-"""Rows of places, and of what lists and searches give."""
+"""Rows of places, lists, searches, comparisons and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tltui.analyses.provenance.source_line import SourceLine
-from tltui.analyses.torch_version import torch_version
-from tltui.documents.pages.damage import DamageReport
-from tltui.documents.pages.grep import GrepResult
-from tltui.documents.pages.log import OutputReport
-from tltui.documents.pages.records import Records
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.torch_version import torch_version
+from tltui.questions.check.limits import Gates
+from tltui.questions.compare.artifacts_page import CompareResult, DiffResult
+from tltui.questions.records.damage_page import DamageReport
+from tltui.questions.records.grep_page import GrepResult
+from tltui.questions.records.log_page import OutputReport
+from tltui.questions.records.records_page import Records
+from tltui.questions.source_lines.page import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,3 +326,76 @@ def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
         yield DamageRow(own.file, own.offset, own.record, own.name, own.reason, own.ref)
 
 
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """Of two artifacts: lines of the left that became lines of the right. Of anything else: a pair of artifacts or compiles, or a
+    fact of both."""
+
+    what: str
+    """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
+    name: str
+    """What the pair or fact is called; empty for lines."""
+    left: str | None
+    """The lines, the address or the value on the left; none where it has none."""
+    right: str | None
+    """The same on the right."""
+    outcome: str
+    """`same`, `changed`, `only left`, `only right`."""
+    left_line: int | None
+    """The first of the lines on the left, from 1; none where the row is no lines."""
+    right_line: int | None
+    """The first of the lines on the right."""
+    added: int
+    """Lines that only the right has."""
+    removed: int
+    """Lines that only the left has."""
+
+
+def diff_rows(data: DiffResult | CompareResult) -> Iterator[DiffRow]:
+    """A row each."""
+    if isinstance(data, DiffResult):
+        for hunk in data.hunks:
+            outcome = _outcome(bool(hunk.left), bool(hunk.right))
+            yield DiffRow("lines", "", "\n".join(hunk.left), "\n".join(hunk.right), outcome, hunk.left_line, hunk.right_line,
+                          len(hunk.right), len(hunk.left))  # fmt: skip
+        return
+    for pair in data.rows:
+        yield DiffRow("pair", pair.name, pair.left, pair.right, pair.outcome, None, None, pair.added, pair.removed)
+    for what, facts in (("fact", data.facts), ("timing", data.timing), ("guard", data.guards), ("input", data.inputs),
+                        ("symbol", data.symbols)):  # fmt: skip
+        for fact in facts:
+            same = "same" if fact.left == fact.right else _outcome(fact.left is not None, fact.right is not None)
+            yield DiffRow(what, fact.name, fact.left, fact.right, same, None, None, 0, 0)
+
+
+def _outcome(left: bool, right: bool) -> str:
+    return "changed" if left and right else "only left" if left else "only right"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """One limit of `check`."""
+
+    name: str
+    """What is limited: `error`, `break` …"""
+    title: str
+    """The same in words."""
+    value: float
+    """What the run has: a count, seconds (`compile_time`), or percent (where `share`)."""
+    at_most: float
+    """The most that is allowed."""
+    baseline: float | None
+    """What the run has that it is compared with."""
+    exceeded: bool
+    """Whether it is more than is allowed."""
+    share: bool
+    """Whether it is a share, in percent."""
+    first: str
+    """The address of the first thing that counts; empty for none."""
+
+
+def limit_rows(data: Gates) -> Iterator[LimitRow]:
+    """A row each."""
+    for own in data.limits:
+        first = own.reasons[0].ref if own.reasons else ""
+        yield LimitRow(own.name, own.title, own.value, own.at_most, own.baseline, own.exceeded, own.share, first)

@@ -1,15 +1,214 @@
-"""The pages `@guide`, `@guide::CHAPTER`, `@glossary` and `@glossary::WORD`. No run is needed for them."""
+"""The pages `@guide` and `@glossary`: markdown rendered as documents."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import zip_longest
 
-from tltui.documents.manual.rendering import render
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
 from tltui.documents.manual.texts import CHAPTERS, entries, found, symptom_of, text_of, title_of
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.text import tokens
-from tltui.text.document import Options, TextDocument
+from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.formatting import cells as wide
+
+Word = list[tuple[str, str, str]]
+"""What stands between two spaces: text, style, target; several where the style changes inside of it."""
+LEAST = 8
+"""Cells that each column of a table has at least."""
+
+
+def render(page: Page, markdown: str, chapter: str = "") -> None:
+    """Write a text on a page; links are seen from where its file is: `chapter` names one of the guide."""
+    stack = _Blocks(page, chapter)
+    for token in MarkdownIt("commonmark").enable("table").parse(markdown):
+        stack.take(token)
+
+
+def target_of(href: str, chapter: str = "") -> str:
+    """The address that a link of `docs/` has inside of the program; '' for what does not ship."""
+    path, _, anchor = href.partition("#")
+    if "://" in href:
+        return ""
+    name = path.removeprefix("../").removesuffix(".md")
+    if name == "glossary" or (not path and not chapter):
+        return f"@glossary::{anchor}" if anchor else "@glossary"
+    in_guide = name.startswith("guide/") or (chapter and path and not path.startswith("../"))
+    return f"@guide::{name.removeprefix('guide/')}" if in_guide else ""
+
+
+class _Blocks:
+    """Blocks as they come, with the indent of what they are in."""
+
+    def __init__(self, page: Page, chapter: str) -> None:
+        self.page = page
+        self.chapter = chapter
+        self.lead: list[str] = []
+        """What the next line begins with, and the indent of those after it: one a list or quote that is open."""
+        self.mark = ""
+        self.numbers: list[int] = []
+        self.heading = ""
+        self.rows: list[list[list[Word]]] = []
+
+    def take(self, token: Token) -> None:
+        """One token of the parser."""
+        kind = token.type
+        if kind == "heading_open":
+            self.heading = token.tag
+        elif kind == "inline":
+            self._inline(token)
+        elif kind == "heading_close":
+            self.heading = ""
+        elif kind == "paragraph_close" and not self.numbers:
+            self.page.blank()
+        elif kind in ("fence", "code_block"):
+            self._code(token)
+        elif kind == "tr_open":
+            self.rows.append([])
+        elif kind == "table_close":
+            self._table()
+        else:
+            self._nest(kind, token)
+
+    def _nest(self, kind: str, token: Token) -> None:
+        if kind == "blockquote_open":
+            self.lead.append("  ")
+        elif kind in ("bullet_list_open", "ordered_list_open"):
+            self.numbers.append(int(token.attrGet("start") or 1) if kind[0] == "o" else 0)
+        elif kind == "list_item_open":
+            number = self.numbers[-1]
+            self.mark = f"{number}. " if number else "- "
+            self.numbers[-1] += bool(number)
+            self.lead.append(" " * len(self.mark))
+        if kind in ("blockquote_close", "list_item_close"):
+            self.lead.pop()
+        elif kind in ("bullet_list_close", "ordered_list_close"):
+            self.numbers.pop()
+            if not self.numbers:
+                self.page.blank()
+
+    def _inline(self, token: Token) -> None:
+        if self.rows:
+            self.rows[-1].append(_words(token, self.chapter))
+        elif self.heading == "h1":
+            self.page.add((token.content, tokens.TITLE))
+            self.page.blank()
+        elif self.heading:
+            self.page.heading(" ".join("".join(text for text, _, _ in word) for word in _words(token, self.chapter)))
+        else:
+            before, indent = "".join(self.lead), "".join(self.lead)
+            if self.mark:
+                before, self.mark = before[: -len(self.mark)] + self.mark, ""
+            style = tokens.DIM if self.lead and not self.numbers else ""
+            for line in filled(_words(token, self.chapter, style), self.page.width - len(indent)):
+                self.page.add(before, *line)
+                before = indent
+
+    def _code(self, token: Token) -> None:
+        for line in token.content.rstrip("\n").split("\n"):
+            self.page.add("".join(self.lead) + "  ", (line, tokens.STRONG if line.startswith(("$ ", "tltui ")) else tokens.STRING))
+        self.page.blank()
+
+    def _table(self) -> None:
+        rows, self.rows = self.rows, []
+        widths = _widths(rows, self.page.width - 2)
+        for number, row in enumerate(rows):
+            columns = [list(filled(cell, width)) for cell, width in zip(row, widths, strict=True)]
+            for lines in zip_longest(*columns, fillvalue=[]):
+                pieces: list[Piece] = ["  "]
+                for line, width in zip(lines, widths, strict=True):
+                    pieces += line if number else [(text, tokens.LABEL) for text, *_ in line]
+                    pieces.append(" " * (width + 2 - sum(wide(text) for text, *_ in line)))
+                self.page.add(*pieces)
+        self.page.blank()
+
+
+def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
+    """The words of a paragraph."""
+    found: list[Word] = [[]]
+    target = ""
+    strong = 0
+    for child in token.children or ():
+        if child.type == "link_open":
+            href = str(child.attrGet("href") or "")
+            target = target_of(href, chapter)
+        elif child.type == "link_close":
+            target = ""
+        elif child.type in ("strong_open", "em_open", "strong_close", "em_close"):
+            strong += 1 if child.type.endswith("open") else -1
+        elif child.type in ("softbreak", "hardbreak"):
+            found.append([])
+        elif child.type in ("text", "code_inline", "image"):
+            own = tokens.LINK if target else tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
+            for number, part in enumerate(child.content.split(" ")):
+                if number:
+                    found.append([])
+                if part:
+                    found[-1].append((part, own, target))
+    return [word for word in found if word]
+
+
+def filled(words: Sequence[Word], width: int) -> Iterator[list[tuple[str, str, str]]]:
+    """Lines of at most `width` cells; a word that is wider is cut. What leads to one place is one link."""
+    line: list[tuple[str, str, str]] = []
+    used = 0
+    for word in (part for whole in words for part in _cut(whole, width)):
+        size = sum(wide(text) for text, _, _ in word)
+        if line and used + 1 + size > width:
+            yield line
+            line, used = [], 0
+        if line:
+            last, first = line[-1], word[0]
+            if last[1:] == first[1:]:
+                line[-1] = (last[0] + " ", *last[1:])
+            else:
+                line.append((" ", "", ""))
+            used += 1
+        for text, style, target in word:
+            if line and line[-1][1:] == (style, target):
+                line[-1] = (line[-1][0] + text, style, target)
+            else:
+                line.append((text, style, target))
+        used += size
+    if line:
+        yield line
+
+
+def _cut(word: Word, width: int) -> Iterator[Word]:
+    if sum(wide(text) for text, _, _ in word) <= width:
+        yield word
+        return
+    part: Word = []
+    used = 0
+    for text, style, target in word:
+        for character in text:
+            if used + wide(character) > width and part:
+                yield part
+                part, used = [], 0
+            part.append((character, style, target))
+            used += wide(character)
+    yield part
+
+
+def _widths(rows: Sequence[Sequence[Sequence[Word]]], room: int) -> list[int]:
+    """Of the columns: as wide as their text where there is room, else the widest give way."""
+    widths = [
+        max((sum(sum(wide(text) for text, _, _ in word) + 1 for word in row[n]) - 1 for row in rows), default=0)
+        for n in range(len(rows[0]))
+    ]
+    widths = [max(width, 1) for width in widths]
+    longest = [max((sum(wide(part[0]) for part in word) for row in rows for word in row[n]), default=1) for n in range(len(widths))]
+    for least in (longest, [min(width, LEAST) for width in widths]):  # words stay whole where that can be
+        while sum(widths) + 2 * (len(widths) - 1) > room:
+            loose = [n for n in range(len(widths)) if widths[n] > least[n]]
+            if not loose:
+                break
+            widths[max(loose, key=lambda n: widths[n])] -= 1
+    return widths
 
 
 def guide_document(chapter: str, options: Options) -> TextDocument:

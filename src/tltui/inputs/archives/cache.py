@@ -1,8 +1,4 @@
-"""The private cache: a directory of this process, in which every file has a number for its name.
-
-It is gone when the program ends. What one that was killed has left is taken away by the next one that unpacks something. Each holds
-a lock on its own directory (`flock`) for as long as it lives, so what a running one uses is never touched.
-"""
+"""The private cache of unpacked files, and standard input as a growing file of it."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import atexit
 import errno
 import fcntl
 import os
+import select
 import shutil
 import threading
 from collections.abc import Hashable
@@ -19,8 +16,8 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from tltui.inputs.archives.decompress import CannotUnpack
-from tltui.inputs.archives.settings import RESERVE, SETTINGS, Limits, Progress, size_of
+from tltui.inputs.archives.decompress import PIECE, CannotUnpack
+from tltui.inputs.archives.packed_files import BLOCK, RESERVE, SETTINGS, STANDARD_INPUT, Limits, Progress, packing_of, size_of
 
 DIRECTORY, FILE = 0o700, 0o600
 LOCK = "lock"
@@ -200,20 +197,103 @@ def _cannot(cache: Cache, error: OSError) -> CannotUnpack:
     return CannotUnpack(f"cannot unpack to {cache.top}: {error.strerror or error}; set XDG_CACHE_HOME")
 
 
-_own: list[Cache] = []
-_making = threading.Lock()
+_process_cache: list[Cache] = []
+_cache_lock = threading.Lock()
 
 
 def own_cache() -> Cache:
     """The cache of this process."""
-    with _making:
-        if not _own:
-            _own.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.tell))
-            atexit.register(_own[0].remove)
-        return _own[0]
+    with _cache_lock:
+        if not _process_cache:
+            _process_cache.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.tell))
+            atexit.register(_process_cache[0].remove)
+        return _process_cache[0]
 
 
 def remove_own() -> None:
     """Take the cache of this process away, if it has one."""
-    for cache in _own:
+    for cache in _process_cache:
         cache.remove()
+
+
+TICK = 0.2
+"""Seconds between two looks at whether to end."""
+
+
+class StandardInput:
+    """What comes through a descriptor. Raises `CannotUnpack` where no file can be made for it."""
+
+    def __init__(self, descriptor: int, cache: Cache) -> None:
+        self._descriptor = descriptor
+        self._cache = cache
+        self._member = Member(cache, cache.new_file())
+        self.path = str(self._member.path)
+        """The file that it is copied to."""
+        self.packing = ""
+        """How it is packed; '' for text, and while too little has come to know."""
+        self.fault = ""
+        """Why the file is not all that has come."""
+        self._head = b""
+        self._begun, self._ended, self._stop = threading.Event(), threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._copy, name="tltui standard input", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of it has come."""
+        return self._ended.is_set()
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        while not self._ended.wait(TICK):
+            self._cache.progress(STANDARD_INPUT, self._member.size, 0, self._cache.written)
+
+    def wait_for_beginning(self, seconds: float) -> None:
+        """Wait until it is known how it is packed, but not for ever."""
+        self._begun.wait(seconds)
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._stop.set()
+
+    def _copy(self) -> None:
+        try:
+            while not self._stop.is_set():
+                if select.select([self._descriptor], [], [], TICK)[0]:
+                    data = os.read(self._descriptor, PIECE)
+                    if not data:
+                        break
+                    self._take(data)
+        except OSError as error:
+            self.fault = self.fault or f"standard input could not be read on: {error.strerror or error}"
+        finally:
+            self._member.end()
+            self._begun.set()
+            self._ended.set()
+
+    def _take(self, data: bytes) -> None:
+        if not self._begun.is_set():
+            self._head += data
+            self.packing = packing_of(self._head)
+            if len(self._head) >= BLOCK:
+                self._begun.set()
+        if self.fault:
+            return
+        try:
+            self._member.write(data)
+        except Full as full:
+            self.fault = f"cut at the limit: {full}"
+        except CannotUnpack as cannot:
+            self.fault = str(cannot)
+
+
+_standard_input: list[StandardInput] = []
+_standard_input_lock = threading.Lock()
+
+
+def standard_input(descriptor: int = 0) -> StandardInput:
+    """That of this process, read from now on. `descriptor` counts the first time. Raises `CannotUnpack`."""
+    with _standard_input_lock:
+        if not _standard_input:
+            _standard_input.append(StandardInput(descriptor, own_cache()))
+        return _standard_input[0]

@@ -1,10 +1,9 @@
-"""Compressed streams, read a piece at a time: no piece is larger than was asked for, however much a few bytes unpack to.
-
-A stream that is broken or cut off gives what came out of it, and says in `fault` what is wrong.
-"""
+"""Bounded decompression of streams, read piece by piece."""
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from tltui.inputs.archives.magic import BZIP2, GZIP, XZ, ZSTD
+from tltui.inputs.archives.packed_files import BZIP2, GZIP, XZ, ZSTD, size_of
 
 PIECE = 1 << 16
 """Bytes that are read or unpacked at once."""
@@ -257,3 +256,177 @@ def zstd_decompressor() -> Callable[[], Any] | None:
     except ImportError:
         return None
     return zstd.ZstdDecompressor  # type: ignore[no-any-return]
+
+
+KEPT = 4096
+"""Bytes behind the place reached that can be read again: `tarfile` looks back by one."""
+HEADER = 4 << 20
+"""Bytes that the headers of one member may have. Names and attributes of real ones are a few hundred; who made the archive says how
+many there are to be, and all of them are held in memory."""
+
+
+class Oversized(Exception):
+    """A header is larger than any real one."""
+
+
+class ForwardFile(io.RawIOBase):
+    """What `tarfile.TarFile` needs of a file: `read`, `seek` and `tell`."""
+
+    def __init__(self, stream: Stream, most: int) -> None:
+        super().__init__()
+        self.stream = stream
+        self._most = most
+        self._at = 0
+        self._kept = b""  # the last bytes before `_reached`
+        self._reached = 0  # bytes taken from the stream
+        self._allowed = HEADER
+        self.is_cut = False
+        """Whether something was wanted that lies behind the end."""
+
+    def allow(self) -> None:
+        """The next member begins: its headers may be read."""
+        self._allowed = HEADER
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        assert whence == os.SEEK_SET
+        if offset < self._reached - len(self._kept):
+            raise Oversized("it refers back to what was read already")
+        while self._reached < offset and self._pull(min(PIECE, offset - self._reached)):
+            pass
+        self.is_cut |= self._reached < offset
+        self._at = min(offset, self._reached)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """All of what is there, as a buffered file gives it. For headers: they are counted."""
+        self._allowed -= max(size, 0)
+        if size < 0 or self._allowed < 0:
+            raise Oversized(f"its header is larger than {HEADER >> 20} MiB")
+        parts = []
+        while size and (part := self.read_some(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def read_some(self, size: int) -> bytes:
+        """At most `size` bytes, fewer at any place, none at the end."""
+        behind = self._reached - self._at
+        part = self._kept[len(self._kept) - behind :][:size] if behind else self._pull(size)
+        self._at += len(part)
+        return part
+
+    def _pull(self, size: int) -> bytes:
+        part = self.stream.read(min(size, PIECE))
+        self._reached += len(part)
+        if self._reached > self._most:  # members that nobody wants are unpacked too, to get past them
+            raise Oversized(f"it unpacks to more than {size_of(self._most)}: the rest was not looked at")
+        self._kept = (self._kept + part)[-KEPT:]
+        return part
+
+
+HEAD = 1 << 20
+"""Bytes of a member that are looked at to find out what it is."""
+FLOOR = 1 << 30
+"""Bytes that every packed file may unpack to, however small it is."""
+RATIO = 400
+"""Beyond the floor: times the packed size. A log is 10 to 15 times as large as its xz file; a tar archive of 64 ranks that logged
+the same except for times and pids 70 to 130 times. Deflate reaches 1,032, xz and bzip2 many thousands."""
+
+
+class Head:
+    """A stream of which the beginning was looked at."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.head = b""
+        self._given = 0
+        self.look_on(HEAD)
+
+    def look_on(self, until: int) -> None:
+        """Have the first `until` bytes in `head`."""
+        parts, size = [self.head], len(self.head)
+        while size < until and (part := self._stream.read(until - size)):
+            parts.append(part)
+            size += len(part)
+        self.head = b"".join(parts)
+
+    @property
+    def fault(self) -> str:
+        return self._stream.fault
+
+    def read(self, size: int) -> bytes:
+        if self._given < len(self.head):
+            part = self.head[self._given : self._given + size]
+            self._given += len(part)
+            return part
+        return self._stream.read(size)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class Counted:
+    """The packed file, and how far it was read."""
+
+    def __init__(self, file: IO[bytes], size: int, tell: Callable[[int, int], object]) -> None:
+        self._file = file
+        self._size = size
+        self._tell = tell
+        self._read = 0
+        self.fault = ""
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._read += len(data)
+        self._tell(self._read, self._size)
+        return data
+
+    def close(self) -> None:
+        return
+
+
+class Allowance:
+    """How much of one packed file has come out, of all streams in it together, and how much may."""
+
+    def __init__(self, packed: int) -> None:
+        self._packed = packed
+        self._most = max(FLOOR, RATIO * packed)
+        self.used = 0
+        """Bytes that came out. Who goes through the file again sets it back to where it began."""
+
+    @property
+    def fault(self) -> str:
+        """Why no more comes out; '' while more may."""
+        if self.used < self._most:
+            return ""
+        return f"its {size_of(self._packed)} unpack to more than {size_of(self._most)}, as no log does: the rest was not unpacked"
+
+    def limited(self, stream: Stream) -> Stream:
+        """The stream, which ends with the fault where the allowance does."""
+        return _Limited(stream, self)
+
+
+class _Limited:
+    """A stream that ends where the allowance of its file does."""
+
+    def __init__(self, stream: Stream, allowance: Allowance) -> None:
+        self._stream = stream
+        self._allowance = allowance
+        self.fault = stream.fault
+
+    def read(self, size: int) -> bytes:
+        data = b"" if self.fault else self._stream.read(size)
+        self.fault = self.fault or self._stream.fault
+        if data and self._allowance.fault:
+            self.fault, data = self._allowance.fault, b""
+        self._allowance.used += len(data)
+        return data
+
+    def close(self) -> None:
+        self._stream.close()

@@ -1,24 +1,24 @@
-"""The container of a saved index: chunks, a directory behind them, and an end that says where it is.
-
-    MAGIC  chunk …  directory  end
-
-A *chunk* is a piece of bytes, compressed with zlib where that makes it smaller, of which the directory says where it lies, how long
-it is, how long it is unpacked, and its crc32. The directory is a chunk that is JSON. Whoever writes an index needs to know nothing
-in advance and keeps nothing in memory but the directory; a file that was cut off has no end, and is refused.
-
-Nothing that a file says is believed: each length is held against the size of the file before anything is allocated for it, and no
-more bytes are unpacked than were announced.
-"""
+"""The container of a saved index, and the extents of a log that it stores."""
 
 from __future__ import annotations
 
+import enum
+import hashlib
 import struct
 import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import add
 from typing import Any, NamedTuple
 
 from tltui.text.json_codec import dumps
 from tltui.text.payload import ByteSource
+from tltui.trace.batch import ORPHAN, Columns
 from tltui.trace.grammar import parse_json
+from tltui.trace.log import END_OF_LINE
 
 MAGIC = b"TLX\x89\r\n\x1a\n"
 """Bytes that no text begins with, and that a transfer as text would break."""
@@ -150,3 +150,204 @@ def load_json(data: bytes) -> Any:
         return parse_json(data[1:], exact=data[:1] == b"j")
     except ValueError:
         raise BadIndex("it is damaged: no JSON where some must be") from None
+
+
+BLOCK = 1 << 17
+"""Bytes of a block, unpacked; a longer record has one of its own."""
+POOLED = 2048
+"""Bytes from which on a payload is kept once for all logs."""
+DIGEST = 16
+IN_STREAM = 0
+_DAMAGED = "it is damaged: texts of a log that cannot be"
+
+
+@dataclass(slots=True)
+class Extents:
+    """Which bytes of a log are kept, and where."""
+
+    start: array[int] = field(default_factory=lambda: array("Q"))
+    """Offsets in the log, ascending."""
+    size: array[int] = field(default_factory=lambda: array("Q"))
+    pooled: array[int] = field(default_factory=lambda: array("I"))
+    """0: in the stream; else which of `digests` it is, from 1."""
+    digests: list[bytes] = field(default_factory=list)
+    stored: array[int] = field(default_factory=lambda: array("I"))
+    """Of each block, bytes in the file."""
+    length: array[int] = field(default_factory=lambda: array("I"))
+    """Of each block, bytes unpacked."""
+    crc: array[int] = field(default_factory=lambda: array("I"))
+
+    def add(self, start: int, size: int, pooled: int) -> None:
+        """One more; together with the one before where it goes on there."""
+        if not pooled and self.start and not self.pooled[-1] and self.start[-1] + self.size[-1] == start:
+            self.size[-1] += size
+        else:
+            self.start.append(start)
+            self.size.append(size)
+            self.pooled.append(pooled)
+
+
+class Keeping:
+    """Takes the kept bytes of a log, piece by piece, and makes its stream. `pool` gets what is kept once for all logs."""
+
+    def __init__(self, pool: dict[bytes, bytes]) -> None:
+        self.extents = Extents()
+        self.stream: list[bytes] = []
+        self._pool = pool
+        self._numbers: dict[bytes, int] = {}
+        self._open: list[bytes] = []
+        self._size = 0
+
+    def line(self, start: int, data: bytes) -> None:
+        """Bytes of the log that stand in the stream."""
+        if data:
+            self.extents.add(start, len(data), IN_STREAM)
+            self._open.append(data)
+            self._size += len(data)
+            if self._size >= BLOCK:
+                self.flush()
+
+    def text(self, start: int, data: bytes) -> None:
+        """A payload as it is stored."""
+        if len(data) < POOLED:
+            self.line(start, data)
+            return
+        digest = hashlib.blake2b(data, digest_size=DIGEST).digest()
+        self._pool.setdefault(digest, data)
+        if digest not in self._numbers:
+            self.extents.digests.append(digest)
+            self._numbers[digest] = len(self.extents.digests)
+        self.extents.add(start, len(data), self._numbers[digest])
+
+    def flush(self) -> None:
+        """What was taken becomes a block."""
+        if not self._open:
+            return
+        data = b"".join(self._open)
+        small = zlib.compress(data, LEVEL)
+        stored = small if len(small) < len(data) else data
+        self.stream.append(stored)
+        self.extents.stored.append(len(stored))
+        self.extents.length.append(len(data))
+        self.extents.crc.append(zlib.crc32(stored))
+        self._open, self._size = [], 0
+
+
+class Keep(enum.IntEnum):
+    """What is kept of a record."""
+
+    NOTHING = 0
+    MD5 = 1
+    """The end of its first line, with the md5 of its payload."""
+    LINE = 2
+    """Its first line."""
+    ALL = 3
+
+
+def keep(source: ByteSource, columns: Columns, wanted: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
+    """What `wanted` says of each record. Raises OSError."""
+    keeping = Keeping(pool)
+    offset, head, size, flags = columns.offset, columns.head, columns.size, columns.flags
+    begin, data = 0, b""
+
+    def read(start: int, length: int) -> bytes:
+        nonlocal begin, data
+        if start < begin or start + length > begin + len(data):
+            begin, data = start, source.read(start, max(length, piece))
+        return data[start - begin : start - begin + length]
+
+    for record, what in enumerate(wanted):
+        at = offset[record]
+        if what is Keep.MD5:
+            length = min(head[record], END_OF_LINE)
+            keeping.line(at + head[record] - length, read(at + head[record] - length, length))
+        if what < Keep.LINE:
+            continue
+        if not flags[record] & ORPHAN:
+            keeping.line(at, read(at, head[record] + 1))
+            at += head[record] + 1
+        if size[record] and what is Keep.ALL:
+            keeping.text(at, read(at, size[record]))
+            keeping.line(at + size[record], read(at + size[record], 1))
+    keeping.flush()
+    return keeping
+
+
+_ARRAYS = ("start", "size", "pooled")
+_BLOCKS = ("stored", "length", "crc")
+
+
+def pack_extents(extents: Extents) -> bytes:
+    """The section of a log."""
+    counts = (len(extents.start), len(extents.stored), len(extents.digests))
+    parts = [b"".join(count.to_bytes(4, "little") for count in counts)]
+    parts += [_bytes(getattr(extents, name)) for name in (*_ARRAYS, *_BLOCKS)]
+    return b"".join((*parts, *extents.digests))
+
+
+def unpack_extents(data: bytes) -> Extents:
+    """What `pack_extents` was given. Raises `BadIndex`."""
+    count, blocks, digests = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
+    if 12 + count * 20 + blocks * 12 + digests * DIGEST != len(data):
+        raise BadIndex(_DAMAGED)
+    extents, at = Extents(), 12
+    for name, number in [(name, count) for name in _ARRAYS] + [(name, blocks) for name in _BLOCKS]:
+        column: array[int] = getattr(extents, name)
+        column.frombytes(data[at : at + number * column.itemsize])
+        at += number * column.itemsize
+        if _BIG:
+            column.byteswap()
+    extents.digests = [data[at + n * DIGEST : at + (n + 1) * DIGEST] for n in range(digests)]
+    ends = list(map(add, extents.start, extents.size))
+    ordered = all(end <= start for end, start in zip(ends, extents.start[1:], strict=False))
+    streamed = sum(size for size, pooled in zip(extents.size, extents.pooled, strict=True) if not pooled)
+    if not ordered or max(extents.pooled, default=0) > digests or streamed != sum(extents.length) or 0 in extents.length:
+        raise BadIndex(_DAMAGED)
+    return extents
+
+
+_BIG = array("I", (1,)).tobytes()[0] == 0
+
+
+def _bytes(column: array[int]) -> bytes:
+    if _BIG:
+        column = array(column.typecode, column)
+        column.byteswap()
+    return column.tobytes()
+
+
+class Places:
+    """Where the kept bytes of a log are in its index."""
+
+    def __init__(self, extents: Extents, stream: Chunk) -> None:
+        self._extents = extents
+        self._before = [0, *accumulate(0 if pooled else size for size, pooled in zip(extents.size, extents.pooled, strict=True))]
+        self._firsts = [0, *accumulate(extents.length)]
+        offsets = accumulate(extents.stored, initial=0)
+        table = zip(offsets, extents.stored, extents.length, extents.crc, strict=False)
+        self.blocks: Sequence[Chunk] = [block_of(stream, offset, stored, length, crc) for offset, stored, length, crc in table]
+
+    def pieces(self, offset: int, size: int) -> Iterator[tuple[Chunk | bytes, int, int, int]]:
+        """Where the bytes from `offset` on are, as far as they are kept without a gap: (block, or the digest of a text in the pool;
+        bytes that it must have unpacked; from where in it; how many)."""
+        extents, end = self._extents, offset + size
+        place = bisect_right(extents.start, offset) - 1
+        while 0 <= place < len(extents.start) and offset < end:
+            within = offset - extents.start[place]
+            if not 0 <= within < extents.size[place]:
+                return
+            count = min(extents.size[place] - within, end - offset)
+            if pooled := extents.pooled[place]:
+                yield extents.digests[pooled - 1], extents.size[place], within, count
+            else:
+                yield from self._streamed(self._before[place] + within, count)
+            offset += count
+            place += 1
+
+    def _streamed(self, at: int, count: int) -> Iterator[tuple[Chunk, int, int, int]]:
+        number = bisect_right(self._firsts, at) - 1
+        while count:
+            within = at - self._firsts[number]
+            step = min(self.blocks[number].size - within, count)
+            yield self.blocks[number], self.blocks[number].size, within, step
+            at, count, number = at + step, count - step, number + 1

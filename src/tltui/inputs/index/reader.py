@@ -105,7 +105,7 @@ class SavedProcess:
     phases: Chunk
 
     def course_bytes(self) -> bytes:
-        """Its course, packed (`analyses/ranks/saved.py`). Raises `BadIndex`, OSError."""
+        """Its course, packed (`questions/ranks/lanes.py`). Raises `BadIndex`, OSError."""
         return self.index.course(self.course)
 
     def times_bytes(self) -> bytes:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tltui import __version__
-from tltui.inputs.index.checking import NO_EXTENTS, check_log
-from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, write_directory
-from tltui.inputs.index.kept import unpack_extents
+from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, unpack_extents, write_directory
+from tltui.inputs.index.indexed_log import NO_EXTENTS, check_log
 from tltui.inputs.index.reader import EXTENTS, POOL_ROW, STREAM, IndexFile
 from tltui.text.payload import MemoryBytes
 

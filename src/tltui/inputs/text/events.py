@@ -1,23 +1,176 @@
-r"""What a message of TORCH_LOGS text is: the event that torch writes to a trace at the same place of its code, or one of its own.
-
-`TABLE` is all that is known of messages. A row says which logger writes it, how its first line begins, and which kind of record it
-becomes; further columns only where they are needed. To teach another message, add a line.
-
-A message is not delimited: two of one call site within a millisecond have the same prefix. So a line that begins like a row of its
-logger begins another message; in a logger without rows equal prefixes are one message.
-"""
+"""Events of TORCH_LOGS messages, and their payloads as torch would write them to a trace."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tltui.inputs.text import made
-from tltui.inputs.text.grammar import module_of
-from tltui.inputs.text.made import Said
+from tltui.inputs.text.line_grammar import module_of
 from tltui.trace.batch import Kind
+
+REASON = re.compile(rb"- (?=(?:\d+/\d+|!\d+(?:/\d+/\d+)?): )")
+FAILURES = re.compile(rb"guard \d+ failures:$")
+CLASS = re.compile(rb" ?\S.*? (?=class )| (?=class )| ?\S+ ?")
+LATENCY = b"Guard eval latency = "
+SUPPRESSED = b" (user stack suppressed due to duplicate graph break)"
+STACK = b"User code traceback:"
+FIRST_STACK = b"(The text leaves out the stack of this break: it is that of the first one at this place.)"
+SYMBOL = re.compile(r"create_symbol (\S+) = (.+?) for (.+?) (\[[^\]]*\]) ?(.*)", re.DOTALL)
+UNBACKED = re.compile(r"create_unbacked_\w+ (\S+) (\[.+?, .+?\])(?: (.*))?", re.DOTALL)
+GUARD = re.compile(r"(\w+)(?: \(forcing_spec\))? (.+?) \[guard added\] ?(.*)", re.DOTALL)
+SPECIALIZATION = re.compile(r"set_replacement (\S+) = (.+?) \((.+?)\) ")
+START = re.compile(r"(?:Step 1: )?torchdynamo start (?:compiling|tracing) (.+) (\S+):(\d{1,9})(?:, stack .*)?")
+PLACE = re.compile(r"(.*)  # (\S+):(\d{1,9}) in (\S+) \((\S+?):(\d{1,9}) in ([^)]*)\)")
+FRAME = re.compile(r'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePayload:
+    """A message, and what stands elsewhere that belongs to it. Elsewhere is read when it is asked for."""
+
+    lines: list[bytes]
+    """Without prefixes and colours."""
+    latency: Callable[[], bytes]
+    """The message with the latency of this guard tree; b"" for none."""
+    first_break: Callable[[], list[bytes]]
+    """The lines of the first break at the place of this one; [] for none."""
+
+    @property
+    def first(self) -> str:
+        """The first line."""
+        return self.lines[0].decode("utf-8", "replace")
+
+
+def whole_payload(said: MessagePayload) -> bytes:
+    """All of it."""
+    return b"\n".join(said.lines)
+
+
+def rest_payload(said: MessagePayload) -> bytes:
+    """All but the first line."""
+    return b"\n".join(said.lines[1:])
+
+
+def payload_after_blank(said: MessagePayload) -> bytes:
+    """What stands behind a title and an empty line."""
+    return b"\n".join(said.lines[2:])
+
+
+def graph_payload(said: MessagePayload) -> bytes:
+    r"""The graph of `TRACED GRAPH\n ===== NAME =====\n FILE class …`, which one more newline ends."""
+    third = said.lines[2] if len(said.lines) > 2 else b""
+    match = CLASS.match(third)
+    body = b"\n".join([third[match.end() :] if match else third, *said.lines[3:]])
+    return body.removesuffix(b"\n")
+
+
+def recompile_reasons_payload(said: MessagePayload) -> bytes:
+    """One reason as it is, several as a JSON list: `trace_structured` of torch/_logging/_internal.py."""
+    reasons: list[bytes] = []
+    for line in said.lines[2:]:
+        line = line.removeprefix(b"    ")
+        if FAILURES.match(line):
+            if reasons:  # an empty line stands before those of the next cache entry
+                reasons[-1] = reasons[-1].removesuffix(b"\n")
+            continue
+        if match := REASON.match(line):
+            reasons.append(line[match.end() :])
+        elif reasons:
+            reasons[-1] += b"\n" + line.removeprefix(b"- ")
+    if len(reasons) == 1:
+        return reasons[0]
+    if not reasons:  # torch changed its words: better as it stands than nothing
+        return rest_payload(said)
+    return ("[\n" + ",\n".join(json.dumps(reason.decode("utf-8", "replace")) for reason in reasons) + "\n]").encode()
+
+
+def guard_tree_payload(said: MessagePayload) -> bytes:
+    """The tree, and the latency, which is a message of its own."""
+    latency = said.latency()
+    tree = b"\n".join(said.lines)
+    return tree + b"\nGuard latency = " + latency.removeprefix(LATENCY) if latency else tree
+
+
+def graph_break_payload(said: MessagePayload) -> bytes:
+    """The break, without the traceback of Dynamo itself.
+
+    The text leaves out the stack where a break at this place was logged before: it is that one's then, and a line says so.
+    """
+    head = said.lines[0]
+    lines = [head.replace(SUPPRESSED, b"", 1), *said.lines[1:]]
+    if SUPPRESSED in head:
+        first = said.first_break()
+        if STACK in first:
+            lines = [*_trimmed(lines), b"", *_trimmed(first[first.index(STACK) :]), b"", FIRST_STACK]
+    return b"\n".join(lines)
+
+
+def _trimmed(lines: list[bytes]) -> list[bytes]:
+    end = len(lines)
+    while end and not lines[end - 1]:
+        end -= 1
+    return lines[:end]
+
+
+def symbol_payload(said: MessagePayload) -> object:
+    """`create_symbol s77 = 5 for L['x'].size()[0] [2, int_oo] CODE  # FILE:LINE in FUNCTION (…)`."""
+    match = SYMBOL.match(said.first)
+    if match is None:
+        return {}
+    name, value, source, limits, place = match.groups()
+    return {"symbol": name, "val": value, "vr": limits, "source": source, **_place(place)}
+
+
+def unbacked_payload(said: MessagePayload) -> object:
+    """`create_unbacked_symint u0 [-int_oo, int_oo] …`."""
+    match = UNBACKED.match(said.first)
+    return {"symbol": match[1], "vr": match[2], **_place(match[3] or "")} if match else {}
+
+
+def guard_payload(said: MessagePayload) -> object:
+    """`eval Eq(s77, 5) [guard added] CODE  # FILE:LINE in FUNCTION (…)`."""
+    match = GUARD.match(said.first)
+    if match is None:
+        return {}
+    deferred = {"prefix": match[1]} if match[1] == "runtime_assert" else {}
+    return {"expr": match[2], **deferred, **_place(match[3])}
+
+
+def specialization_payload(said: MessagePayload) -> object:
+    """`set_replacement s77 = 5 (range_refined_to_singleton) VR[5, 5]`."""
+    match = SPECIALIZATION.match(said.first)
+    return {"symbol": match[1], "sources": [], "value": match[2], "reason": match[3]} if match else {}
+
+
+def start_payload(said: MessagePayload) -> object:
+    """The stack of the program, and the function itself as its last frame."""
+    match = START.match(said.first)
+    if match is None:
+        return {}
+    stack: list[dict[str, object]] = []
+    for line in said.lines[1:]:
+        text = line.decode("utf-8", "replace")
+        if frame := FRAME.match(text):
+            stack.append({"line": int(frame[2]), "name": frame[3], "filename": frame[1]})
+        elif stack and text.startswith("    ") and text.strip(" ~^"):
+            stack[-1].setdefault("loc", text.strip())
+    return {"stack": [*stack, {"line": int(match[3]), "name": match[1], "filename": match[2]}]}
+
+
+def _place(text: str) -> dict[str, object]:
+    """The one frame of the program that a message about a symbol states, and the one of torch that asked."""
+    match = PLACE.match(text)
+    if match is None:
+        return {}
+    code, file, line, name, by, by_line, by_name = match.groups()
+    return {
+        "user_stack": [{"line": int(line), "name": name, "filename": file, "loc": code}],
+        "stack": [{"line": int(by_line), "name": by_name, "filename": f"torch/{by}"}],
+    }
+
 
 SYMBOLS = "torch/fx/experimental/symbolic_shapes.py"
 RECORDING = "torch/fx/experimental/recording.py"
@@ -66,9 +219,9 @@ class Row:
     """How its first line begins: a pattern. Its groups name the function of the frame, with `Fact.NAMES`."""
     kind: Kind | None = None
     """None: a log message, which belongs to its logger."""
-    payload: Callable[[Said], bytes] | None = made.whole
+    payload: Callable[[MessagePayload], bytes] | None = whole_payload
     """Its payload; None where the event has none."""
-    value: Callable[[Said], object] | None = None
+    value: Callable[[MessagePayload], object] | None = None
     """The value of the event key; None for torch's usual one."""
     fact: Fact | None = None
     second: str = ""
@@ -87,17 +240,17 @@ class Row:
 
 def _graph(logger: str, title: str, kind: Kind, fact: Fact | None = None, site: tuple[bytes, ...] = ()) -> Row:
     """A graph as `_format_graph_code` of torch/fx/_utils.py writes it: the title stands in the second line."""
-    return Row(logger, r"TRACED GRAPH$", kind, made.graph, fact=fact, second=rf" ===== {title} =====$", site=site)
+    return Row(logger, r"TRACED GRAPH$", kind, graph_payload, fact=fact, second=rf" ===== {title} =====$", site=site)
 
 
 def _cached(title: str, kind: Kind, fact: Fact | None = None) -> Row:
     """A graph that came from the cache: `_log_cached_graphs` of torch/_functorch/_aot_autograd/autograd_cache.py."""
-    return Row("aot_graphs", rf"{title} graph \(from cache\)$", kind, made.after_blank, fact=fact)
+    return Row("aot_graphs", rf"{title} graph \(from cache\)$", kind, payload_after_blank, fact=fact)
 
 
 def _recompiled(logger: str) -> Row:
     opens = r"Recompiling function (?P<name>.+) in (?P<file>.+):(?P<line>\d{1,9})$"
-    return Row(logger, opens, text("recompile_reasons", "json"), made.recompile_reasons, fact=Fact.NAMES)
+    return Row(logger, opens, text("recompile_reasons", "json"), recompile_reasons_payload, fact=Fact.NAMES)
 
 
 def _bytecode(which: str) -> Row:
@@ -107,10 +260,10 @@ def _bytecode(which: str) -> Row:
 
 def _symbols(logger: str) -> list[Row]:
     return [
-        Row(logger, r"create_symbol (\S+) = (.+?) for (.+?) (\[[^\]]*\]) ?", event("create_symbol"), None, made.symbol),
-        Row(logger, r"create_unbacked_\w+ (\S+) \[", event("create_unbacked_symbol"), None, made.unbacked),
-        Row(logger, r"\w+(?: \(forcing_spec\))? .* \[guard added\]", event("guard_added_fast"), None, made.guard),
-        Row(logger, r"set_replacement \S+ = -?\d[\d.]* \(", event("symbolic_shape_specialization"), None, made.specialization),
+        Row(logger, r"create_symbol (\S+) = (.+?) for (.+?) (\[[^\]]*\]) ?", event("create_symbol"), None, symbol_payload),
+        Row(logger, r"create_unbacked_\w+ (\S+) \[", event("create_unbacked_symbol"), None, unbacked_payload),
+        Row(logger, r"\w+(?: \(forcing_spec\))? .* \[guard added\]", event("guard_added_fast"), None, guard_payload),
+        Row(logger, r"set_replacement \S+ = -?\d[\d.]* \(", event("symbolic_shape_specialization"), None, specialization_payload),
         *(Row(logger, opens) for opens in (
             r"create_env$", r"produce_guards$", r"track_symint ", r"eval ", r"runtime_assert ", r"set_replacement ",
             r"create_symbol ", r"Skipping guard ", r"_update_var_to_range ", r"could not evaluate ", r"constrain_symbol_range ",
@@ -125,11 +278,12 @@ FROM_CACHE = _cached("Forward", event("aot_inference_graph"))
 TABLE: list[Row] = [
     _recompiled("recompiles"),
     _recompiled("recompiles_verbose"),
-    Row("graph_breaks", r"Graph break(?: \([^)]*\))? in user code at ", text("dynamo_graph_break_reason"), made.graph_break,
+    Row("graph_breaks", r"Graph break(?: \([^)]*\))? in user code at ", text("dynamo_graph_break_reason"), graph_break_payload,
         fact=Fact.BREAK),
     Row("graph_breaks", r"Graph break: |torch\.compile (?:cannot|will skip)", text("dynamo_graph_break_reason")),
-    Row("guards", r"$", event("dynamo_cpp_guards_str"), made.guard_tree, fact=Fact.TREE, second=r"TREE_GUARD_MANAGER:", cuts=False),
-    Row("guards", r"TREE_GUARD_MANAGER:", event("dynamo_cpp_guards_str"), made.guard_tree, fact=Fact.TREE),
+    Row("guards", r"$", event("dynamo_cpp_guards_str"), guard_tree_payload, fact=Fact.TREE,
+        second=r"TREE_GUARD_MANAGER:", cuts=False),
+    Row("guards", r"TREE_GUARD_MANAGER:", event("dynamo_cpp_guards_str"), guard_tree_payload, fact=Fact.TREE),
     Row("guards", r"Guard eval latency = ", Kind("log", "guard_latency"), fact=Fact.LATENCY),
     Row("guards", r"(?:Python|C\+\+) shape guard function:", text("guards_text")),
     Row("guards", r"GUARDS:$"),
@@ -150,11 +304,11 @@ TABLE: list[Row] = [
         "graph_code", "graph_code_verbose", "pre_grad_graphs", "aot_joint_graph", "aot_graphs", "post_grad_graphs",
         "compiled_autograd",
     )),
-    Row("output_code", r"Output code: *$", event("inductor_output_code"), made.rest),
+    Row("output_code", r"Output code: *$", event("inductor_output_code"), rest_payload),
     Row("output_code", r"Output code written to: "),
-    Row("output_code", r"Output (?:wrapper|kernel) code: *$", text("output_code_aoti"), made.rest),
-    Row("ir_pre_fusion", r"BEFORE FUSION$", text("ir_pre_fusion"), made.rest),
-    Row("ir_post_fusion", r"AFTER FUSION$", text("ir_post_fusion"), made.rest),
+    Row("output_code", r"Output (?:wrapper|kernel) code: *$", text("output_code_aoti"), rest_payload),
+    Row("ir_pre_fusion", r"BEFORE FUSION$", text("ir_pre_fusion"), rest_payload),
+    Row("ir_post_fusion", r"AFTER FUSION$", text("ir_post_fusion"), rest_payload),
     _bytecode("ORIGINAL"),
     _bytecode("MODIFIED"),
     Row("kernel_code", r"", text("kernel_code"), cuts=False),
@@ -162,10 +316,10 @@ TABLE: list[Row] = [
     Row("ddp_graphs", r"", text("ddp_graphs"), cuts=False),
     Row("cudagraphs", r"(?i:skipping cudagraph)", text("cudagraphs")),
     Row(CONVERT, r"torchdynamo start compiling (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})(?:, stack .*)?$",
-        event("dynamo_start"), None, made.start, fact=Fact.STARTS),
+        event("dynamo_start"), None, start_payload, fact=Fact.STARTS),
     Row(CONVERT, r"Restarting analysis due to "),
     Row(TRANSLATOR, r"Step 1: torchdynamo start tracing (?P<name>.+) (?P<file>\S+):(?P<line>\d{1,9})$",
-        event("dynamo_start"), None, made.start, fact=Fact.STEPS),
+        event("dynamo_start"), None, start_payload, fact=Fact.STEPS),
     Row("torch/_dynamo/eval_frame.py", r"TorchDynamo attempted to trace the following frames: \[", text("dynamo_frames")),
     Row("torch/_dynamo/utils.py", r"TorchDynamo compilation metrics:", text("compile_times")),
     Row(PGO, r"marking .+ as dynamic \(from automatic dynamic/PGO\)$", Kind("log", AUTOMATIC)),

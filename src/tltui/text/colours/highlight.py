@@ -1,25 +1,236 @@
-"""Colours for a window of lines.
-
-Nothing is lexed that nobody looks at. Texts whose lines stand by themselves (graphs, guards, JSON, tracebacks,
-bytecode) are coloured line by line with small expressions of our own. Python and C++ go through Pygments in blocks of
-`BLOCK` lines with `CONTEXT` lines around them, each region in its own language (see `tltui.text.colours.regions`). Lines
-beyond `LEXED` bytes stay plain.
-"""
+"""Syntax colours for a window of lines. Pygments is imported when the first line is lexed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
 
 from tltui.text import tokens
-from tltui.text.clean import LEXED, decode
-from tltui.text.colours import line_styles
-from tltui.text.colours.cpp_regions import CppRegions
-from tltui.text.colours.lexing import lex
-from tltui.text.colours.regions import Region, Regions
+from tltui.text.colours.code_regions import CppRegions, Region, Regions
 from tltui.text.document import Span
-from tltui.text.line_index import LineIndex
 from tltui.text.lru import Lru
+from tltui.text.payload import LEXED, LineIndex, decode
+from tltui.text.torch_names import is_framework
+
+# A string that is not closed ends with the line: without that, a hostile line would take quadratic time.
+_STRING = r"\"(?:[^\"\\]|\\.)*(?:\"|$)|'(?:[^'\\]|\\.)*(?:'|$)"
+
+_FX = re.compile(
+    rf"(?P<comment>\#.*)"
+    rf"|(?<=:\ )(?P<type>\"[^\"]*\")"
+    rf"|(?P<string>{_STRING})"
+    r"|(?P<dim>;\s+(?:[A-Za-z_]\w*\ =\ )+None(?=$|;|\s))"
+    r"|^\s*(?P<keyword>class|def|return)\b(?:\s+(?P<definition1>\w+)(?=[(:]))?"
+    r"|(?P<definition2>(?:^\s*|(?<=;\ \ ))[A-Za-z_]\w*)(?=:\ \"|\ =\ |:\ Sym)"
+    r"|\b(?P<keyword2>lambda|with|if|else|for|in|and|or|not|import|from|as)\b"
+    r"|\b(?P<constant>None|True|False)\b"
+    r"|(?P<function>[A-Za-z_][\w.]*)(?=\()"
+    r"|(?<![\w.])(?P<number>-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])"
+    r"|[A-Za-z_][\w.]*",
+    re.VERBOSE,
+)
+
+FX_RESTART = re.compile(r"\b[A-Za-z_]\w*: \"|;  ")
+"""Where a part of a long line of a graph can be read from: certainly not inside of a string."""
+
+_JSON = re.compile(
+    r"(?P<key>\"(?:[^\"\\]|\\.)*\")(?=\s*:)"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"?)"
+    r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<constant>\b(?:true|false|null|NaN|-?Infinity)\b)"
+)
+
+_GUARD = re.compile(
+    r"^(?P<dim>(?:\|\ )*\+-\ )(?P<keyword>[\w]+(?:\ pair\ at\ index=\d+)?)(?::\ (?P<definition>\w*GuardManager)(?=:))?"
+    r"|^(?P<heading>TREE_GUARD_MANAGER:)"
+    r"|^(?P<label>Guard\ (?:eval\ )?latency\ =)"
+    r"|(?<=source=)(?P<value>.*?)(?=,\ accessed_by=|,\ type=<|$)"
+    r"|(?P<dim2>,\ (?:accessed_by=.*?)?(?=,\ type=<)|,\ type=<.*?>(?:,\ tag_safe=\(\w+,\ \w+\))?(?=\s|$))"
+    r"|(?P<origin>\#\ [^\s#]+:\d+\ in\ .*$)"
+    r"|(?P<comment>\#\ (?:[^#]|\#(?!\ ))*)"
+    rf"|(?P<string>{_STRING})"
+    r"|(?<![\w.])(?P<number>-?\d+(?:\.\d+)?)(?![\w.])"
+    r"|\b(?P<constant>None|True|False)\b",
+    re.VERBOSE,
+)
+
+_BYTECODE = re.compile(
+    r"^\s*(?:(?P<number>\d+)\s+(?=(?:>>|-->)?\s*\d+\s+[A-Z]))?(?:(?P<operator>>>|-->)\s+)?(?:(?P<dim>\d+|L\d+:)\s*)?(?P<function>[A-Z][A-Z_0-9]+)\b"
+    r"|^(?P<heading>\S.*:)$|(?P<string>\(.*\)$)|(?P<comment>\#.*$)|(?P<number2>\b\d+\b)"
+)
+
+_IR = re.compile(
+    r"^(?P<definition>\w+)(?=:\ \w+\(.*\)\s*$)"
+    r"|^(?P<keyword>class)\ (?P<definition2>\w+)"
+    r"|^\s+(?P<keyword2>def|return)\b"
+    r"|^(?P<dim>\w+\.)(?P<label>[a-z_]+(?:\.[a-z_]+)*(?:\[\d+\])?)(?=\ =)"
+    r"|^\s+(?P<name>\w+)(?=:\ [A-Z]\w*$|\.(?:layout|users|mutations|aliases)\ =)"
+    rf"|(?P<string>{_STRING})"
+    r"|\b(?P<type>torch\.\w+|[A-Z]\w*Dep|\w*Layout\w*|\w*SchedulerNode|ComputedBuffer|ExternKernel\w*)\b"
+    r"|\b(?P<constant>None|True|False|OUTPUT)\b"
+    r"|(?P<function>[A-Za-z_][\w.]*)(?=\()"
+    r"|(?<![\w.])(?P<number>-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])"
+    r"|[A-Za-z_][\w.]*",
+    re.VERBOSE,
+)
+
+_FRAME = re.compile(
+    r'^(?P<lead>\s*(?:\[\w+\]:\s*)?)File (?P<path>"[^"]*")(?:, line (?P<line>\d+))?(?:, in (?P<function>.*))?$'
+)
+_PLACE = re.compile(r"^(?P<lead>\s*)(?P<path>\S+?):(?P<line>\d+) in (?P<function>\S+)")
+_MARKS = re.compile(r"^\s*[~^]+$")
+_EXCEPTION = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Unsupported|Violation\w*)(?=:|$)"
+)
+_DOTTED = re.compile(r"^(?:[A-Za-z_]\w*\.)+[A-Z]\w*(?=:)")
+_HEADING = re.compile(
+    r"^\s*(?:Traceback \(most recent call last\):|User code traceback:|User stack trace:|from user code:"
+    r"|During handling of the above.*|The above exception was.*|={4,}|Graph break\b.*|Graph Break Reason:)"
+)
+_LABEL = re.compile(r"^\s*(?:Explanation|Hint|Developer debug context|Higher Order Operator|Guard failed|Reason):")
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], list[Span]]:
+    names = {name: name.rstrip("0123456789") for name in pattern.groupindex}
+
+    def styles(text: str) -> list[Span]:
+        found = []
+        for match in pattern.finditer(text):
+            if match.lastgroup is None:
+                continue
+            for name, style in names.items():
+                start, end = match.span(name)
+                if end > start >= 0:
+                    found.append(Span(start, end, style))
+        return found if len(found) < 2 else sorted(found, key=lambda span: span.start)
+
+    return styles
+
+
+_fx_matches = _matches(_FX)
+
+
+def _fx(text: str) -> list[Span]:
+    spans = _fx_matches(text)
+    last = spans[-1] if spans else None
+    if last is not None and last.style == tokens.COMMENT and "File: " in text[last.start :]:
+        spans[-1] = Span(last.start, last.end, tokens.ORIGIN)
+    return spans
+
+
+def _traceback(text: str) -> list[Span]:
+    frame = _FRAME.match(text) or _PLACE.match(text)
+    if frame:
+        if is_framework(frame["path"].strip('"')):
+            return [Span(frame.end("lead"), len(text), tokens.DIM)]
+        parts = ((("path"), tokens.ORIGIN), ("line", tokens.NUMBER), ("function", tokens.DEFINITION))
+        return [Span(*frame.span(name), style) for name, style in parts if frame[name]]
+    if _MARKS.match(text):
+        return [Span(len(text) - len(text.lstrip()), len(text), tokens.DIM)]
+    for pattern, style in (
+        (_HEADING, tokens.HEADING),
+        (_LABEL, tokens.LABEL),
+        (_EXCEPTION, tokens.EXCEPTION),
+        (_DOTTED, tokens.EXCEPTION),
+    ):
+        match = pattern.match(text)
+        if match:
+            start = len(text) - len(text.lstrip())
+            return [Span(start, match.end(), style)] if match.end() > start else []
+    return []
+
+
+STYLES: dict[str, Callable[[str], list[Span]]] = {
+    "fx": _fx,
+    "json": _matches(_JSON),
+    "guards": _matches(_GUARD),
+    "bytecode": _matches(_BYTECODE),
+    "ir": _matches(_IR),
+    "traceback": _traceback,
+    "stack": _traceback,
+}
+
+
+# The first entry that a token type is, or is part of, counts; '' is drawn plain.
+_STYLES: tuple[tuple[str, str], ...] = (
+    ("Keyword.Constant", tokens.CONSTANT),
+    ("Keyword.Type", tokens.TYPE),
+    ("Keyword", tokens.KEYWORD),
+    ("Operator.Word", tokens.KEYWORD),
+    ("Operator", tokens.OPERATOR),
+    ("Name.Builtin.Pseudo", tokens.NAME),
+    ("Name.Builtin", tokens.FUNCTION),
+    ("Name.Function", tokens.DEFINITION),
+    ("Name.Class", tokens.DEFINITION),
+    ("Name.Decorator", tokens.DECORATOR),
+    ("Name.Exception", tokens.EXCEPTION),
+    ("Name.Label", tokens.NAME),
+    ("Literal.String.Doc", tokens.COMMENT),
+    ("Literal.String", tokens.STRING),
+    ("Literal.Number", tokens.NUMBER),
+    ("Comment.Preproc", tokens.DECORATOR),
+    ("Comment", tokens.COMMENT),
+)
+
+ORIGINS = (
+    "# File: ",
+    "# Topologically Sorted Source Nodes:",
+    "# [Provenance debug handles]",
+    "// [Provenance debug handles]",
+)
+"""Comments that say where generated code comes from."""
+
+
+@lru_cache(maxsize=512)
+def _style(kind: Any) -> str:
+    name = str(kind).removeprefix("Token.")
+    return next((style for prefix, style in _STYLES if name == prefix or name.startswith(prefix + ".")), "")
+
+
+@lru_cache(maxsize=4)
+def _lexer(language: str) -> Any:
+    if language == "cpp":
+        from pygments.lexers.c_cpp import CppLexer
+
+        return CppLexer()
+    from pygments.lexers.python import PythonLexer
+
+    return PythonLexer()
+
+
+def lex(language: str, lines: Sequence[str]) -> list[tuple[Span, ...]]:
+    """The spans of each line, lexed together as 'python' or 'cpp'."""
+    spans: list[list[Span]] = [[] for _ in lines]
+    starts, offset = [], 0
+    for line in lines:
+        starts.append(offset)
+        offset += len(line) + 1
+    n = 0
+    for index, kind, value in _lexer(language).get_tokens_unprocessed("\n".join(lines) + "\n"):
+        while n + 1 < len(starts) and starts[n + 1] <= index:
+            n += 1
+        style = _style(kind)
+        if not style or not value or value == ".":
+            continue
+        if style == tokens.COMMENT and value.startswith(ORIGINS):
+            style = tokens.ORIGIN
+        _add(spans, n, index - starts[n], value, style)
+    return [tuple(line) for line in spans]
+
+
+def _add(spans: list[list[Span]], n: int, column: int, value: str, style: str) -> None:
+    """Add a token that may go over several lines. A neighbour of the same style grows."""
+    for part in value.split("\n"):
+        if part and n < len(spans):
+            line = spans[n]
+            if line and line[-1].end == column and line[-1].style == style:
+                line[-1] = Span(line[-1].start, column + len(part), style)
+            else:
+                line.append(Span(column, column + len(part), style))
+        n, column = n + 1, 0
+
 
 LANGUAGES: dict[str, str] = {
     "python": "Python",
@@ -89,7 +300,7 @@ class ByLine:
     def window(self, text: str, inside: bool) -> Spans:
         if not self._windows or len(text) > LEXED:
             return ()
-        start = line_styles.FX_RESTART.search(text) if inside else None
+        start = FX_RESTART.search(text) if inside else None
         if inside and start is None:
             return ()  # it may all stand in a string
         cut = start.start() if start else 0
@@ -192,5 +403,5 @@ def highlighter(language: str, index: LineIndex) -> Highlighter:
     """The highlighter of a language. A language that is not known stays plain."""
     if language in ("python", "output_code", "cpp"):
         return ByRegion(index, language)
-    styles = line_styles.STYLES.get(language)
+    styles = STYLES.get(language)
     return Plain() if styles is None else ByLine(index, styles, windows=language == "fx")

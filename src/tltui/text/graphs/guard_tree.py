@@ -1,16 +1,4 @@
-"""The text of a guard tree, parsed.
-
-```
-TREE_GUARD_MANAGER:
-+- RootGuardManager
-| +- GuardManager: source=L['x'], accessed_by=…, type=<class 'torch.Tensor'>, tag_safe=(False, False)
-| | +- TENSOR_MATCH: check_tensor(L['x'], …)  # y = x.sin()  # models/breaks.py:4 in f
-+- LAMBDA_GUARD: 2 <= L['x'].size()[0]  # …
-```
-
-Guards on symbolic shapes come last and at the margin; they belong to the root. A line that is none of
-these is remembered, never an error.
-"""
+"""Parser of the text of a guard tree."""
 
 from __future__ import annotations
 

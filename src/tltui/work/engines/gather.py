@@ -1,21 +1,51 @@
-"""A function of each of many parts, done by the workers of any `concurrent.futures.Executor`.
-
-What the function raises is a value, as what it returns is. What a worker takes with it when it dies is done again: by another one,
-after `TRIES` of them by this process, one after the other. A pool of processes that breaks loses everything that was given to it,
-also what none of its workers had begun.
-"""
+"""A function mapped over many parts by any concurrent.futures executor, results in order."""
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from tltui import __version__
+
+IN_MEMORY = 64 << 20
+"""Bytes. Beyond them they are kept in a file without a name, which is gone with this process however that ends."""
+
+
+class Shelf:
+    """The pieces. `directory` has the file."""
+
+    def __init__(self, directory: Path, in_memory: int = IN_MEMORY) -> None:
+        self._file = tempfile.SpooledTemporaryFile(in_memory, dir=str(directory))  # noqa: SIM115
+        self._places: dict[int, tuple[int, int]] = {}
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def put(self, number: int, piece: bytes) -> None:
+        """Keep a piece. Raises OSError."""
+        self._places[number] = (self._file.seek(0, 2), len(piece))
+        self._file.write(piece)
+
+    def pieces(self) -> Iterator[bytes]:
+        """All of them, in the order of their numbers. Raises OSError."""
+        for _, (offset, size) in sorted(self._places.items()):
+            self._file.seek(offset)
+            yield self._file.read(size)
+
 
 P = TypeVar("P")
 R = TypeVar("R")

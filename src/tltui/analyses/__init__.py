@@ -1,1 +1,0 @@
-"""One module a question: pure functions from the model to small frozen results."""

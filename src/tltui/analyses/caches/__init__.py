@@ -1,1 +1,0 @@
-"""What the caches answered, and what their keys are made of."""

@@ -1,1 +1,0 @@
-"""What differs: pairing, graphs by content, passes."""

@@ -1,1 +1,0 @@
-"""What compiled code relies on."""

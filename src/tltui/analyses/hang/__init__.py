@@ -1,1 +1,0 @@
-"""Where a job stands, or stood when it was killed: what its logs began and did not end."""

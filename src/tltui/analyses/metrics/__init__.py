@@ -1,1 +1,0 @@
-"""The metrics that torch wrote at the end of every compile."""

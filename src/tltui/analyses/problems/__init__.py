@@ -1,1 +1,0 @@
-"""What went wrong, what is absent, and the bars of `check`."""

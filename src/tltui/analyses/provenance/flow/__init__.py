@@ -1,1 +1,0 @@
-"""Kernel → post-grad nodes by the flow of data, where torch wrote no map."""

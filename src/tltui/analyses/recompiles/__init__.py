@@ -1,1 +1,0 @@
-"""Why a frame was compiled again, and what helps."""

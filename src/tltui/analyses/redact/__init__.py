@@ -1,1 +1,0 @@
-"""What of a trace is the user's, and a trace without it."""

@@ -1,1 +1,0 @@
-"""Sizes: which are dynamic, which were fixed, and by which line."""

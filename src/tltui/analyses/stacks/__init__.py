@@ -1,1 +1,0 @@
-"""Where in the user's code the compilations take place."""

@@ -1,0 +1,69 @@
+"""Tables declared as columns: each has its title, cell, alignment and order, and knows when it gives way to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from tltui.text.document import Piece
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table."""
+
+    title: str
+    """Its label in the first line, '' for none."""
+    cell: Callable[[Row], Piece]
+    """Return the text of a row, with its style and where it leads."""
+    right: bool = False
+    """Whether it is aligned right, as numbers are."""
+    drop: int = 0
+    """When it gives way in a pane that is too narrow for all columns: 1 first, then 2 …; those with 0 last, from the right."""
+    shrinks: bool = True
+    """Whether its texts may be cut, down to 6 cells. Addresses never are."""
+    when: Callable[[Sequence[Row]], bool] | None = None
+    """Return whether these rows have anything for it; None: all rows have."""
+    sort: str = ""
+    """The order (`--sort`) that goes by this column, '' for none."""
+    key: Callable[[Row], Any] | None = None
+    """Return what rows are compared by in that order; None: the rows come in it."""
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """The columns of a table, and how many of its rows a page has."""
+
+    columns: tuple[Column[Row], ...]
+    noun: str = "rows"
+    """Many of the rows, as the line says that stands for those that are folded: `12 more functions`."""
+    shown: int = 0
+    """Rows above that line; 0: all. One or two more are not folded."""
+    folded: int = 0
+    """Rows below it at most; 0: all of them. `--json` has the others."""
+    indent: str = "  "
+
+    def present(self, rows: Sequence[Row]) -> list[Column[Row]]:
+        """Return the columns for which these rows have anything."""
+        return [column for column in self.columns if column.when is None or column.when(rows)]
+
+    def ordered(self, rows: Sequence[Row], sort: str) -> Sequence[Row]:
+        """Return the rows in the order `sort`; as they come, where no column knows it."""
+        key = next((column.key for column in self.columns if sort and column.sort == sort), None)
+        return rows if key is None else sorted(rows, key=key)
+
+
+def fitting(least: Sequence[int], drops: Sequence[int], room: int) -> list[int]:
+    """Return the columns that stay where `room` cells are there for all: the first one, and of the others as many as fit.
+
+    `least` are the cells that each needs, `drops` when each gives way; two cells are between columns.
+    """
+    stay = list(range(len(least)))
+    for column in sorted(stay[1:], key=lambda n: (drops[n] == 0, drops[n], -n)):
+        if sum(least[n] for n in stay) + 2 * (len(stay) - 1) <= room:
+            break
+        stay.remove(column)
+    return stay

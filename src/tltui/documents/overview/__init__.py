@@ -1,1 +1,0 @@
-"""The page of a node of the tree: run, rank, frame, compile, attempt, phase."""

@@ -1,1 +1,0 @@
-"""Pages about a run or a part of it, one module a page; `table.py` lists the views."""

@@ -1,1 +1,0 @@
-"""Sections of pages: what several pages, or one long one, are made of."""

@@ -1,0 +1,179 @@
+"""Groups of equal compiles: ranks as ranges, long lists folded, equal compiles of several ranks under one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tltui.documents import format as fmt
+from tltui.documents.format import plural
+from tltui.documents.page import Page
+from tltui.model.rank_ranges import ranges
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.sanitize import sanitize
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class OnRanks:
+    """Compiles, frames or artifacts that have one id on several ranks, or one on a single rank."""
+
+    refs: tuple[str, ...]
+    """Their addresses, one a rank, in the order in which they were given."""
+    ranks: str
+    """`ranks 0–6, 8–511`; '' for a single one, whose address names it."""
+
+    @property
+    def ref(self) -> str:
+        """The address where a link leads."""
+        return self.refs[0]
+
+    @property
+    def label(self) -> str:
+        """`0/1` of several ranks, `7:0/1` of one."""
+        return self.ref.partition(":")[2] if self.ranks else self.ref
+
+    def pieces(self, target: str = "", style: str = tokens.LINK) -> list[Piece]:
+        """`[0/1] ranks 0–6, 8–511`"""
+        found: list[Piece] = [(f"[{self.label}]", style, target or self.ref)]
+        return [*found, (f" {self.ranks}", tokens.DIM)] if self.ranks else found
+
+
+def alike_on_ranks(
+    items: Iterable[T], ref_of: Callable[[T], str], newest: Collection[str] = (), kind_of: Callable[[T], Hashable] | None = None
+) -> list[list[T]]:
+    """Items whose addresses differ in nothing but the rank, and of which `kind_of` says the same, together; in the order of the
+    first of each. An older process of a rank stands apart: `newest` has the addresses of those that stand for their rank
+    (`Options.newest`)."""
+    groups: dict[tuple[object, ...], list[T]] = {}
+    for item in items:
+        rank, _, rest = ref_of(item).partition(":")
+        number, _, process = rank.partition(".")
+        if not number.isdecimal() or not rest:
+            number, process, rest = "", "", ref_of(item)
+        elif rank in newest:
+            process = ""
+        groups.setdefault((bool(number), process, rest, kind_of(item) if kind_of else None), []).append(item)
+    return list(groups.values())
+
+
+def on_ranks(refs: Iterable[str], newest: Collection[str] = ()) -> list[OnRanks]:
+    """Addresses that differ in nothing but the rank together."""
+    return [OnRanks(tuple(own), said_ranks(own, newest)) for own in alike_on_ranks(refs, str, newest)]
+
+
+def said_ranks(refs: Sequence[str], newest: Collection[str] = ()) -> str:
+    """`ranks 0–6, 8–511` of addresses of one id, '' of a single one."""
+    if len(refs) < 2:
+        return ""
+    found = [ref.partition(":")[0].partition(".") for ref in refs]
+    ranks = {int(rank) for rank, _, _ in found if rank.isdecimal()}
+    own = ranges(ranks)
+    said = f"ranks {own}" if len(ranks) > 1 else f"rank {own}"
+    older = found[0][2] and refs[0].partition(":")[0] not in newest
+    return f"older processes of {said}" if older else said
+
+
+def named(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], str] = str) -> list[list[Piece]]:
+    """`[0/0] ranks 0–7`, `[7:1/0]`, `and 3 more`: the first few, for `flow`. What is left out is counted in compiles."""
+    groups = on_ranks(refs, page.newest)
+    left = sum(len(group.refs) for group in groups[shown:])
+    found = [group.pieces(target(group.ref)) for group in groups[:shown]]
+    return [*found, [(f"and {fmt.count(left)} more", tokens.DIM)]] if left else found
+
+
+def flow(page: Page, groups: Sequence[Sequence[Piece]], indent: str = "  ", lead: Sequence[Piece] = ()) -> None:
+    """Groups of pieces one after another behind `lead`, as many in a line as fit; a group is broken where it alone is too long."""
+    line: list[Piece] = list(lead)
+    used, further = sum(_length(piece) for piece in lead), "    " if lead else ""
+    for number, group in enumerate(groups):
+        wide = sum(map(_length, group))
+        gap = "" if not number else " " if len(groups[number - 1]) == len(group) == 1 else "  "
+        fits_below = number > 0 or wide <= page.width - len(indent) - len(further)
+        if line and len(indent) + used + len(gap) + wide > page.width and fits_below:
+            page.add(indent, *line)
+            line, used, gap = [further] if further else [], len(further), ""
+        line += [gap, *group] if gap else group
+        used += len(gap) + wide
+        if len(indent) + used > page.width:
+            page.row(line, indent)
+            line, used = [], 0
+    if line:
+        page.add(indent, *line)
+
+
+def _length(piece: Piece) -> int:
+    return len(piece_text(piece))
+
+
+FEW = 8
+"""Compiles that are named at once; more are folded."""
+AT_ONCE = 64
+"""Compiles that are named between two moments at which a reader may leave."""
+
+
+def add_alike(
+    page: Page, title: str, kinds: Sequence[Sequence[str]], target: Callable[[str], str], what: str = "", said: Sequence[str] = ()
+) -> Generator[None, None, None]:
+    """A section with a line for each kind of compiles: the first, and which others are like it. `kinds` are addresses, the
+    first of each is the one of which the page tells; `target` gives the address where a link to one leads. `said` is said of
+    each kind."""
+    if not kinds:
+        return
+    page.heading(title)
+    if what:
+        page.say(what, "  ", tokens.DIM)
+    for number, refs in enumerate(kinds):
+        first, *rest = on_ranks(refs, page.newest)
+        own = f"  {said[number]}" if said else ""
+        lead = first.pieces(target(first.ref))
+        if not rest:
+            flow(page, [], "  ", [*lead, own or "  the same on all of them"])
+            continue
+        lead.append(f"{own}, the same in " if own else "  the same in ")
+        if len(rest) <= FEW:
+            flow(page, [group.pieces(target(group.ref)) for group in rest], "  ", lead)
+            continue
+        others = plural(sum(len(group.refs) for group in rest), "further compile")
+        page.open(f"{first.ref}: {others}", folded=True)
+        flow(page, [], "  ", [*lead, others])
+        for start in range(0, len(rest), AT_ONCE):
+            flow(page, [group.pieces(target(group.ref)) for group in rest[start : start + AT_ONCE]], "    ")
+            yield
+        page.close()
+
+
+ROWS_SHOWN = 200
+"""Compiles up to which a table has a line for each; more are grouped."""
+GROUPS_SHOWN = 40
+"""Groups that have a line of their own; the compiles of the others stand together."""
+EVERY = 2000
+"""Links between two yields."""
+
+Named = tuple[str, str, str]
+"""The address of a compile, the style of its link, and where that leads."""
+
+
+def add_named(page: Page, what: str, head: Sequence[Piece], members: Sequence[Named], indent: str = "  ") -> Iterator[None]:
+    """A line `what` with more beside it, and folded below it the compiles."""
+    page.open(what, folded=True)
+    page.row([(what, tokens.STRONG), "  ", *head], indent)
+    groups = alike_on_ranks(members, lambda member: member[0], page.newest, lambda member: member[1])
+    for start in range(0, len(groups), EVERY):
+        named = []
+        for own in groups[start : start + EVERY]:
+            refs = OnRanks(tuple(ref for ref, _, _ in own), said_ranks([ref for ref, _, _ in own], page.newest))
+            named.append(refs.pieces(own[0][2], own[0][1]))
+        flow(page, named, indent + "  ")
+        yield
+    page.close()
+
+
+def functions(names: Sequence[str | None], room: int) -> Piece:
+    """`f, g, h …`: the first few of the functions that compiles are of."""
+    known = list(dict.fromkeys(name or "?" for name in names))
+    shown = ", ".join(known[:4]) + (" …" if len(known) > 4 else "")
+    return (fmt.clip(sanitize(shown), max(room, 12)), tokens.FUNCTION)

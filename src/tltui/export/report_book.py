@@ -1,0 +1,490 @@
+"""A run as one HTML file for somebody without tltui: what is worth most of what fits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from tltui import __version__
+from tltui.documents.format import plural, seconds, size_of
+from tltui.documents.rank_groups import said_ranks
+from tltui.export.html import GONE, fragment, html_file, line_id
+from tltui.export.html import text as shown
+from tltui.model.nodes import Compile, Frame, Rank
+from tltui.model.ref import split_line
+from tltui.model.run import Run
+from tltui.model.status import TABLE, colour, glyph
+from tltui.questions.build import build
+from tltui.questions.records.index_page import pages
+from tltui.text import tokens
+from tltui.text.document import Document, Options
+from tltui.text.sanitize import sanitize
+from tltui.writers.report import OMITTED_REF as LEFT
+from tltui.writers.report import REF as LISTING
+from tltui.writers.report import (
+    Candidate,
+    Contents,
+    Cut,
+    Ids,
+    Left,
+    compiles_document,
+    contents_of,
+    left_document,
+    says_something,
+    standing_for,
+    stood_for,
+    way_to,
+)
+
+STYLE = """
+.tltui body{max-width:96rem}
+.tltui .rep-head{margin:0 -1.25rem 1.2em;padding:.9em 1.25rem;background:var(--bar)}
+.tltui .rep-head h1{margin:0 0 .3em;font-size:1.5em}
+.tltui .rep-head p{margin:.2em 0;max-width:100ch}
+.tltui .rep-count{color:var(--dim);font-weight:400;font-size:.93em}
+.tltui .rep-nav details,.tltui .rep-nav details[open]{border:0;padding:0;margin:0}
+.tltui .rep-nav details[open]>:not(summary){padding:0}
+.tltui .rep-nav summary{color:var(--tok-heading);font-weight:700}
+.tltui .rep-nav h2{margin:1em 0 .3em;font-size:1em}
+.tltui .rep-nav ul{margin:.2em 0;gap:.2em 1.4em}
+.tltui .rep-nav li{overflow-wrap:anywhere}
+.tltui .rep-nav a{text-decoration-color:var(--rule)}
+.tltui .rep-page{border-top:2px solid var(--rule);margin-top:2.5em}
+.tltui .rep-page>h2,.tltui .rep-page>summary>h2,.tltui .rep-part{font-size:1.35em;margin:.7em 0 .1em}
+.tltui .rep-page>h2+p{margin:0 0 1em}
+.tltui details.rep-page{padding-top:.7em}
+.tltui details.rep-page,.tltui details.rep-page[open]{border-left:0;padding-left:0}
+.tltui details.rep-page[open]>:not(summary){padding-left:0}
+.tltui .rep-compile{border-top:1px solid var(--rule);margin:0;padding:.35em 0}
+.tltui .rep-compile[open]{border-left:0;padding:.35em 0 1.2em}
+.tltui .rep-compile>summary{font-weight:700;padding:.25em 0}
+.tltui .rep-compile[open]>summary{background:var(--bar);padding:.25em .5em;margin:0 -.5em .8em}
+.tltui .rep-compile[open]>:not(summary){padding-left:0}
+.tltui .rep-artifact{margin:.15em 0 .15em 1ch}
+.tltui section{scroll-margin-top:4em}
+.tltui .rep-page section{scroll-margin-top:7em}
+.tltui .rep-cut{color:var(--tok-break)}
+.tltui .gone,.tltui .gone>.link{color:inherit}
+.tltui .gone{text-decoration-color:var(--dim)}
+@media(min-width:70rem){.tltui body{display:grid;grid-template-columns:15rem minmax(0,1fr);column-gap:2.5rem}
+.tltui .rep-head{grid-column:1/-1}
+.tltui .rep-nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow-y:auto;padding:.5em .5em 1em 0;font-size:.93em}
+.tltui .rep-nav ul{display:block}.tltui .rep-nav li{padding:.1em 0 .1em 2ch;text-indent:-2ch}
+.tltui .rep-page:first-child{border-top:0;margin-top:0}}
+@media(max-width:69.99rem){.tltui .rep-nav ul{max-height:14em;overflow-y:auto}}
+@media print{.tltui .rep-nav{display:none}}
+"""
+
+
+@dataclass(slots=True)
+class Section:
+    """A candidate that was chosen."""
+
+    candidate: Candidate
+    id: str
+    lines: int
+    """Lines that are in the file."""
+    of: int
+    """Lines that there are."""
+    bytes: int
+    """What it takes at most."""
+    document: Document | None = field(default=None, repr=False)
+    """Of a page about the run: making it again takes long."""
+
+
+def first_sentence(document: Document) -> str:
+    """What a page says that has nothing to tell: its first line below the title."""
+    lines = [line for line in document.text(0, 8) if line.strip()]
+    has_title = len(lines) > 1 and any(span.style == tokens.TITLE for span in document.line(0).spans)
+    return lines[has_title] if lines else ""
+
+
+def section_heading(name: str, says: str) -> str:
+    """What stands above sections that belong together."""
+    return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{says}</span></p></div>\n"
+
+
+def length_of(pieces: Iterable[str]) -> int:
+    """Bytes that pieces take in a file."""
+    return sum(len(piece.encode("utf-8", "backslashreplace")) for piece in pieces)
+
+
+LEAST = 200_000
+"""Bytes that a report needs at least: its styles, the summary, the problems and what is said of all the rest."""
+RESERVED = 40_000
+"""Bytes for the head, the contents of the pages, and what is said of what is left out."""
+PAGES, PAGE, FIRST, LIST, ARTIFACT = 0.5, 0.06, 0.15, 0.08, 0.08
+"""Shares of the size: of all pages about the run, of one of them, of the summary and the problems, of the list of compiles, and of
+one artifact. What is longer is cut there."""
+ROW = 450
+"""Bytes that a row of the list of compiles takes at most, as a habit."""
+MISSES = 60
+"""After so many candidates in a row that did not fit no further one is looked at."""
+SMALL = 1_500
+"""Bytes in which no section fits."""
+OPEN, OPEN_WORTH = 10, 0.5
+"""Sections of compiles that are open at first: so many of them, as far as they are worth that much."""
+COMPARED = 12
+"""Comparisons that are in the file."""
+COMPARING = ("summary", "problems", "ranks", "recompiles", "caches")
+"""Pages whose comparisons are."""
+FOLDED = 120
+"""Lines from which on a page is folded at first."""
+UNFOLDED = ("summary", "problems", "compiles", "recompiles", "ranks", "matrix", "what is not in this file")
+"""Pages that never are."""
+SHORTEST = 30
+"""Lines of which it is worth having only them."""
+
+
+class TooSmall(ValueError):
+    """The size that was asked for holds no report."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSummary:
+    """What was written."""
+
+    bytes: int
+    pages: int
+    compiles: int
+    of_compiles: int
+    artifacts: int
+    of_artifacts: int
+    cut: int
+
+
+class Book:
+    """A report of a run, of at most `limit` bytes. `path`: what was opened, as a reader knows it, '' where it is nobody's
+    business. Raises `TooSmall`."""
+
+    def __init__(self, run: Run, limit: int, path: str, options: Options) -> None:
+        if limit < LEAST:
+            raise TooSmall(f"a report takes {size_of(LEAST)} at least, not {size_of(limit)}")
+        self._run, self._limit, self._path = run, limit, path
+        self._options = replace(options, goes_on=run.goes_on, newest=run.restarted)
+        self._ids = Ids()
+        self._lines: dict[str, set[int]] = {}
+        self._silent: list[tuple[str, str]] = []
+        self._missing: list[tuple[str, str]] = []
+        self._there: Contents = contents_of(run)
+        self._left = limit - RESERVED - length_of(html_file("", [], STYLE))
+        self._pages: list[Section] = []
+        self._below: list[Section] = []
+        self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "every compile, equal ones of several ranks once"}
+        self._compared: list[Section] = []
+        self._asked: dict[str, None] = {}
+        self._choose_pages()
+        self._choose_compared()
+        self._choose_below()
+        self._by_ref = {own.candidate.ref: own for own in (*self._pages, *self._compared, *self._below)}
+
+    # choosing
+
+    def _choose_pages(self) -> None:
+        room = int(self._limit * PAGES)
+        for candidate in self._there.pages:
+            document = build(self._run, candidate.ref, self._options)
+            while not document.advance():
+                pass
+            if not says_something(candidate.name, document.data()):
+                self._silent.append((candidate.name, first_sentence(document)))
+                continue
+            share = FIRST if candidate.name in ("summary", "problems") else PAGE
+            room -= self._choose_page(candidate, document, min(int(self._limit * share), room))
+            if candidate.name == "problems":
+                most = int(self._limit * LIST) // ROW
+                listed = compiles_document(self._run, self._there.equal, self._there.worth, most, self._options)
+                room -= self._choose_page(Candidate(LISTING, 1.0, name="compiles"), listed, int(self._limit * LIST))
+
+    def _choose_page(self, candidate: Candidate, document: Document, room: int) -> int:
+        found = self._measured(candidate, document, min(room, self._left))
+        if found is None:
+            self._missing.append((candidate.name, way_to(candidate.ref)))
+            return 0
+        found.document = document
+        self._pages.append(found)
+        self._left -= found.bytes
+        return found.bytes
+
+    def _choose_compared(self) -> None:
+        """The comparisons that the pages about the run lead to."""
+        for ref in list(self._asked)[:COMPARED]:
+            document = self._built(Candidate(ref, 1.0))
+            found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
+            if found is not None:
+                found.document = document
+                self._compared.append(found)
+                self._left -= found.bytes
+
+    def _choose_below(self) -> None:
+        kept: set[str] = set()
+        misses = 0
+        for candidate in self._there.below:
+            if misses > MISSES or self._left < SMALL:
+                return
+            if candidate.name and candidate.owner not in kept:
+                continue
+            found = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._left))
+            if found is None:
+                misses += 1
+                continue
+            misses = 0
+            kept.add(candidate.owner)
+            self._below.append(found)
+            self._left -= found.bytes
+
+    def _built(self, candidate: Candidate) -> Document:
+        document = build(self._run, candidate.ref, self._options)
+        while not document.advance():
+            pass
+        return document
+
+    def _measured(self, candidate: Candidate, document: Document, room: int) -> Section | None:
+        """The section with as many lines as there is room for."""
+        section = Section(candidate, self._ids.of(candidate.ref), len(document), len(document), 0)
+        for _ in range(6):
+            section.bytes = self._most(section, document)
+            if section.bytes <= room:
+                return section
+            section.lines = int(section.lines * room / section.bytes * 0.95)
+            if section.lines < min(SHORTEST, section.of):
+                return None
+        return None
+
+    def _most(self, section: Section, document: Document) -> int:
+        """Bytes that a section takes at most: with each link as long as it can be."""
+
+        def target(to: str) -> str:
+            way = self._way(to)
+            ref, line = split_line(standing_for(self._there.standing, to))
+            if ref.startswith("@diff") and section.candidate.name in COMPARING:
+                self._asked[ref] = None
+            if line is not None:
+                self._lines.setdefault(ref, set()).add(line)
+            return way or (f"#{'x' * 60}{self._stands(to)}" if to else "")
+
+        parts = (self._section(section, document, target, ()), self._entry(section))
+        return sum(map(length_of, parts)) + 100
+
+    # writing
+
+    def write(self, file: IO[bytes]) -> ReportSummary:
+        """Write the report."""
+        while True:
+            count = 0
+            for piece in html_file(self._title(), self._body(), STYLE):
+                data = piece.encode("utf-8", "backslashreplace")
+                count += len(data)
+                file.write(data)
+            if count <= self._limit or not self._below:
+                return self._told(count)
+            file.seek(0)
+            file.truncate()
+            self._drop(count - self._limit)
+
+    def _drop(self, size: int) -> None:
+        """Leave out what is worth least, `size` bytes of it."""
+        while size > 0 and self._below:
+            last = self._below.pop()
+            del self._by_ref[last.candidate.ref]
+            size -= last.bytes
+
+    def _told(self, count: int) -> ReportSummary:
+        compiles = {own.candidate.owner for own in self._below} - self._others()
+        artifacts = sum(number for number, _ in self._kinds().values())
+        cut = sum(own.lines < own.of for own in self._by_ref.values())
+        of_compiles = len(self._there.worth)
+        return ReportSummary(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._there.kinds.values()), cut)
+
+    def _others(self) -> set[str]:
+        """Addresses of frames and ranks that have a section."""
+        return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
+
+    def _title(self) -> str:
+        return sanitize(f"{self._run.title}: torch.compile report")
+
+    def _body(self) -> Iterator[str]:
+        yield from self._head()
+        yield from self._contents()
+        yield "<main>\n"
+        for section in self._pages:
+            yield from self._section(section, section.document or self._built(section.candidate), self._target)
+        yield from self._compiles()
+        if self._compared:
+            yield section_heading("comparisons", "what the pages above compare")
+        for section in self._compared:
+            yield from self._section(section, section.document or self._built(section.candidate), self._target)
+        left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
+        document = left_document(self._what_is_left(), self._path, self._options)
+        left.lines = left.of = len(document)
+        yield from self._section(left, document, self._target)
+        yield "</main>\n"
+
+    def _head(self) -> Iterator[str]:
+        tally = self._run.tally
+        yield f"<header class=rep-head>\n<h1>{shown(self._run.title)}</h1>\n<p>"
+        marks = [
+            f'<span class="{shown(row.colour)}">{row.glyph} {count:,} {shown(row.words)}</span>'
+            for row in TABLE.values()
+            if (count := getattr(tally, row.field))
+        ]
+        yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
+        yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
+        yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
+        yield "and says which command prints that. "
+        if self._there.equal.standing:
+            yield "A link underlined twice leads to a compile of another rank with the same graphs, guards and code. "
+        yield f'<a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
+
+    def _contents(self) -> Iterator[str]:
+        yield '<nav class=rep-nav><details open><summary>Contents</summary>\n<ul>\n'
+        for section in self._pages:
+            yield from self._entry(section)
+        yield f'<li><a href="#{self._ids.of(LEFT)}">what is not in this file</a>\n</ul>\n'
+        groups = self._grouped()
+        if groups:
+            frames = self._others()
+            here = sum(owner not in frames for owner, _ in groups)
+            different = " different" if self._there.equal.standing else ""
+            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}{different}</span></h2>\n<ul>\n"
+            for _, sections in groups:
+                yield from self._entry(sections[0])
+            yield "</ul>\n"
+        if self._compared:
+            yield f"<h2>Comparisons <span class=rep-count>{len(self._compared)}</span></h2>\n<ul>\n"
+            for section in self._compared:
+                yield from self._entry(section)
+            yield "</ul>\n"
+        yield "</details></nav>\n"
+
+    def _entry(self, section: Section) -> Iterator[str]:
+        """The line of a section in the contents; of what stands below a compile there is none."""
+        candidate = section.candidate
+        if not candidate.owner:
+            count = self._count_of(candidate.name)
+            yield f'<li><a href="#{section.id}">{shown(candidate.name)}</a>{count}\n'
+        elif not candidate.name:
+            mark, title = self._mark(candidate.owner)
+            yield f'<li><a href="#{section.id}">{mark}{shown(title)}</a>\n'
+
+    def _count_of(self, page: str) -> str:
+        tally = self._run.tally
+        counts = {
+            "problems": tally.errors + tally.eager + tally.breaks + tally.restarts, "recompiles": tally.recompiles,
+            "ranks": len(self._run.ranks), "matrix": len(self._run.ranks), "compiles": tally.compiles,
+        }  # fmt: skip
+        return f" <span class=rep-count>{counts[page]:,}</span>" if counts.get(page) else ""
+
+    def _grouped(self) -> list[tuple[str, list[Section]]]:
+        """What is about compiles and frames, in the order of the run; the overview of each first."""
+        groups: dict[str, list[Section]] = {}
+        for section in self._below:
+            groups.setdefault(section.candidate.owner, []).append(section)
+        for sections in groups.values():
+            sections.sort(key=lambda own: own.candidate.place)
+        return sorted(groups.items(), key=lambda group: self._there.order[group[0]])
+
+    def _compiles(self) -> Iterator[str]:
+        groups = self._grouped()
+        if not groups:
+            return
+        opened = [owner for owner in self._there.worth if self._there.worth[owner] >= OPEN_WORTH][:OPEN]
+        yield section_heading("sections of compiles", "what became of each, with its code, graphs and guards")
+        for owner, sections in groups:
+            mark, title = self._mark(owner)
+            yield f"<details class=rep-compile{' open' if owner in opened else ''}><summary>{mark}{shown(title)}"
+            yield f"{self._about(owner)}</summary>\n"
+            for section in sections:
+                yield from self._section(section, self._built(section.candidate), self._target)
+            yield "</details>\n"
+
+    def _mark(self, owner: str) -> tuple[str, str]:
+        node = self._run.resolve(owner)
+        title = self._there.titles.get(owner, owner)
+        if isinstance(node, Compile):
+            return f'<span class="{shown(colour(node.status))}">{glyph(node.status)}</span> ', title
+        return ("<span class=recompile>↻</span> " if isinstance(node, Frame) else ""), title
+
+    def _about(self, owner: str) -> str:
+        node = self._run.resolve(owner)
+        if not isinstance(node, (Compile, Frame, Rank)):
+            return ""
+        said = [seconds(node.tally.seconds)] if node.tally.seconds else []
+        if not isinstance(node, Compile):
+            said.insert(0, plural(node.tally.compiles, "compile"))
+        if len(same := self._there.equal.refs.get(owner, ())) > 1:
+            said.append(f"the same on {said_ranks(same)}")
+        return f" <span class=rep-count>{shown(' · '.join(said))}</span>" if said else ""
+
+    def _section(
+        self, section: Section, document: Document, target: Callable[[str], str], marked: Iterable[int] | None = None
+    ) -> Iterator[str]:
+        candidate = section.candidate
+        if marked is None:
+            marked = self._lines.get(candidate.ref, ())
+        before, behind = self._frame_of(section, document)
+        yield before
+        wanted = [line for line in marked if line <= section.lines]
+        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
+        if section.lines < section.of:
+            yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
+            yield f"<code>{shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
+        yield behind
+
+    def _frame_of(self, section: Section, document: Document) -> tuple[str, str]:
+        """What stands around a section: a page has its name above it, a long one and what is about a compile can be opened."""
+        candidate = section.candidate
+        if candidate.owner:
+            if not candidate.name:
+                return "", ""
+            size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
+            name = document.title.partition("] ")[2] if candidate.kind else candidate.name  # it says of which unit it is
+            return f"<details class=rep-artifact><summary>{shown(name or candidate.name)}{size}</summary>\n", "</details>\n"
+        if candidate.ref.startswith("@diff"):
+            return f"<details class=rep-compile><summary>{shown(candidate.name)}</summary>\n", "</details>\n"
+        says = f"<span class=dim>{shown(self._help.get(candidate.ref, ''))}</span>"
+        name = f"<h2>{shown(candidate.name)}</h2>"
+        if section.of > FOLDED and candidate.name not in UNFOLDED:
+            return f"<details class=rep-page><summary>{name} {says}</summary>\n", "</details>\n"
+        return f"<div class=rep-page>{name}\n<p>{says}</p>\n", "</div>\n"
+
+    def _target(self, to: str) -> str:
+        """Where a link leads in this file, or how to get there."""
+        ref, line = split_line(standing_for(self._there.standing, to))
+        section = self._by_ref.get(ref or "@summary")
+        if section is None:
+            return self._way(to)
+        if line is not None and line <= section.lines:
+            return f"#{line_id(section.id, line)}{self._stands(to)}"
+        return f"#{section.id}{self._stands(to)}"
+
+    def _stands(self, to: str) -> str:
+        """What a link to something of one rank says that leads to its equal on another."""
+        said = stood_for(self._there.standing, to)
+        return f"{GONE}{said}" if said else ""
+
+    @staticmethod
+    def _way(to: str) -> str:
+        way = way_to(to)
+        return f"{GONE}{way}" if way else ""
+
+    def _kinds(self) -> dict[str, tuple[int, int]]:
+        """Name of an artifact → how many are in the file, and how many there are."""
+        here = Counter(own.candidate.kind for own in self._below)
+        return {name: (here[name], of) for name, of in self._there.kinds.items()}
+
+    def _what_is_left(self) -> Left:
+        cut = [
+            Cut(own.candidate.ref, own.candidate.name or own.candidate.ref, own.lines, own.of, way_to(own.candidate.ref))
+            for own in (*self._pages, *self._below)
+            if own.lines < own.of
+        ]
+        frames = self._others()
+        compiles = len({own.candidate.owner for own in self._below if own.candidate.owner in self._there.worth} - frames)
+        return Left(
+            (compiles, len(self._there.worth)),
+            self._kinds(),
+            cut, self._silent, self._missing,
+        )  # fmt: skip

@@ -1,0 +1,392 @@
+"""Profiles of torch.profiler: recognised, and read into columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from tltui.inputs.archives.decompress import Allowance, CannotUnpack, Plain, Stream, unpacked
+from tltui.inputs.archives.packed_files import BLOCK, COMPRESSED, packing_of
+from tltui.inputs.profile_stream import Events
+
+# The categories are libkineto's names of activity types (libkineto/src/ActivityType.cpp).
+ON_DEVICE = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "hpu_op", "privateuse1"))
+LAUNCHES = frozenset(
+    ("cuda_runtime", "cuda_driver", "privateuse1_runtime", "privateuse1_driver", "xpu_runtime", "xpu_driver", "mtia_runtime")
+)
+
+Extra = Mapping[str, Any]
+"""Arguments of an event that a join needs."""
+
+
+def _q() -> array[int]:
+    return array("q")
+
+
+@dataclass(slots=True, eq=False)
+class Profile:
+    """What was read of a profile. Times are ns since `base_ns`; events stand in the order of the file."""
+
+    path: str
+    head: dict[str, Any] = field(default_factory=dict)
+    """What stands beside the events: `schemaVersion`, `deviceProperties`, `distributedInfo`, …"""
+    base_ns: int = 0
+    """Since the epoch: `baseTimeNanoseconds`. A round number, the same for all profiles of a season."""
+    begin: array[int] = field(default_factory=_q)
+    duration: array[int] = field(default_factory=_q)
+    name: array[int] = field(default_factory=lambda: array("I"))
+    """Numbers of `names`."""
+    category: array[int] = field(default_factory=lambda: array("B"))
+    """Numbers of `categories`."""
+    thread: array[int] = field(default_factory=lambda: array("H"))
+    """Numbers of `threads`."""
+    order: array[int] = field(default_factory=lambda: array("i"))
+    """`Ev Idx`, -1 where there is none."""
+    link: array[int] = field(default_factory=_q)
+    """`External id` of an operator, `correlation` of a launch and of what ran on a device; -1 where there is none."""
+    names: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    threads: list[tuple[str, str]] = field(default_factory=list)
+    """pid and tid, as text: devices have none that are numbers."""
+    on_device: array[int] = field(default_factory=lambda: array("I"))
+    """The events that ran on a device."""
+    operator: array[int] = field(default_factory=_q)
+    """Of each of these: the `External id` of the operator that launched it, -1."""
+    extra: dict[int, Extra] = field(default_factory=dict)
+    """Number of an event → those of its arguments that tell which code it is of."""
+    flow: array[int] = field(default_factory=_q)
+    """Ids of the ends of arrows from a forward to its backward (`fwdbwd`)."""
+    flow_time: array[int] = field(default_factory=_q)
+    """When the event began that has this end of the arrow."""
+    flow_thread: array[int] = field(default_factory=lambda: array("i"))
+    """Its thread; -1 - the thread at the end in the backward."""
+    pid: int = -1
+    """Of the process; -1 where nothing says it."""
+    window: tuple[int, int] = (0, 0)
+    """From when to when it was recorded. What ends later was not over then."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Events that are counted only: category → how many."""
+    damaged: int = 0
+    """Events that could not be read."""
+    faults: list[str] = field(default_factory=list)
+    """Sentences on what is wrong with the file."""
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that `distributedInfo` states."""
+        info = self.head.get("distributedInfo")
+        rank = info.get("rank") if isinstance(info, dict) else None
+        return rank if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < 1 << 31 else None
+
+    def epoch_us(self, time: int) -> float:
+        """A time in µs since the epoch, as the log's events have it."""
+        return (self.base_ns + time) / 1000
+
+    def end(self, event: int) -> int:
+        """When an event was over."""
+        return self.begin[event] + self.duration[event]
+
+    def name_of(self, event: int) -> str:
+        """The name of an event."""
+        return self.names[self.name[event]]
+
+
+OTHER_JSON = "JSON, but not what torch.profiler exports: it has no traceEvents with schemaVersion or deviceProperties"
+NO_JSON = "not what torch.profiler exports: no JSON object"
+_OWN = re.compile(rb'"(?:schemaVersion|deviceProperties|baseTimeNanoseconds)"\s*:')
+_EVENTS = re.compile(rb'"traceEvents"\s*:')
+_OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)')
+
+
+def is_profile(head: bytes, tail: bytes = b"") -> bool:
+    """Whether a file that begins (and ends) like this is a profile. The keys may be in either end: nobody promised an order."""
+    return _OBJECT.match(head) is not None and _EVENTS.search(head) is not None and any(map(_OWN.search, (head, tail)))
+
+
+def why_not(head: bytes, tail: bytes = b"") -> str:
+    """Why a file is no profile; '' where it is one."""
+    if is_profile(head, tail):
+        return ""
+    return OTHER_JSON if _OBJECT.match(head) or head.lstrip()[:1] == b"[" else NO_JSON
+
+
+LARGEST_NS = 1 << 62
+"""Times beyond it are none."""
+LONGEST_NAME = 2000
+"""Characters of a name that are kept."""
+MOST_NAMES = 500_000
+MOST_THREADS = 60_000
+MANY = "(one of too many names)"
+ENDS = 1 << 16
+"""Bytes of each end of a file that are looked at to recognise it."""
+COUNTED = frozenset(("python_function", "ac2g", "cpu_instant_event", "overhead", "Trace", "gpu_user_annotation"))
+"""Of which nothing is needed one by one: what Python called, arrows to devices (the numbers of launches say the same), …"""
+KEPT_EXTRA = ("Sequence number", "debug_handle")
+MOST_EVENTS = 50_000_000
+"""A few bytes may unpack to any number of them."""
+_PROFILER = re.compile(r"^PyTorch Profiler")
+
+
+class NoProfile(Exception):
+    """A file that is no profile, or cannot be read. Its text says why."""
+
+
+def opened(file: IO[bytes], path: str) -> Stream:
+    """The bytes of a file, unpacked. Raises `OSError`, `CannotUnpack`."""
+    packing = packing_of(file.read(BLOCK))
+    file.seek(0)
+    if packing not in COMPRESSED:
+        return Plain(file)
+    return Allowance(os.fstat(file.fileno()).st_size).limited(unpacked(packing, Plain(file), path))
+
+
+def reason_against(path: str) -> str:
+    """Why a file is no profile, by its ends; '' where it is one. Raises `OSError`."""
+    with open(path, "rb") as file:
+        if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
+            return "a directory"
+        try:
+            stream = opened(file, path)
+            head, tail = whole(stream, ENDS), b""
+        except CannotUnpack as error:
+            return str(error)
+        if isinstance(stream, Plain):
+            file.seek(max(os.fstat(file.fileno()).st_size - ENDS, 0))
+            tail = file.read(ENDS)
+        stream.close()
+    return why_not(head, tail)
+
+
+def whole(stream: Stream, size: int) -> bytes:
+    """So many bytes, fewer at the end only."""
+    data = b""
+    while len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data
+
+
+class Reading:
+    """Reads one file. `steps` does it piece by piece; `profile` is whole when it has ended."""
+
+    def __init__(self, path: str) -> None:
+        self.profile = Profile(path)
+        self.done = 0
+        """Bytes of the file that are read."""
+        self.size = 1
+        self._names: dict[str, int] = {}
+        self._categories: dict[str, int] = {}
+        self._threads: dict[tuple[Any, Any], int] = {}
+        self._extras: dict[tuple[tuple[str, Any], ...], Extra] = {}
+        self._out: Counter[str] = Counter()
+        self._pids: Counter[str] = Counter()
+        self._first, self._last = LARGEST_NS, -LARGEST_NS
+        self._window: list[int] = []
+
+    def steps(self) -> Iterator[float]:
+        """Read on; how much of the file is read, from 0 to 1. Raises `NoProfile`."""
+        try:
+            if reason := reason_against(self.profile.path):
+                raise NoProfile(reason)
+            with open(self.profile.path, "rb") as file:
+                yield from self._read(file)
+        except OSError as error:
+            raise NoProfile(error.strerror or str(error)) from None
+        except CannotUnpack as cannot:
+            raise NoProfile(str(cannot)) from None
+
+    def _read(self, file: IO[bytes]) -> Iterator[float]:
+        self.size = max(os.fstat(file.fileno()).st_size, 1)
+        stream = opened(file, self.profile.path)
+        events = Events(stream)
+        try:
+            for block in events.blocks():
+                self._take(block)
+                if len(self.profile) > MOST_EVENTS:
+                    self.profile.faults.append(f"only its first {MOST_EVENTS:,} events were read")
+                    break
+                self.done = file.tell()
+                yield min(self.done / self.size, 1.0)
+        finally:
+            stream.close()
+        if stream.fault:
+            self.profile.faults.append(stream.fault)
+        self._end(events)
+
+    # events
+
+    def _take(self, block: list[Any]) -> None:
+        for event in block:
+            try:
+                if event["ph"] == "X":
+                    self._span(event)
+                else:
+                    self._other(event)
+            except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
+                self.profile.damaged += 1
+
+    def _span(self, event: dict[str, Any]) -> None:
+        """One event with a duration."""
+        category = event.get("cat") or ""
+        begin, duration = nanoseconds(event["ts"]), nanoseconds(event["dur"])
+        if not (-LARGEST_NS < begin < LARGEST_NS and 0 <= duration < LARGEST_NS):
+            raise ValueError
+        if category in COUNTED:
+            self._out[category] += 1
+            if category == "Trace" and _PROFILER.match(event["name"]):
+                self._window += [begin, begin + duration]
+            return
+        arguments = event.get("args") or {}
+        if category[:11] in ("privateuse1", "PrivateUse1") and (category not in LAUNCHES or "device" in arguments):
+            category = "privateuse1"  # plug-ins of devices say so of what they launch, and of what ran
+        name, thread = event["name"], (event["pid"], event["tid"])
+        own = self.profile
+        name_at = self._names.get(name)
+        if name_at is None:
+            name_at = self._named(name)
+        thread_at = self._threads.get(thread)
+        if thread_at is None:
+            thread_at = self._thread(thread)
+        category_at = self._categories.get(category)
+        if category_at is None:
+            category_at = self._category(category)
+        number = len(own.begin)
+        if category in ON_DEVICE:
+            own.on_device.append(number)
+            own.operator.append(_int(arguments.get("External id", -1)))
+        is_of_device = category in ON_DEVICE or category in LAUNCHES
+        link = _int(arguments.get("correlation" if is_of_device else "External id", -1))
+        own.order.append(_index(arguments.get("Ev Idx", -1)))
+        own.begin.append(begin)
+        own.duration.append(duration)
+        own.name.append(name_at)
+        own.thread.append(thread_at)
+        own.category.append(category_at)
+        own.link.append(link)
+        if len(arguments) > 3 or "debug_handle" in arguments:
+            self._keep_extra(number, name, arguments)
+        if begin < self._first:
+            self._first = begin
+        if begin + duration > self._last:
+            self._last = begin + duration
+
+    def _other(self, event: dict[str, Any]) -> None:
+        """An event without a duration."""
+        kind = event["ph"]
+        if event.get("cat") == "fwdbwd" and kind in ("s", "f"):
+            thread = self._threads.get((event["pid"], event["tid"]))
+            if thread is None:
+                thread = self._thread((event["pid"], event["tid"]))
+            time = nanoseconds(event["ts"])
+            if not -LARGEST_NS < time < LARGEST_NS:
+                raise ValueError
+            self.profile.flow.append(_int(event["id"]))
+            self.profile.flow_time.append(time)
+            self.profile.flow_thread.append(thread if kind == "s" else -1 - thread)
+            return
+        if kind not in ("M", "i", "s", "f", "t"):
+            self._out[f"events of kind {str(kind)[:10]}"] += 1
+
+    def _keep_extra(self, number: int, name: str, arguments: dict[str, Any]) -> None:
+        kept = tuple((key, arguments[key]) for key in KEPT_EXTRA if key in arguments)
+        if not kept or (kept[0][0] == "Sequence number" and not name.startswith("CompiledFunction")):
+            return
+        try:
+            self.profile.extra[number] = self._extras.setdefault(kept, dict(kept))
+        except TypeError:  # a list where a number should be
+            return
+
+    # names
+
+    def _named(self, name: object) -> int:
+        if not isinstance(name, str):
+            raise TypeError
+        if len(self._names) >= MOST_NAMES:
+            name = MANY
+        known = self._names.get(name)
+        if known is not None:
+            return known
+        self.profile.names.append(name[:LONGEST_NAME])
+        self._names[name] = len(self.profile.names) - 1
+        return self._names[name]
+
+    def _thread(self, thread: tuple[Any, Any]) -> int:
+        if not all(isinstance(part, (int, str)) for part in thread):
+            raise TypeError
+        if len(self.profile.threads) >= MOST_THREADS:
+            raise ValueError
+        self.profile.threads.append((str(thread[0])[:40], str(thread[1])[:40]))
+        self._threads[thread] = len(self.profile.threads) - 1
+        return self._threads[thread]
+
+    def _category(self, category: object) -> int:
+        if not isinstance(category, str) or len(self.profile.categories) >= 250:
+            raise TypeError
+        self.profile.categories.append(category[:40])
+        self._categories[category] = len(self.profile.categories) - 1
+        return self._categories[category]
+
+    # the end
+
+    def _end(self, events: Events) -> None:
+        own = self.profile
+        own.head = events.head
+        own.damaged += events.damaged
+        own.left_out = dict(self._out)
+        base = events.head.get("baseTimeNanoseconds", 0)
+        own.base_ns = base if isinstance(base, int) and not isinstance(base, bool) and abs(base) < LARGEST_NS else 0
+        if events.is_cut:
+            own.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
+        if own.damaged:
+            own.faults.append(f"{own.damaged:,} of its events could not be read")
+        begins = [*self._window[::2], *((self._first,) if len(own) else ())] or [0]
+        ends = self._window[1::2] or ([self._last] if len(own) else [0])
+        own.window = min(begins), max(*ends, min(begins))
+        own.pid = self._pid()
+
+    def _pid(self) -> int:
+        """The process: that of most operators."""
+        count: Counter[int] = Counter()
+        cpu = self._categories.get("cpu_op", -1)
+        for thread, category in zip(self.profile.thread, self.profile.category, strict=True):
+            if category == cpu:
+                count[thread] += 1
+        for thread, _ in count.most_common():
+            pid = self.profile.threads[thread][0]
+            if pid.isdigit() and len(pid) < 10:
+                return int(pid)
+        return -1
+
+
+def read_profile(path: str) -> Profile:
+    """All of a profile at once. Raises `NoProfile`."""
+    reading = Reading(path)
+    for _ in reading.steps():
+        pass
+    return reading.profile
+
+
+def nanoseconds(us: float | str) -> int:
+    """µs with three decimals as whole ns. The parts apart: together they have more digits than a product of floats keeps. Text has
+    more digits than a float (`tltui.inputs.profile_stream`)."""
+    if isinstance(us, str):
+        front, _, behind = us.partition(".")
+        return int(front) * 1000 + int(behind[:3].ljust(3, "0"))
+    whole = int(us)
+    return whole * 1000 + round((us - whole) * 1000)
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) and -LARGEST_NS < value < LARGEST_NS else -1
+
+
+def _index(value: object) -> int:
+    return value if isinstance(value, int) and -1 <= value < 1 << 31 else -1

@@ -1,0 +1,241 @@
+"""The grammar of a line of TORCH_LOGS text, and recognition of files that contain such lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tltui.text.payload import ByteSource
+
+OUTER = (
+    rb"(?:\[default\d{1,6}\]:"  # torchrun --tee
+    rb"|\d{1,6}: "  # srun --label
+    rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? "  # kubectl logs --timestamps
+    rb"(?:std(?:out|err) F )?"  # a node's own log of a container
+    rb"|\[[^\]\n]{1,200}\](?:<\w{1,20}>)?:? ?"  # mpirun --tag-output, kubectl logs --prefix
+    rb"|[\w.-]{1,80} +\| "  # docker compose
+    rb"|\((?:[^()\n]{1,80}) pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) "  # Ray, vLLM
+    rb"|\xef\xbb\xbf){0,4}?"
+)
+"""What launchers and log collectors put before a line."""
+
+HEAD = re.compile(
+    rb"(?P<launcher>" + OUTER + rb")(?:\[rank(?P<rank>\d{1,9})\]:)?"
+    rb"(?P<level>[VIWEC])(?P<day>\d{4}) (?P<time>\d\d:\d\d:\d\d\.\d{6,9}) (?P<pid>\d{1,18}) "
+    rb"(?P<path>(?:[A-Za-z]:)?[^\n:]{1,400}|(?:(?!\d\d:\d\d:\d\d\.)[^\n]){1,400}?):(?P<line>\d{1,9})\]"
+    rb"(?: \[(?P<ids>(?:!\d{1,9}(?:/\d{1,9}/\d{1,9})?|\d{1,9}/\d{1,9})(?:_\d{1,9})?)\])?"
+    rb"(?: \[__(?P<artifact>\w{1,80})\])?(?: |(?=\r*$))"
+)
+HEAD_SIZE = 1200
+"""Bytes of a line that may belong to its prefix."""
+
+INNER = re.compile(rb"(?:\[rank\d{1,9}\]:)?[VIWEC](\d{4}) \d\d:\d\d:\d\d\.\d{6,9} (\d{1,18}) [^\s:\]]{1,400}:\d{1,9}\] ")
+"""A prefix that stands inside a line."""
+BEGUN = re.compile(
+    rb"(?:\[rank\d{1,9}\]:)?[VIWEC](?:\d{0,4}|\d{4} [\d:.]{0,15}|\d{4} [\d:.]{15} \d{1,18}(?: [^\s]{0,400})?)"
+    rb"|\[r?a?n?k?\d{0,9}\]?"
+)
+"""A prefix that was cut off (full match)."""
+ANSI = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
+TIMES = re.compile(rb"\d{4}-\d\d-\d\dT\S{8,} ")
+IDS = re.compile(rb"(?:!(\d+))?/?(?:(\d+)/(\d+))?(?:_(\d+))?")
+"""`!A/F/C_N`, each part optional."""
+CR = ord("\r")
+
+
+def head_of(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
+    """The prefix of a line from `at` to `end`; None where it has none."""
+    return HEAD.match(data, at, min(end, at + HEAD_SIZE))
+
+
+def next_part(data: bytes, at: int, end: int, head: re.Match[bytes] | None) -> int:
+    """Where the part of a line that begins at `at` ends: at `end`, or where another message begins inside the line.
+
+    `head` is the prefix of this part. Behind it another one counts that states the same day and another process: a message may
+    quote its own. Where there is none, what stands behind the last carriage return may be a message, or any other prefix.
+    """
+    if head is not None:
+        date, pid = head["day"], head["pid"]
+        if data.find(date + b" ", head.end(), end) >= 0:
+            for inner in INNER.finditer(data, head.end(), end):
+                if inner[1] == date and inner[2] != pid:
+                    return inner.start()
+        return end
+    last = data.rfind(b"\r", at, end - 1) + 1
+    if last > at and head_of(data, last, end):
+        return last
+    found = INNER.search(data, at + 1, end)
+    return found.start() if found else end
+
+
+def parts_of(data: bytes) -> Iterator[tuple[int, int, re.Match[bytes] | None]]:
+    """(begin, end, prefix) of the parts of a line without its newline."""
+    at, end = 0, len(data)
+    while at < end:
+        head = head_of(data, at, end)
+        stop = next_part(data, at, end, head)
+        yield at, stop, head
+        at = stop
+
+
+def core_of(head: re.Match[bytes]) -> bytes:
+    """The prefix as torch wrote it, the same in all lines of a message: without the launcher's and the blank at its end."""
+    return head.string[head.end("launcher") : head.end()].removesuffix(b" ")
+
+
+def label_of(head: re.Match[bytes]) -> bytes:
+    """What a launcher put in front, without the time."""
+    launcher: bytes = head["launcher"]
+    return TIMES.sub(b"", launcher) if launcher else launcher
+
+
+def clean(text: bytes) -> bytes:
+    """A line without what terminals are told: colours, the carriage return at its end, and what later ones overwrite."""
+    if b"\x1b" in text:
+        text = ANSI.sub(b"", text).replace(b"\x1b", b"")
+    if b"\r" in text:
+        text = text.rstrip(b"\r")
+        text = text[text.rfind(b"\r") + 1 :]
+    return text
+
+
+def module_of(path: bytes) -> str:
+    """`torch/_dynamo/guards.py` of a path below torch, however it was written; the name of the file for others."""
+    text = path.decode("utf-8", "replace").replace("\\", "/")
+    if text.startswith("torch/"):
+        return text
+    at = text.rfind("/torch/")
+    return text[at + 1 :] if at >= 0 else text[text.rfind("/") + 1 :]
+
+
+NEAR = 1 << 20
+"""Bytes that are searched of any file whose name may be that of an output: a job may print much before it compiles."""
+FAR = 64 << 20
+"""Bytes that are searched of a file that was named by itself."""
+BLOCK = 1 << 20
+LINE = 1 << 16
+"""Bytes of a line in which a message is looked for."""
+SHORT = "TORCH_LOGS_FORMAT=short leaves out process and compile ids: run without it"
+OLD = "TORCH_LOGS text of torch 2.2 or older: its lines have no process ids"
+CERTAIN, LIKELY = 1.0, 0.5
+DAY = 86_400
+"""Seconds by which the clock of a job in another time zone may differ."""
+_MAY_BEGIN = re.compile(rb"[VIWEC]\d{4} \d\d:\d\d:\d\d\.")
+_TORCHRUN = re.compile(rb"torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError|Root Cause \(first observed ")
+_SHORT = re.compile(rb"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):torch\.[\w.]+:", re.MULTILINE)
+_OLD = re.compile(
+    rb"^(?:\[rank\d+\]:)?\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:\[[^\]\n]*\] )?torch\.[\w.]+: \[\w+\]", re.MULTILINE
+)
+_SCHEDULED = re.compile(r"^slurm-[^/]+\.out(?:\.\d+)?$")
+"""What sbatch calls the output of a job without `--output` (sbatch(1)): it may be plain text without any text of a launcher."""
+_LAUNCHED = (
+    b"Traceback (most recent call last):", b"ChildFailedError", b"torch.distributed.elastic", b"torch/distributed/elastic/",
+    b"srun: error: ", b"slurmstepd: error: ", b"BAD TERMINATION", b"mpirun noticed that process", b"mpiexec noticed that process",
+    b"prterun noticed that process", b"Watchdog caught collective operation timeout",
+)  # fmt: skip
+"""Texts of launchers, and of jobs that end, by which a file beside logs is known to be what a job printed: torchrun; srun and
+slurmstepd (Slurm, src/srun/launch.c, src/slurmd/slurmstepd); MPICH (Hydra, pm/pmiserv/pmiserv_cb.c); Open MPI
+(help-orterun.txt, help-prterun.txt); ProcessGroupNCCL."""
+_OTHER_FORMAT = re.compile(r"\.(?:json|html?|xml|ya?ml|toml|csv|md|rst|pyi?|sh|c|cpp|h|cu)$", re.IGNORECASE)
+"""Names of documents and programs. Somebody who names one has confused files: that is told."""
+_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+"""Bytes that what is printed on a terminal does not have: bell, backspace, tab, line ends and escape are none of them."""
+_STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)", re.IGNORECASE)
+_OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What was found in a file."""
+
+    certainty: float
+    """0 for none."""
+    reason: str = ""
+    """Why it is none, where somebody could mean it."""
+    clock: float | None = None
+    """Seconds since the epoch of its first message, by the clock and the time zone of this machine."""
+    is_output: bool = False
+    """It is what a job printed, and no message of torch was seen in it."""
+
+
+NOT = Recognised(0.0)
+
+
+def may_become(path: str, size: int) -> bool:
+    """Whether a file of this name and size that holds no message may get one yet: a job prints before it compiles."""
+    return size < NEAR and _STREAM.search(os.path.basename(path)) is not None
+
+
+def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens_plain: bool = False) -> Recognised:
+    """Tell what a file is. `is_named`: somebody asked for this very file; `changed`: when it was written last, which tells the
+    year; `opens_plain`: any text is taken for what a job printed.
+
+    Else a text without any message of torch is what a job printed where sbatch called it so, and where its name may be that of an
+    output and its beginning or end has a text of a launcher. Raises OSError.
+    """
+    name = os.path.basename(path)
+    limit = FAR if is_named else NEAR if _OUTPUT.search(name) else LINE
+    at, before, is_output = 0, b"", (opens_plain and not _OTHER_FORMAT.search(name)) or _SCHEDULED.match(name) is not None
+    while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
+        if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
+            return NOT  # not text at all
+        found = in_text(before + more, changed)
+        if found.certainty or found.reason:
+            return found
+        is_output |= _is_launched(more) and _OUTPUT.search(name) is not None
+        at += len(more)
+        before = more[more.rfind(b"\n") + 1 :][-LINE:]
+    if not is_output and _OUTPUT.search(name) and file.size() > at:
+        is_output = _is_launched(file.read(max(file.size() - NEAR, at), NEAR))
+    printed = is_output and not _CONTROLS.search(file.read(0, LINE))
+    return Recognised(LIKELY, is_output=True) if printed else NOT
+
+
+def _is_launched(data: bytes) -> bool:
+    return any(text in data for text in _LAUNCHED)
+
+
+def in_text(data: bytes, changed: float) -> Recognised:
+    """What a piece of a file is."""
+    end = 0
+    for match in _MAY_BEGIN.finditer(data):
+        if match.start() < end:
+            continue
+        begin, end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.start())
+        end = len(data) if end < 0 else end
+        line = data[max(begin, match.start() - LINE) : min(end, match.start() + LINE)]
+        for _, _, head in parts_of(line):
+            if head is not None and not line.startswith(b'{"', head.end()):
+                return Recognised(CERTAIN, clock=_clock(head, changed))
+    if _TORCHRUN.search(data):
+        return Recognised(LIKELY)
+    if _SHORT.search(data):
+        return Recognised(0.0, SHORT)
+    return Recognised(0.0, OLD) if _OLD.search(data) else NOT
+
+
+def last_clock(data: bytes, changed: float) -> float | None:
+    """Return when the last message in the end of a text log was written, as `Recognised.clock`; None where there is none."""
+    for line in reversed(data.splitlines()):
+        if _MAY_BEGIN.search(line):
+            heads = [head for _, _, head in parts_of(line[:LINE]) if head is not None]
+            if heads:
+                return _clock(heads[-1], changed)
+    return None
+
+
+def _clock(head: re.Match[bytes], changed: float) -> float | None:
+    """When a message was written. Its prefix lacks the year: it is that of the last change, or the one before."""
+    day, moment = head["day"].decode(), head["time"].decode()
+    year = time.localtime(changed).tm_year
+    for own in (year, year - 1):
+        try:
+            second = time.mktime(time.strptime(f"{own}{day} {moment[:8]}", "%Y%m%d %H:%M:%S"))
+        except (ValueError, OverflowError):
+            continue
+        if second <= changed + DAY:
+            return min(second + float(f"0{moment[8:]}"), changed)
+    return None

@@ -1,0 +1,285 @@
+"""A TORCH_LOGS text as a log: records made on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tltui.inputs.text import events
+from tltui.inputs.text.events import STACK, SUPPRESSED, MessagePayload, logger_of
+from tltui.inputs.text.line_grammar import HEAD_SIZE, clean, core_of, head_of, label_of, parts_of
+from tltui.inputs.text.text_batch import IRREGULAR, TEXT, TORN, UNCLEAN, Piece, TextBatch
+from tltui.text.lru import Lru
+from tltui.text.payload import ByteSource, Payload
+from tltui.trace.batch import DECLARED, Batch
+from tltui.trace.digest import Digest, digest
+from tltui.trace.envelope import NAMED
+from tltui.trace.grammar import Prefix
+from tltui.trace.log import Check, Checked, Log
+
+IN_PLACE = 1 << 20
+"""Stored bytes from which a payload is read where it stands, if only prefixes must be taken off."""
+KEPT = 16 << 20
+"""Bytes of payloads that are kept."""
+KEPT_DIGESTS = 4096
+BREAK = "dynamo_graph_break_reason"
+SAME_BREAK = 4
+"""Lines by which breaks at one place are told apart: place and reason."""
+IDS = (
+    ("rank", "rank"), ("autograd", "compiled_autograd_id"), ("frame", "frame_id"), ("compile", "frame_compile_id"),
+    ("attempt", "attempt"),
+)  # fmt: skip
+"""Fields of a context, and the keys of an envelope that state them."""
+
+
+class Identity(NamedTuple):
+    """What tells one message from others: TORCH_LOGS_OUT writes each a second time. Equal ones within a millisecond are legal."""
+
+    pid: int
+    time: str
+    site: str
+    ids: str
+    md5: str
+
+
+class TextLog(Log):
+    """The records of a text log."""
+
+    told_by = "TORCH_LOGS text"
+    is_made = True
+
+    def __init__(self, path: str, source: ByteSource, generation: int = 0) -> None:
+        super().__init__(path, source, generation)
+        self._mended: dict[int, list[list[Piece]]] = {}
+        self._latency: dict[int, int] = {}
+        self._breaks: list[int] = []
+        self._first_breaks: dict[tuple[int, bytes], int] = {}
+        self._sorted = 0  # up to here breaks are in `_first_breaks`
+        self._payloads: Lru[int, Payload] = Lru(KEPT)
+        self._digests: Lru[int, Digest] = Lru(KEPT_DIGESTS)
+
+    def apply(self, batch: Batch) -> None:
+        """Take over what one step of the scan found."""
+        super().apply(batch)
+        self._breaks += [record for record, kind in batch.notable if self.kinds[kind].name == BREAK]
+        if isinstance(batch, TextBatch):
+            for record, flags in batch.flags.items():
+                self.columns.flags[record] = flags
+            for record, lines in batch.mended.items():
+                self._mended.setdefault(record, []).extend(lines)
+            self._latency.update(batch.latency)
+        if batch.resized:
+            self._payloads, self._digests = Lru(KEPT), Lru(KEPT_DIGESTS)
+
+    def is_torn(self, record: int) -> bool:
+        """Whether another process cut one of its lines."""
+        return bool(self.columns.flags[record] & TORN)
+
+    def pieces(self, record: int) -> list[Piece]:
+        """Where the bytes of a record are, line for line, without line ends. Raises OSError."""
+        return [piece for pieces, _ in self._walk(record) for piece in pieces]
+
+    def stored(self, record: int) -> bytes:
+        """The lines of a record as they were written, prefixes and colours included. Raises OSError."""
+        source = self.source
+        return b"\n".join(b"".join(source.read(*piece) for piece in pieces) for pieces, _ in self._walk(record))
+
+    def written(self, record: int) -> bytes:
+        """The first line as it was written."""
+        return next((b"".join(self.source.read(*piece) for piece in pieces) for pieces, _ in self._walk(record)), b"")
+
+    def lines(self, record: int) -> list[bytes]:
+        """The message: its lines without prefixes, colours, and what a carriage return took back. Raises OSError."""
+        found = [text for _, text in self._walk(record)]
+        return [clean(line) for line in found] if self.columns.flags[record] & UNCLEAN else found
+
+    def message(self, record: int) -> bytes:
+        """The message, or the other text. Raises OSError."""
+        return b"\n".join(self.lines(record))
+
+    def _walk(self, record: int) -> Iterator[tuple[list[Piece], bytes]]:
+        """Where each line of a record stands, and what is behind its prefix."""
+        columns = self.columns
+        offset, flags = columns.offset[record], columns.flags[record]
+        data = self.source.read(offset, columns.head[record] + columns.size[record])
+        if self.kind(record) == TEXT:
+            for at, line in _lines_of(data):
+                yield [(offset + at, len(line))], line
+        elif not flags & IRREGULAR:
+            first = data.partition(b"\n")[0]
+            head = head_of(first, 0, len(first))
+            length = head.end() if head else 0
+            length += bool(head) and not first[:length].endswith(b" ")
+            for at, line in _lines_of(data):
+                yield [(offset + at, len(line))], line[length:]
+        else:
+            yield from self._walk_all(record, offset, data)
+
+    def _walk_all(self, record: int, offset: int, data: bytes) -> Iterator[tuple[list[Piece], bytes]]:
+        """The same of a record between whose lines others stand, or one of whose lines was torn."""
+        mended = {pieces[0][0]: pieces for pieces in self._mended.get(record, ())}
+        own = None
+        for at, line in _lines_of(data):
+            for begin, end, head in parts_of(line):
+                pieces, text = [(offset + at + begin, end - begin)], line[begin:end]
+                if pieces[0][0] in mended:
+                    pieces = mended[pieces[0][0]]
+                    text = b"".join(self.source.read(*piece) for piece in pieces)
+                    head = head_of(text, 0, len(text))
+                    begin = 0
+                if head is None:
+                    continue
+                whose = (label_of(head), core_of(head))
+                own = own or whose
+                if whose == own:
+                    yield pieces, text[head.end() - begin :]
+
+    def _prefix(self, record: int) -> Any:
+        """The prefix of the first line."""
+        if record in self._mended:
+            first = self.written(record)
+        else:
+            first = self.source.read(self.columns.offset[record], HEAD_SIZE).partition(b"\n")[0]
+        return head_of(first, 0, len(first))
+
+    def prefix(self, record: int) -> Prefix | None:
+        """What stands before the message; None for other text."""
+        head = self._prefix(record) if self.kind(record) != TEXT else None
+        if head is None:
+            return None
+        date, time = head["day"].decode(), head["time"].decode()
+        return Prefix(
+            head["level"].decode(), int(date[:2]), int(date[2:]), time, int(head["pid"]), head["path"].decode("utf-8", "replace"),
+            int(head["line"]),
+        )  # fmt: skip
+
+    def identity(self, record: int) -> Identity | None:
+        """What tells a message from others; None for other text. Raises OSError."""
+        head = self._prefix(record) if self.kind(record) != TEXT else None
+        if head is None:
+            return None
+        time, site, ids = head["day"] + b" " + head["time"], head["path"] + b":" + head["line"], head["ids"] or b""
+        md5 = digest(Payload.of(self.message(record))).md5
+        return Identity(int(head["pid"]), time.decode(), site.decode("utf-8", "replace"), ids.decode(), md5)
+
+    def head(self, record: int) -> bytes:
+        """The first line that torch would have written to a trace; b"" for other text. Raises OSError."""
+        prefix = self.prefix(record)
+        if prefix is None:
+            return b""
+        kind, context = self.kind(record), self.context(record)
+        said = self._said(record)
+        value = self._row(record, said).value
+        own: object = value(said) if value is not None else {}
+        if kind.event in NAMED or kind.event == "log":
+            own = {"name": kind.name, "encoding": kind.encoding} if kind.encoding else {"name": kind.name}
+        envelope: dict[str, object] = {kind.event: own}
+        envelope.update((key, getattr(context, name)) for name, key in IDS if getattr(context, name) is not None)
+        if (md5 := self.md5(record)) is not None:
+            envelope["has_payload"] = md5
+        date = f"{prefix.month:02}{prefix.day:02}"
+        line = f"{prefix.level}{date} {prefix.time} {prefix.pid} {prefix.path}:{prefix.line}] {json.dumps(envelope)}"
+        return line.encode("utf-8", "surrogatepass")
+
+    def has_payload(self, record: int) -> bool:
+        """Whether the event has a payload."""
+        return bool(self.columns.flags[record] & DECLARED)
+
+    def payload(self, record: int) -> Payload | None:
+        """The payload that torch would have written; None for an event without one. Raises OSError."""
+        if not self.has_payload(record):
+            return None
+        found = self._payloads.get(record)
+        if found is None:
+            found = self._in_place(record)
+            if found is None:
+                said = self._said(record)
+                make = (
+                    events.whole_payload
+                    if self.kind(record) == TEXT
+                    else self._row(record, said).payload or events.whole_payload
+                )
+                found = Payload.of(make(said))
+                self._payloads.put(record, found, found.size)
+        return found
+
+    def _in_place(self, record: int) -> Payload | None:
+        """A large payload of which nothing but prefixes must be taken off; None for others."""
+        columns = self.columns
+        offset, size = columns.offset[record], columns.size[record]
+        if size < IN_PLACE or columns.flags[record] & (UNCLEAN | IRREGULAR):
+            return None
+        if self.kind(record) == TEXT:
+            return Payload(self.source, offset, size)
+        begin = offset + columns.head[record]
+        strip = self.source.read(offset, columns.head[record])
+        row = self._row(record, MessagePayload([self._first(record)], bytes, list))
+        if row.payload is events.rest_payload:
+            begin += len(self._first(record)) + 1
+        elif row.payload is not events.whole_payload:
+            return None
+        return Payload(self.source, begin, offset + columns.head[record] + size - begin, strip)
+
+    def _first(self, record: int) -> bytes:
+        """The first line of the message of a record whose lines stand in one piece."""
+        begin, size = self.columns.offset[record] + self.columns.head[record], self.columns.size[record]
+        return self.source.read(begin, min(size, HEAD_SIZE)).partition(b"\n")[0]
+
+    def _said(self, record: int) -> MessagePayload:
+        return MessagePayload(self.lines(record) or [b""], lambda: self._latency_of(record), lambda: self._first_break(record))
+
+    def _row(self, record: int, said: MessagePayload) -> Any:
+        """The row of the table by which a record is what it is."""
+        head = self._prefix(record)
+        return logger_of(head["artifact"] if head else None, head["path"] if head else b"").row_of(self.kind(record), said.lines[0])
+
+    def _latency_of(self, tree: int) -> bytes:
+        record = self._latency.get(tree)
+        return b"" if record is None else self.message(record)
+
+    def _first_break(self, record: int) -> list[bytes]:
+        """The lines of the first break at the place of a later one."""
+        while self._sorted < len(self._breaks) and self._breaks[self._sorted] < record:
+            other = self._breaks[self._sorted]
+            self._sorted += 1
+            lines = self.lines(other)
+            if STACK in lines:
+                self._first_breaks.setdefault((self.context(other).pid, _place(lines)), other)
+        first = self._first_breaks.get((self.context(record).pid, _place(self.lines(record))))
+        return [] if first is None else self.lines(first)
+
+    def md5(self, record: int) -> str | None:
+        """The md5 of the payload, as torch would have stated it; None where there is none. Raises OSError."""
+        found = self._digest(record)
+        return None if found is None else found.md5
+
+    def _digest(self, record: int) -> Digest | None:
+        payload = self.payload(record)
+        if payload is None:
+            return None
+        found = self._digests.get(record)
+        if found is None:
+            found = digest(payload)
+            self._digests.put(record, found)
+        return found
+
+    def check(self, record: int) -> Checked | None:
+        """Size and md5 of the payload. There is none to compare it with: it is as good as the text."""
+        payload, found = self.payload(record), self._digest(record)
+        if payload is None or found is None:
+            return None
+        return Checked(Check.GOOD, payload, found.size, found.lines, found.md5)
+
+
+def _place(lines: list[bytes]) -> bytes:
+    """Where a graph was broken, and why."""
+    return b"\n".join(lines[:SAME_BREAK]).replace(SUPPRESSED, b"", 1)
+
+
+def _lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(offset, line) of each line."""
+    at = 0
+    for line in data.split(b"\n"):
+        yield at, line
+        at += len(line) + 1

@@ -1,0 +1,180 @@
+"""Cache of facts derived from the nodes of a run, valid until the run grows."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import is_dataclass
+from typing import Any, Protocol, TypeVar, cast
+
+from tltui.model.kind import Kind
+from tltui.text.lru import Lru
+
+LIMIT = 48 << 20
+"""Bytes that all parts of a run may take, as far as `weigh` knows."""
+READERS = 16
+"""Logs whose last block is kept."""
+LATE = 8192
+"""Items of what was asked last of single nodes and is too large to be kept of all."""
+OVERHEAD = 200
+"""Bytes of an entry itself."""
+
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
+
+
+class Stamped(Protocol):
+    """A node that counts its changes."""
+
+    stamp: int
+
+
+Read = tuple[tuple[Stamped, int], ...]
+"""Nodes that a part was made from, and their stamps at that time."""
+MISSING = object()
+
+
+class _Asked:
+    """All parts of one question."""
+
+    __slots__ = ("items", "weight")
+
+    def __init__(self) -> None:
+        self.items: dict[Hashable, tuple[Read, Any, int]] = {}
+        self.weight = 0
+
+
+class Parts:
+    """The parts of a run. Any thread may use it."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.weight = 0
+        self.made = 0
+        """How many parts were made since the run was opened: what did not change is not computed again."""
+        self.readers: Lru[Any, Any] = Lru(READERS)
+        """Logs → what reads them; kept here so that all questions share it."""
+        self._shared: dict[Hashable, Hashable] = {}
+        self._late: Lru[Hashable, tuple[int, Any]] = Lru(LATE)
+        self._asked: OrderedDict[Hashable, _Asked] = OrderedDict()
+        self._lock = threading.Lock()
+        self._reading = threading.local()
+
+    def get(self, question: Hashable, node: Hashable) -> Any:
+        """The answer that is still true, else `MISSING`. Whoever is making a part has read what that answer was made from."""
+        asked = self._asked.get(question)
+        entry = asked.items.get(node) if asked is not None else None
+        if entry is None:
+            return MISSING
+        read, value, _ = entry
+        for other, stamp in read:
+            if other.stamp != stamp:
+                return MISSING
+        if (reading := getattr(self._reading, "stack", None)) is not None and reading:
+            reading[-1].update(read)
+        return value
+
+    def begin(self, *nodes: Stamped) -> None:
+        """A part is being made from these nodes; `end` must follow."""
+        stack = self._reading.__dict__.setdefault("stack", [])
+        stack.append({node: node.stamp for node in nodes})
+
+    def reads(self, *nodes: Stamped) -> None:
+        """The part that is being made depends on these nodes too. Without one being made it says nothing."""
+        if stack := self._reading.__dict__.get("stack"):
+            for node in nodes:
+                stack[-1].setdefault(node, node.stamp)
+
+    def end(self) -> Read:
+        """What the part was made from."""
+        stack = self._reading.stack
+        read: dict[Stamped, int] = stack.pop()
+        if stack:
+            for node, stamp in read.items():
+                stack[-1].setdefault(node, stamp)
+        return tuple(read.items())
+
+    def put(self, question: Hashable, node: Hashable, read: Read, value: object) -> None:
+        """Keep an answer, unless there is no room for more of this question."""
+        weight = weigh(value) + OVERHEAD
+        with self._lock:
+            self.made += 1
+            asked = self._asked.get(question)
+            if asked is None:
+                asked = self._asked[question] = _Asked()
+            else:
+                self._asked.move_to_end(question)
+            old = asked.items.pop(node, None)
+            if old is not None:
+                asked.weight -= old[2]
+                self.weight -= old[2]
+            while self.weight + weight > self.limit and len(self._asked) > 1:
+                self.weight -= self._asked.popitem(last=False)[1].weight
+            if self.weight + weight <= self.limit:
+                asked.items[node] = (read, value, weight)
+                asked.weight += weight
+                self.weight += weight
+
+    def same(self, value: H) -> H:
+        """An equal object that was asked for before: thousands of nodes of which the same is known share what says so."""
+        return cast("H", self._shared.setdefault(value, value))
+
+    def lately(self, question: Hashable, node: Stamped, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        """Items that depend on one node, kept while the node is one of the last that were asked about: its own page, the tree and
+        the status line ask one after the other."""
+        self.reads(node)
+        key, stamp = (question, node), node.stamp
+        with self._lock:
+            found = self._late.get(key)
+        if found is not None and found[0] == stamp:
+            return cast("tuple[T, ...]", found[1])
+        made = make()
+        with self._lock:
+            self._late.put(key, (stamp, made), len(made) + 1)
+        return made
+
+
+def weigh(value: object) -> int:
+    """Bytes that a frozen result takes, roughly. Nodes and kinds are not counted: they are there anyway."""
+    kind = type(value)
+    if kind in _TEXTS:
+        return sys.getsizeof(value)
+    if kind in _PLAIN:
+        return 16
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = _fields(kind)
+    if names:
+        total = 48 + 8 * len(names)
+        for name in names:  # most fields are texts and numbers
+            field = getattr(value, name)
+            kind = type(field)
+            total += sys.getsizeof(field) if kind in _TEXTS else 16 if kind in _PLAIN else weigh(field)
+        return total
+    if isinstance(value, dict):
+        total = 64 + 100 * len(value)
+        for pair in value.items():
+            total += weigh(pair[0]) + weigh(pair[1])
+        return total
+    if isinstance(value, (tuple, list, set, frozenset)):
+        total = 56 + 8 * len(value)
+        for item in value:
+            total += weigh(item)
+        return total
+    return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, array)) else 48
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a frozen dataclass."""
+    if not is_dataclass(kind) or kind is Kind or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return ()
+    return tuple(kind.__dataclass_fields__)
+
+
+_TEXTS = frozenset((str, bytes))
+_PLAIN = frozenset((int, float, bool, type(None)))
+_NAMES: dict[type, tuple[str, ...]] = {}

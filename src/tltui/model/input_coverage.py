@@ -1,0 +1,117 @@
+"""Input coverage: what each page can show from inputs other than a trace, and how to record the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tltui.model.nodes import Process
+
+TEXT, DEBUG_DIR = "text", "debug_dir"
+TITLES = {TEXT: "TORCH_LOGS text", DEBUG_DIR: "A torch_compile_debug directory"}
+HOW = "record a trace with TORCH_TRACE=DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a page is made of, and which of it other inputs than a trace have."""
+
+    lacks: str
+    """What TORCH_LOGS text never says, after its name; '' for nothing."""
+    logs: tuple[str, ...] = ()
+    """Names in TORCH_LOGS, each of which has some of what the page shows. Without any the page is not made of text at all."""
+    shows: str = ""
+    """What those logs have."""
+    in_debug_dir: bool = False
+    """Whether a torch_compile_debug directory has what the page shows."""
+    is_overview: bool = False
+    """Whether the page is about all there is: it names what text lacks for a torch_compile_debug directory too."""
+
+
+GRAPH_LOGS = ("graph_code", "pre_grad_graphs", "aot_graphs", "post_grad_graphs")
+
+EVIDENCE: dict[str, frozenset[str]] = {
+    "recompiles": frozenset(("recompile_reasons",)),
+    "graph_breaks": frozenset(("dynamo_graph_break_reason",)),
+    "guards": frozenset(("dynamo_cpp_guards_str", "guards_text", "guards")),
+    "graph_code": frozenset(("dynamo_output_graph", "graph_code")),
+    "pre_grad_graphs": frozenset(("before_pre_grad_graph", "pre_grad_graphs")),
+    "aot_graphs": frozenset((
+        "aot_joint_graph", "aot_forward_graph", "aot_backward_graph", "aot_inference_graph", "aot_metadata", "aot_graphs",
+    )),
+    "post_grad_graphs": frozenset(("inductor_post_grad_graph", "post_grad_graphs")),
+    "output_code": frozenset(("inductor_output_code", "output_code")),
+    "dynamic": frozenset((
+        "create_symbol", "create_unbacked_symbol", "guard_added_fast", "symbolic_shape_specialization",
+        "torch.fx.experimental.symbolic_shapes", "torch/fx/experimental/symbolic_shapes",
+    )),
+    "+dynamo": frozenset(("dynamo_start",)),
+    **{name: frozenset((name,)) for name in ("ir_pre_fusion", "ir_post_fusion", "fusion")},
+}  # fmt: skip
+"""Name in TORCH_LOGS → events and names of records that only it writes."""
+
+
+def from_elsewhere(processes: Iterable[Process]) -> list[Process]:
+    """The processes that no trace tells of."""
+    return [process for process in processes if not process.is_traced]
+
+
+def compiling(processes: Sequence[Process]) -> Sequence[Process]:
+    """The processes that compiled something, not the one of torchrun; all of them where none did."""
+    return [process for process in processes if process.tally.compiles] or processes
+
+
+def is_untold(processes: Sequence[Process], needs: Needs) -> bool:
+    """Whether nothing that was opened can tell anything of what a page shows."""
+    processes = compiling(processes)
+    told_of = from_elsewhere(processes)
+    if not told_of or len(told_of) < len(processes):
+        return False
+    has_text = any(TEXT in process.origins for process in told_of)
+    return not (needs.logs and has_text) and not needs.in_debug_dir
+
+
+def heard(processes: Iterable[Process]) -> frozenset[str]:
+    """The names in TORCH_LOGS that were on, as far as what was written shows it."""
+    kinds = {name for log in {process.log for process in processes} for kind in log.kinds for name in (kind.event, kind.name)}
+    return frozenset(name for name, shown in EVIDENCE.items() if shown & kinds)
+
+
+def title_of(processes: Iterable[Process]) -> str:
+    """What processes are known from, as the beginning of a sentence."""
+    origins = {origin for process in processes for origin in process.origins}
+    known = [title for origin, title in TITLES.items() if origin in origins]
+    return known[0] if len(known) == 1 else "What was opened"
+
+
+def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
+    """Of two sides the one that no trace tells of, where one tells of the other: what it lacks is no difference. '' for none."""
+    for side, own, other in (("left", left, right), ("right", right, left)):
+        if own and not any(process.is_traced for process in own) and any(process.is_traced for process in other):
+            return f"{title_of(own)} tells of the {side} side: what was not logged is no difference."
+    return ""
+
+
+def untold(processes: Sequence[Process], needs: Needs) -> str:
+    """What a page cannot tell of these processes, and how to have it; '' where a trace tells of all of them."""
+    processes = compiling(processes)
+    of = from_elsewhere(processes)
+    if not of:
+        return ""
+    title = title_of(of)
+    has_text = any(TEXT in process.origins for process in of)
+    if len(of) < len(processes):
+        are = "processes is" if len(of) == 1 else "processes are"
+        name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
+        title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
+    said = []
+    if not has_text and needs.shows and not needs.in_debug_dir:
+        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+    elif needs.lacks and (has_text or not needs.in_debug_dir or needs.is_overview):
+        said.append(f"{title} {needs.lacks}: {HOW}.")
+    if has_text and needs.shows and not heard(of) & set(needs.logs):
+        names = ",".join(needs.logs)
+        who = "It" if said else title
+        so_far = "" if all(process.log.ended for process in of) else " so far"
+        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
+    return " ".join(said)

@@ -1,0 +1,370 @@
+"""Inputs of one job joined to one run: which describe the same process, and what each adds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from tltui.inputs.debug_directory import AOT_ID, DebugLog, Joined, TraceCode, join
+from tltui.inputs.forms import FORMS, TEXT
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_merge import Home, Merged, merge
+from tltui.model.ref import NO_ID, CompileId
+from tltui.trace.batch import Kind
+from tltui.trace.log import Log
+
+_LAUNCHER = ("torch.distributed.elastic.", "torch.distributed.run", "torch.distributed.launcher")
+"""How the names of the loggers of torchrun begin."""
+
+
+def is_of_job(form: str, process: Process) -> bool:
+    """Tell whether what a log has under one pid is a process of the job. `form`: of the log."""
+    return form != TEXT or (process.pid != 0 and not _is_launcher(process))
+
+
+def processes_of_job(processes: Iterable[tuple[str, Process]]) -> list[Process]:
+    """Choose the processes of the job; where torchrun alone wrote messages of torch, torchrun. Each comes with the form of its
+    log."""
+    writers = [(form, process) for form, process in processes if form != TEXT or process.pid]
+    return [process for form, process in writers if is_of_job(form, process)] or [process for _, process in writers]
+
+
+def _is_launcher(process: Process) -> bool:
+    """Tell whether all messages of torch are torchrun's."""
+    without_id = process.compiles.get(NO_ID)
+    if without_id is None or len(process.compiles) > 1:
+        return False
+    log = process.log
+    return all(_is_from_launcher(log.kind(record)) for record in without_id.records)
+
+
+def _is_from_launcher(kind: Kind) -> bool:
+    return kind.event == "text" or (kind.event == "log" and kind.name.startswith(_LAUNCHER))
+
+
+EXACT = ("inductor_output_code", "dynamo_cpp_guards_str", "recompile_reasons")
+"""What a text log has byte for byte as the trace has it."""
+COMPARED = 8
+"""Texts of a name that are compared, from the first."""
+UNDATED = 256
+"""Records without a time, from either end, behind which one with a time is looked for."""
+CODE = "inductor_output_code"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for two processes being one, and what against it."""
+
+    equal: frozenset[str] = frozenset()
+    """Of "pid", "rank", "time", "text"."""
+    against: str = ""
+
+    @property
+    def is_enough(self) -> bool:
+        """Two equal facts, and nothing against it. A text that two processes made is as good as a pid and more."""
+        return not self.against and len(self.equal) >= 2
+
+
+def compare(base: Process, other: Process) -> Evidence:
+    """What speaks for these being the same process. Reads a few texts of both. Raises OSError."""
+    equal = set()
+    if base.pid and other.pid:
+        if base.pid != other.pid:
+            return Evidence(against=f"process {base.pid} and {other.pid}")
+        equal.add("pid")
+    if base.stated_rank is not None and other.stated_rank is not None:
+        if base.stated_rank != other.stated_rank:
+            return Evidence(against=f"rank {base.stated_rank} and {other.stated_rank}")
+        equal.add("rank")
+    if against := _other_names(base, other):
+        return Evidence(against=against)
+    if _same_text(base, other):
+        equal.add("text")
+        if not other.pid:
+            equal.add("pid")  # the directory of a cache does not know whose it was: its code does
+    spans = span(base), span(other)
+    if spans[0] and spans[1]:
+        if max(spans[0][0], spans[1][0]) <= min(spans[0][1], spans[1][1]):
+            equal.add("time")
+        elif "text" not in equal:
+            return Evidence(against=f"until {min(spans[0][1], spans[1][1])[:13]} and from {max(spans[0][0], spans[1][0])[:13]}")
+    return Evidence(frozenset(equal))
+
+
+def span(process: Process) -> tuple[str, str] | None:
+    """The times of the first and the last record of a process that has one, `MMDD HH:MM:SS`, in local time of the job. What a
+    program prints between the messages of torch has none."""
+    log, rest = process.log, process.compiles.get(NO_ID)
+    compiles = [compile_.records for compile_ in process.compiles.values() if compile_ is not rest and compile_.records]
+    ends = []
+    if compiles:
+        ends = [_clock(log, min(records[0] for records in compiles)), _clock(log, max(records[-1] for records in compiles))]
+    if rest is not None:
+        ends += [_dated(log, rest.records[:UNDATED]), _dated(log, rest.records[-UNDATED:][::-1])]
+    clocks = sorted(filter(None, ends))
+    if not clocks:
+        return None
+    # a directory is named by the time at which the process began: the log of it begins later, and ends when it ends
+    return (clocks[0], "9") if isinstance(process.log, DebugLog) else (clocks[0], clocks[-1])
+
+
+def _dated(log: Log, records: Sequence[int]) -> str:
+    """Return the time of the first record that has one."""
+    return next(filter(None, (_clock(log, record) for record in records)), "")
+
+
+def _clock(log: Log, record: int) -> str:
+    prefix = log.prefix(record)
+    return f"{prefix.month:02}{prefix.day:02} {prefix.time[:8]}" if prefix is not None else ""
+
+
+def _other_names(base: Process, other: Process) -> str:
+    """Two functions of which both are known, and that have the same id."""
+    for key, frame in other.frames.items():
+        twin = base.find_frame(key)
+        if twin is None or any(own.named is not None and own.named.is_guess for own in (*twin.compiles, *frame.compiles)):
+            continue
+        names = twin.code[0], frame.code[0]
+        if names[0] and names[1] and names[0] != names[1]:
+            return f"{frame.label} is {names[0]} and {names[1]}"
+    return ""
+
+
+def _same_text(base: Process, other: Process) -> bool:
+    if isinstance(other.log, DebugLog):
+        declared = {code.md5 for code in codes_of(base)}
+        return any(unit.md5 in declared for unit in other.log.units())
+    for name in EXACT:
+        theirs = {_md5(other.log, record) for _, record in islice(_records(other, name), COMPARED)}
+        if theirs & {_md5(base.log, record) for _, record in islice(_records(base, name), COMPARED)} - {None}:
+            return True
+    return False
+
+
+def _md5(log: Log, record: int) -> str | None:
+    found = log.md5(record)
+    return None if found is None else found.lower()
+
+
+def _records(process: Process, name: str) -> Iterator[tuple[Compile, int]]:
+    """The records of a name, compile by compile."""
+    log = process.log
+    kinds = {number for number, kind in enumerate(log.kinds) if name in (kind.name, kind.event)}
+    if kinds:
+        for compile_ in process.compiles.values():
+            for record in compile_.records:
+                if log.columns.kind[record] in kinds:
+                    yield compile_, record
+
+
+def codes_of(process: Process) -> list[TraceCode[CompileId]]:
+    """The generated code of a process, for `join`."""
+
+    return [
+        TraceCode(compile_.id, record, _md5(process.log, record) or "", partial(_aot_id, process.log, record))
+        for compile_, record in _records(process, CODE)
+    ]  # fmt: skip
+
+
+def _aot_id(log: Log, record: int) -> tuple[int, str] | None:
+    payload = log.payload(record)
+    match = AOT_ID.search(payload.source.read(payload.offset, min(payload.size, 400))) if payload is not None else None
+    return (int(match[1]), match[2].decode()) if match else None
+
+
+def homes_of(members: Sequence[Process], log: DebugLog) -> dict[CompileId, Home]:
+    """Unit of a debug directory → its compile, as the first member tells that knows its code. Raises OSError."""
+    homes: dict[CompileId, Home] = {}
+    for number, process in enumerate(members):
+        left = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
+        found: dict[str, Joined[CompileId]] = join(left, codes_of(process)) if left else {}
+        for unit, joined in found.items():
+            attempt = process.log.context(joined.record).attempt or 0
+            homes[CompileId(name=unit)] = Home(joined.compile.of(0), attempt, (number, joined.record))
+    return homes
+
+
+REST = 2.0
+"""Seconds between two times that the processes of a run that goes on are put together."""
+ORDER = tuple(FORMS)
+"""The forms of input, the one that tells most first."""
+
+Member = tuple[LogModel, Process]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Two processes with one pid that are not the same one, and why."""
+
+    base: Process
+    other: Process
+    why: str
+
+
+State = tuple[object, ...]
+
+
+def _state(model: LogModel) -> State:
+    """What a joined process has of one of its logs: it is put together anew when that is not so any more."""
+    log = model.log
+    return log.path, len(log), log.scanned, log.stamp, log.waiting, len(log.damage), model.started
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What was found out before: it holds where a log is out of reach by now."""
+
+    evidence: dict[tuple[str, str], Evidence] = field(default_factory=dict)
+    """By the keys of two processes."""
+    homes: dict[str, dict[CompileId, Home]] = field(default_factory=dict)
+    """By the key of a debug directory."""
+
+
+class Joining:
+    """What the inputs of a run tell of the same processes, as far as they are read."""
+
+    def __init__(self) -> None:
+        self.merged: list[Merged] = []
+        self.apart: list[Apart] = []
+        self._part_of: dict[Process, Merged] = {}
+        self.is_behind = False
+        """Whether logs have grown since their processes were put together: it is to be done again, some time later."""
+        self._seen: list[State] = []
+        self._memory = _Memory()
+        self._done = 0.0
+        self._took = 0.0
+
+    def join(self, models: Sequence[LogModel], finished: bool) -> bool:
+        """Put together what is the same process, anew when its logs have grown or ended; whether there was anything to do.
+
+        That takes long where there is much: of a run that goes on it is done only some time after the last time.
+        """
+        seen = [_state(model) for model in models]
+        if self.is_plain(models) or seen == self._seen:
+            return False
+        began = time.monotonic()
+        self.is_behind = not finished and bool(self._seen) and began - self._done < max(REST, 10 * self._took)
+        if self.is_behind:
+            return False
+        self.merged, self.apart = _join(models, self._memory)
+        self._part_of = {process: merged for merged in self.merged for process in merged.members}
+        self._seen, self._done = seen, time.monotonic()
+        self._took = self._done - began
+        return True
+
+    @staticmethod
+    def is_plain(models: Sequence[LogModel]) -> bool:
+        """Whether there are traces alone: each process wrote its own."""
+        return all(model.form == ORDER[0] for model in models)
+
+    def whole(self, process: Process) -> Process | None:
+        """The joined process that one of a log is part of; None for one that stands for itself."""
+        merged = self._part_of.get(process)
+        return None if merged is None else merged.model.processes[0]
+
+    def has(self, model: LogModel) -> bool:
+        """Whether a process of a log is part of a joined one."""
+        return bool(self._part_of) and any(process in self._part_of for process in model.processes)
+
+    def shown(self, processes: Iterable[Process]) -> list[Process]:
+        """The processes, joined ones in place of what they are made of."""
+        kept = [process for process in processes if process not in self._part_of]
+        return kept + [process for merged in self.merged for process in merged.model.processes]
+
+    def name_members(self) -> None:
+        """What joined processes are made of is called what they are called."""
+        for member, merged in self._part_of.items():
+            whole = merged.model.processes[0]
+            member.named(whole.number, whole.alone, whole.ranks_differ)
+
+    def home(self, model: LogModel, record: int) -> tuple[Compile, int]:
+        """The compile that a record of a log is shown with, and its number in the log of that. What has come since processes were
+        put together is still that of its own log."""
+        owner = model.owner(record)
+        merged = self._part_of.get(owner.process)
+        if merged is None:
+            return owner, record
+        places = merged.places[merged.members.index(owner.process)]
+        if record >= len(places):  # it has come since
+            return owner, record
+        return merged.model.owner(places[record]), places[record]
+
+
+def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], list[Apart]]:
+    """What is the same process, and what only looks like it. A text that could never be read joins nothing."""
+    ranked = sorted(models, key=lambda model: ORDER.index(model.form))
+    groups: list[list[Member]] = []
+    apart: list[Apart] = []
+    for model in ranked:
+        for process in model.processes:
+            if not is_of_job(model.form, process):
+                continue
+            own = (model, process)
+            home = None if model.form == ORDER[0] else _group(own, groups, apart, memory)
+            if home is None:
+                groups.append([own])
+            else:
+                home.append(own)
+    merged = [_merged(group, memory) for group in groups if len(group) > 1]
+    _fork(merged)
+    return merged, apart
+
+
+def _fork(merged: Sequence[Merged]) -> None:
+    """Processes that wrote into one trace: a joined one was forked from the one that its base was forked from."""
+    wholes = {own.members[0]: own.model.processes[0] for own in merged}
+    for base, whole in wholes.items():
+        whole.twin = base.twin
+        if base.inherits and base.parent is not None:
+            whole.parent, whole.inherits = wholes.get(base.parent, base.parent), True
+
+
+def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: _Memory) -> list[Member] | None:
+    """The group that a process belongs to: the one that most speaks for, if it is one."""
+    _, process = own
+    found: list[tuple[int, list[Member]]] = []
+    against: list[Apart] = []
+    for group in groups:
+        base = group[0][1]
+        if base.log is process.log or not (base.pid == process.pid or not process.pid):
+            continue
+        evidence = _compared(base, process, memory)
+        if evidence.is_enough:
+            found.append((len(evidence.equal), group))
+        elif evidence.against and process.pid:
+            against.append(Apart(base, process, evidence.against))
+    if not found:  # that others have its pid too is nothing to be told of what has found its own
+        apart += against
+    best = [group for equal, group in found if equal == max(number for number, _ in found)]
+    left = [group for group in best if not _is_gone(group[0][0])] or best  # the same log may have been copied here again
+    return left[0] if len(left) == 1 else None
+
+
+def _is_gone(model: LogModel) -> bool:
+    """Whether what was read of a log is not in its file any more."""
+    return bool(model.source.gone)
+
+
+def _compared(base: Process, other: Process, memory: _Memory) -> Evidence:
+    keys = base.key, other.key
+    try:
+        memory.evidence[keys] = compare(base, other)
+    except OSError:
+        return memory.evidence.get(keys, Evidence())
+    return memory.evidence[keys]
+
+
+def _merged(group: list[Member], memory: _Memory) -> Merged:
+    homes: dict[CompileId, Home] = {}
+    told = [process for _, process in group if not isinstance(process.log, DebugLog)]  # they come first
+    for _, process in group[1:]:
+        if isinstance(process.log, DebugLog):
+            with suppress(OSError):  # then what was known before still holds
+                memory.homes[process.log.key] = homes_of(told, process.log)
+            homes.update(memory.homes.get(process.log.key, {}))
+    return merge(group, homes)

@@ -1,0 +1,224 @@
+"""Record reader: fast access to the records of a log, without trusting the type of any field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.artifacts import artifact_name, is_artifact
+from tltui.model.nodes import Compile, Process
+from tltui.model.ref import Ref
+from tltui.text.lru import Lru
+from tltui.text.payload import ByteSource
+from tltui.trace.batch import ORPHAN
+from tltui.trace.files import Gone
+from tltui.trace.grammar import MOST, PREFIX, number, parse_json
+from tltui.trace.log import Log
+
+AHEAD = 1 << 16
+KEPT = 16 << 20
+"""Characters of texts that a reader keeps for those who ask for the same few again and again."""
+_MD5 = re.compile(rb'"has_payload": "([0-9a-f]{32})"\}$')
+_MD5_BYTES = 52
+JSON_LIMIT = 1 << 20
+"""Stored bytes up to which a JSON payload is parsed as a whole."""
+
+
+class Reader:
+    """Reads many small records of one log: one `pread` fetches the neighbours too."""
+
+    def __init__(self, log: Log, ahead: int = AHEAD) -> None:
+        self.log = log
+        self.kept: Lru[object, Any] = Lru(KEPT)
+        """Texts that were laid out last: whoever puts them there sees to it that they are still true."""
+        self._ahead = ahead
+        self._block: tuple[ByteSource, int, bytes] = (log.source, 0, b"")  # one thing: another thread may read as well
+
+    def _bytes(self, record: int, offset: int, size: int) -> bytes:
+        """Bytes of a record. What is no longer in the file counts as not there: the tree says so of each payload."""
+        source = self.log.source_of(record)
+        before, begin, block = self._block
+        start = offset - begin
+        if source is not before or start < 0 or start + size > len(block):
+            # never beyond what was scanned: what stands behind it may still change
+            ahead = min(self._ahead, self.log.scanned - offset) if source is self.log.source else self._ahead
+            try:
+                block, start = source.read(offset, max(size, ahead)), 0
+            except Gone:
+                return b""
+            self._block = (source, offset, block)
+        return block[start : start + size]
+
+    def hold(self, start: int, size: int) -> None:
+        """Read a stretch of the log in one piece, as far as it was scanned: whoever asks for records of it reads nothing more. What
+        is no longer in the file counts as not there."""
+        source, begin, block = self._block
+        if source is self.log.source and begin <= start and start + size <= begin + len(block):
+            return
+        try:
+            block = self.log.source.read(start, min(size, self.log.scanned - start))
+        except (Gone, Elsewhere):
+            return
+        self._block = (self.log.source, start, block)
+
+    def md5(self, record: int) -> str | None:
+        """As `Log.md5`: from what was read anyway."""
+        size = min(self.log.columns.head[record], _MD5_BYTES)
+        end = self.log.columns.offset[record] + self.log.columns.head[record]
+        match = _MD5.search(self._bytes(record, end - size, size)) if self.log.is_stored(record) else None
+        return match[1].decode() if match else self.log.md5(record)
+
+    def payload(self, record: int, limit: int = JSON_LIMIT) -> bytes:
+        """The payload with its tabs taken off, up to `limit` stored bytes; b"" for none."""
+        columns = self.log.columns
+        size = min(columns.size[record], limit)
+        if not size:
+            return b""
+        if not self.log.is_stored(record):
+            return self._made(record, limit)
+        start = columns.offset[record]
+        if not columns.flags[record] & ORPHAN:
+            start += columns.head[record] + 1
+        return self._bytes(record, start, size).removeprefix(b"\t").replace(b"\n\t", b"\n")
+
+    def head(self, record: int) -> bytes:
+        """The first line: prefix and envelope."""
+        if not self.log.is_stored(record):
+            return self.log.head(record)
+        return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
+
+    def _made(self, record: int, limit: int) -> bytes:
+        payload = self.log.payload(record)
+        return b"" if payload is None else replace(payload, size=min(payload.size, limit)).read()
+
+    def text(self, record: int, limit: int = JSON_LIMIT) -> str:
+        """The payload as text."""
+        return self.payload(record, limit).decode("utf-8", "replace")
+
+    def json(self, record: int, limit: int = JSON_LIMIT) -> Any:
+        """The payload as JSON; None where it is larger than `limit`, or no JSON."""
+        if self.log.columns.size[record] > limit:
+            return None
+        try:
+            return parse_json(self.payload(record, limit))
+        except ValueError:
+            return None
+
+    def event(self, record: int) -> dict[str, Any]:
+        """The metadata of the record: the value of its event key. {} where it is damaged or no object."""
+        line = self.head(record)
+        match = PREFIX.match(line)
+        if match is None:
+            return {}
+        try:
+            envelope = parse_json(line[match.end() :].rstrip(b"\x00\r"))
+        except ValueError:
+            return {}
+        value = envelope.get(self.log.kind(record).event) if isinstance(envelope, dict) else None
+        return value if isinstance(value, dict) else {}
+
+
+def text_in(fields: object, key: str) -> str | None:
+    """A string of an object; None for anything else, and for ''."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def number_in(fields: object, key: str) -> float | None:
+    """A number of an object, small enough to be reckoned with."""
+    return number(fields.get(key)) if isinstance(fields, dict) else None
+
+
+def whole_in(fields: object, key: str) -> int | None:
+    """An integer of an object, small enough for a column of 64 bit."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and -MOST < value < MOST else None
+
+
+def list_in(fields: object, key: str) -> list[Any]:
+    """A list of an object; [] for anything else."""
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def json_in(fields: object, key: str) -> dict[str, Any]:
+    """An object that is stored as JSON in a string (the configurations in metrics); {} for anything else."""
+    value = text_in(fields, key)
+    if value is None:
+        return {}
+    try:
+        found = parse_json(value.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+_NAMES: WeakKeyDictionary[Log, list[str]] = WeakKeyDictionary()
+
+
+def _names(log: Log) -> list[str]:
+    """The names of the kinds of a log. Kinds are only ever added; the list itself never changes, so that threads may share it."""
+    names = _NAMES.get(log, [])
+    if len(names) < len(log.kinds):
+        names = _NAMES[log] = [artifact_name(kind) for kind in log.kinds]
+    return names
+
+
+def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
+    log = compile_.process.log
+    wanted = frozenset(names)
+    kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted}
+    if kinds:
+        column = log.columns.kind
+        for record in compile_.records:
+            name = kinds.get(column[record])
+            if name is not None:
+                yield record, name
+
+
+def logged(compile_: Compile, name: str) -> Iterator[int]:
+    """The log messages of this name of a compile that TORCH_LOGS text tells of, in file order."""
+    log = compile_.process.log
+    kinds = {n for n, kind in enumerate(log.kinds) if kind.event == "log" and kind.name == name}
+    if kinds:
+        column = log.columns.kind
+        yield from (record for record in compile_.records if column[record] in kinds)
+
+
+def metrics_fields(compile_: Compile, reader: Reader | None = None) -> list[tuple[str, dict[str, Any]]]:
+    """(event, all fields) of the metrics records that are not runtime records."""
+    reader = reader or Reader(compile_.process.log)
+    return [(m.event, reader.event(m.record)) for m in compile_.metrics if not m.is_runtime]
+
+
+def address(compile_: Compile, record: int, name: str) -> str:
+    """The address of one of the artifacts of a compile. For many of them there is `addresses`."""
+    return addresses(compile_, (name,)).get(record) or record_ref(compile_.process, record)
+
+
+def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
+    """Record → address of the records of a compile that have one of these names, numbered in one pass over them: of artifacts
+    their own, of what lacks the payload that would make it one the page of the record."""
+    log, base = compile_.process.log, str(compile_.ref)
+    same: dict[str, list[int]] = {}
+    found: dict[int, str] = {}
+    for record, name in named(compile_, names):
+        if is_artifact(log.kind(record), log.has_payload(record)):
+            same.setdefault(name, []).append(record)
+        else:
+            found[record] = record_ref(compile_.process, record)
+    for name, records in same.items():
+        plain = f"{base}:{name}"
+        found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
+    return found
+
+
+def record_ref(process: Process, record: int) -> str:
+    """The address of the page of one record."""
+    place = process.ref if process.ranks_differ or not process.alone else Ref()
+    return str(Ref(place.rank, place.process, n=record + 1, view="record"))

@@ -1,1 +1,0 @@
-"""Which torch wrote a log, and which torch has what."""

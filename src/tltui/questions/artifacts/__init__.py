@@ -1,0 +1,1 @@
+"""One artifact or record: its page, and what `show` and `extract` print."""

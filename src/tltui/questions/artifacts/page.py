@@ -1,0 +1,342 @@
+"""The page of one artifact or record, with the tables of torch-spyre's operation files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tltui.documents.format import plural, size_of
+from tltui.documents.page import Page
+from tltui.documents.scope import called, key_hint
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.kind import Kind
+from tltui.model.kinds import kind_of
+from tltui.model.node_answers import reader_of
+from tltui.model.ref import Ref, at_line
+from tltui.questions.fusion.sdsc_files import Operation, PerCore, SpyreFile, Tensor, files_of, is_sdsc, sdsc_of
+from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, PRE_GRAPHS
+from tltui.text import tokens
+from tltui.text.bytes_document import BytesDocument, json_document
+from tltui.text.composite_documents import DocumentChain
+from tltui.text.document import Builder, Document, Options, Piece
+from tltui.text.json_codec import dumps
+from tltui.text.payload import Payload
+from tltui.text.sanitize import sanitize
+from tltui.trace.envelope import METRICS
+from tltui.trace.files import Gone
+from tltui.trace.log import Check, Checked, Log
+
+HEAD = 1 << 20
+"""Bytes of a graph in which its inputs stand."""
+_FORWARD = re.compile(r"def forward\(self, ([^\n]*)\):")
+_INPUT = re.compile(r"(\w+)\s*(?::\s*(?:\"[^\"]*\"|[^,\"]*))?(?:, |$)")
+
+
+def named_inputs(artifact: Artifact) -> dict[str, str]:
+    """The inputs of a graph that AOTAutograd named anew, by their order. Nothing where a compile has several graphs that could be
+    the one before."""
+    before = (*PRE_GRAPHS, DYNAMO_GRAPH)
+    if artifact.name in before:
+        return {}
+    artifacts = [other for other in artifacts_of(artifact.owner) if other.attempt == artifact.attempt]
+    if sum(unit.direction in ("forward", "inference") for unit in units_of(artifacts)) != 1:
+        return {}
+    graphs = [other for other in artifacts if other.name in before and other.record < artifact.record]
+    if not graphs:
+        return {}
+    head = _FORWARD.search(reader_of(artifact.owner).payload(graphs[-1].record, HEAD).decode("utf-8", "replace"))
+    names = _INPUT.findall(head[1]) if head else []
+    return {called: name for n, name in enumerate(names) for called in (f"primals_{n + 1}", f"arg{n}_1")}
+
+
+GAP = 11
+
+
+def sdsc_document(artifact: Artifact, below: Document, title: str, options: Options) -> Document:
+    """The document of a file. `below`: the JSON as it is. Raises OSError."""
+    found = sdsc_of(artifact.owner, artifact.record)
+    page = Page(str(artifact.ref), title, options)
+    if found.problem:
+        page.say(f"This is not what torch-spyre writes: {sanitize(found.problem)}.", "", tokens.WARN)
+    file = next((own for own in files_of(artifact.owner) if own.record == artifact.record), None)
+    for operation in found.operations:
+        _operation(page, operation, file)
+    page.blank()
+    page.add(("As it was written", tokens.HEADING))
+    return DocumentChain(str(artifact.ref), title, [page.document(found), below], below.badge)
+
+
+def kernel_pieces(file: SpyreFile) -> list[Piece]:
+    """`sdsc_fused_add_mul_0, operation 1 of 2`"""
+    assert file.of is not None
+    target = at_line(file.code, file.of.line) if file.code and file.of.line else ""
+    name = sanitize(file.of.kernel)
+    pieces: list[Piece] = [(name, tokens.LINK, target) if target else (name, tokens.NAME)]
+    pieces.append(f", operation {file.of.place} of {file.of.of}")
+    if not file.of.agrees:
+        pieces.append((" by order, the names of the operations differ", tokens.WARN))
+    return pieces
+
+
+def _operation(page: Page, own: Operation, file: SpyreFile | None) -> None:
+    page.heading(sanitize(own.key))
+    if file is not None and file.of is not None:
+        page.row([("kernel".ljust(GAP), tokens.LABEL), *kernel_pieces(file)])
+    for label, text in (
+        ("operation", own.op), ("aten", own.aten), ("nodes", ", ".join(own.nodes)), ("fused from", ", ".join(own.fused)),
+        ("id", own.handle),
+    ):  # fmt: skip
+        if text:
+            page.labelled(label, sanitize(text), gap=GAP)
+    if own.file:
+        page.row([("source".ljust(GAP), tokens.LABEL), page.place(own.file, own.line)])
+    else:
+        page.labelled("source", "not known", gap=GAP)
+    for compute in own.computes:
+        reads, writes = ", ".join(compute.inputs), ", ".join(compute.outputs)
+        page.labelled("computes", sanitize(f"{compute.function} on {compute.unit}: {reads} → {writes}"), gap=GAP)
+    for remark in own.odd:
+        page.say(sanitize(remark), "  ", tokens.WARN)
+    _dims(page, own)
+    _tensors(page, own.tensors)
+    for layout in own.layouts:
+        sticks = ", ".join(f"{dim} of {size:,}" for dim, size in zip(layout.sticks, layout.sizes, strict=False))
+        said = f"{', '.join(layout.dims)}; stick: {sticks or ', '.join(layout.sticks) or 'none'}"
+        page.labelled(sanitize(layout.role), sanitize(said), gap=GAP)
+    tables = [(f"slice of {dim}", table) for dim, table in own.slice_of]
+    tables += [(f"address of {tensor.name}", tensor.addresses) for tensor in own.tensors]
+    for what, table in tables:
+        if table.values and table.line is None and len(table.values) > 1:
+            _each_core(page, what, table)
+
+
+def _dims(page: Page, own: Operation) -> None:
+    page.blank()
+    page.add("  ", ("cores".ljust(GAP), tokens.LABEL), "not known" if own.cores is None else f"{own.cores:,}")
+    slices, places = dict(own.slices), dict(own.slice_of)
+    sizes = dict(own.dims)
+    rows: list[list[Piece]] = []
+    for dim in dict.fromkeys((*sizes, *slices, *places)):
+        rows.append([
+            (sanitize(dim), tokens.NAME), f"{sizes[dim]:,}" if dim in sizes else "–", f"{slices[dim]:,}" if dim in slices else "–",
+            per_core(places[dim]) if dim in places else "",
+        ])  # fmt: skip
+    if rows:
+        head = ("dimension", "size", "slices", "slice of core c")
+        page.grid([[(text, tokens.LABEL) for text in head], *rows])
+
+
+def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
+    rows: list[list[Piece]] = []
+    for own in tensors:
+        rows.append([
+            (sanitize(own.name), tokens.NAME), sanitize(own.kind), sanitize(own.dtype), sanitize(", ".join(own.memory)) or "–",
+            sanitize(", ".join(own.dims)), per_core(own.addresses),
+        ])  # fmt: skip
+    if rows:
+        page.blank()
+        head = ("tensor", "role", "dtype", "memory", "layout", "address of core c")
+        page.grid([[(text, tokens.LABEL) for text in head], *rows])
+
+
+def _each_core(page: Page, what: str, table: PerCore) -> None:
+    """A table that no rule makes short: a line for each core, folded."""
+    title = sanitize(f"{what}, core by core")
+    page.blank()
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.LABEL))
+    for core, value in table.values:
+        page.add("    ", (f"{core:>6,}", tokens.LABEL), f"  {_signed(value)}")
+    page.close()
+
+
+def per_core(table: PerCore) -> str:
+    """`8,192 × c`, where the values of all cores lie on a line."""
+    if table.line is None:
+        return _signed(table.values[0][1]) if len(table.values) == 1 else "differs: below" if table.values else ""
+    base, step = table.line
+    if not step:
+        return _signed(base)
+    factor = "c" if abs(step) == 1 else f"{abs(step):,} × c"
+    if not base:
+        return factor if step > 0 else f"−{factor}"
+    return f"{_signed(base)} {'+' if step > 0 else '−'} {factor}"
+
+
+def _signed(number: int) -> str:
+    return f"{number:,}".replace("-", "−")
+
+
+CHECKED_AT_ONCE = 8 << 20
+"""Stored bytes up to which the md5 is compared before the first page is shown (15 ms)."""
+UNCHECKED = "md5 ?"
+
+
+def artifact_document(artifact: Artifact, options: Options) -> Document:
+    """The payload of an artifact in its language; the envelope's value for metrics."""
+    ref, title = str(artifact.ref), artifact_title(artifact)
+    try:
+        if artifact.is_metrics and artifact.payload is None:
+            return _value(artifact.log, artifact.record, ref, title, options)
+        inputs = named_inputs(artifact) if artifact.kind.language == "fx" else None
+        shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options, inputs)
+        return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
+    except Gone as gone:
+        return gone_document(ref, title, gone, options)
+    except Elsewhere as elsewhere:
+        return elsewhere_document(ref, title, elsewhere, str(replace(artifact.ref, rank=None, process=None)))
+
+
+def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = "") -> Document:
+    """What can be said of bytes that are on another machine. `there`: the address in the log by itself."""
+    builder = Builder(ref, title)
+    builder.add(("The payload is not in the index, and the log is not here. It is on", tokens.WARN))
+    builder.add(("host  ", tokens.LABEL), sanitize(elsewhere.host))
+    builder.add(("file  ", tokens.LABEL), sanitize(elsewhere.path))
+    if command := elsewhere.command(there):
+        builder.blank()
+        builder.add("This prints it:")
+        builder.add("  ", (command, tokens.STRONG))
+    builder.blank()
+    builder.add("Where a copy of the log is here, give its directory beside the index: tltui FILE.tlx DIR")
+    return builder.document()
+
+
+def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
+    """What can be said of bytes that are not there any more."""
+    builder = Builder(ref, title)
+    builder.add((f"This is {gone.strerror}.", tokens.WARN))
+    builder.add(("file  ", tokens.LABEL), str(gone.filename))
+    builder.blank()
+    builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
+    builder.add("where the run is followed.")
+    follow, again = (key_hint(options, command, "{}") for command in ("app.follow", "app.read_again"))
+    if follow[0] and again[0]:
+        builder.add("  ", follow, "  follows the run, or stops")
+        builder.add("  ", again, "  reads all logs again")
+    return builder.document()
+
+
+def artifact_title(artifact: Artifact) -> str:
+    """`[0/1] inductor_output_code · backward`"""
+    parts = [f"{called(artifact.owner)} {artifact.name}"]
+    if artifact.unit is not None:
+        units = units_of(artifacts_of(artifact.owner))
+        if len(units) > 1:
+            parts.append(next(unit.name for unit in units if unit.number == artifact.unit))
+    elif not artifact.alone:
+        parts[0] += f" #{artifact.n}"
+    return sanitize(" · ".join(parts))
+
+
+def _payload(
+    log: Log, record: int, kind: Kind, ref: str, title: str, options: Options, inputs: Mapping[str, str] | None = None
+) -> Document:
+    payload = log.payload(record)
+    if payload is None:
+        checked = log.check(record)
+        if checked is None or checked.check is not Check.GOOD:
+            return _nothing(ref, title)
+        payload, badge = checked.payload, badge_of(checked, options.ascii)
+    elif payload.size <= CHECKED_AT_ONCE:
+        checked = log.check(record)
+        payload = checked.payload if checked else payload
+        badge = badge_of(checked, options.ascii)
+    else:
+        badge = UNCHECKED
+    if told_by := log.origin(record)[0].told_by:
+        badge = f"from {told_by}"  # nothing declares what its md5 should be
+    if kind.language == "json":
+        return json_document(payload, ref=ref, title=title, badge=badge, raw=options.raw)
+    return BytesDocument(payload, kind.language, ref=ref, title=title, badge=badge, inputs=inputs)
+
+
+def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
+    """`md5 ✓`, or what is wrong."""
+    if checked is None:
+        return ""
+    if checked.check is Check.UNDECLARED:
+        return "no md5"
+    if checked.check is Check.GOOD:
+        return "md5 ok" if ascii_ else "md5 ✓"
+    return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
+
+
+def _nothing(ref: str, title: str) -> Document:
+    builder = Builder(ref, title)
+    builder.add(("The payload of this record is missing.", tokens.WARN))
+    builder.add("Its envelope declares one, but no line of it is in the log: the writer was killed, or the log was cut.")
+    return builder.document()
+
+
+def _value(log: Log, record: int, ref: str, title: str, options: Options) -> Document:
+    if options.raw:
+        return BytesDocument(Payload.of(log.head(record)), "json", ref=ref, title=title)
+    return json_document(Payload.of(_json(log.event(record))), ref=ref, title=title)
+
+
+def _json(value: object) -> bytes:
+    """A parsed value as JSON bytes again, whatever Python's json accepted."""
+    try:
+        return dumps(value, indent=True)
+    except TypeError:
+        import json
+
+        return json.dumps(value, indent=2, default=repr).encode("utf-8", "backslashreplace")
+
+
+def record_document(log: Log, record: int, ref: Ref, options: Options, whose: str = "", output: str = "") -> Document:
+    """Envelope and payload of one record: what people open `raw.jsonl` for. `whose`: rank and process, where there are several;
+    `output`: the address of its lines, where it is from what the job printed."""
+    lead = f"{whose} · " if whose else ""
+    try:
+        return _record(log, record, ref, options, lead, output)
+    except Gone as gone:
+        return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
+    except Elsewhere as elsewhere:
+        return elsewhere_document(str(ref), f"{lead}record {record + 1}", elsewhere)
+
+
+def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
+    kind, context = log.kind(record), log.context(record)
+    name = kind.name or kind.event
+    head = Builder(str(ref), f"{lead}record {record + 1} · {name}")
+    prefix = log.prefix(record)
+    if prefix is not None:
+        head.add(("time     ", tokens.LABEL), f"{prefix.month:02}-{prefix.day:02} {prefix.time}  local time of the job")
+        head.add(("site     ", tokens.LABEL), f"{prefix.path}:{prefix.line}")
+        head.add(("process  ", tokens.LABEL), f"pid {prefix.pid}")
+    path, offset = log.place(record)
+    head.add(("place    ", tokens.LABEL), (f"byte {offset:,} of {path}", tokens.LINK if output else "", output))
+    head.add(("kind     ", tokens.LABEL), kind_of(*kind).help)
+    for damage in log.damage:
+        if damage.record == record:
+            head.add(("damage   ", tokens.LABEL), (damage.reason, tokens.WARN))
+    head.heading("Envelope")
+    envelope = log.envelope(record)
+    line = log.head(record)
+    if envelope and not options.raw:
+        shown: Document = json_document(Payload.of(_json(envelope)))
+    else:
+        shown = BytesDocument(Payload.of(line), "text")
+    while not shown.advance():
+        pass
+    parts: list[Document] = [head.document(), shown]
+    badge = ""
+    if log.has_payload(record):
+        body = _payload(log, record, kind_of(*kind), "", "", options)
+        badge = body.badge
+        between = Builder("", "")
+        between.add()
+        size = log.columns.size[record]
+        between.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
+        parts += [between.document(), body]
+    elif kind.event not in METRICS:
+        none = Builder("", "")
+        none.add()
+        none.add(("No payload.", tokens.DIM))
+        parts.append(none.document())
+    title = sanitize(f"{lead}record {record + 1} of {plural(len(log), 'record')} · {name}")
+    return DocumentChain(str(ref), title if context else f"{lead}{name}", parts, badge)

@@ -1,0 +1,1 @@
+"""Cache hits, misses and bypasses, and how keys differ."""

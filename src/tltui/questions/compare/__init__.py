@@ -1,0 +1,1 @@
+"""Differences between two artifacts, compiles, ranks or runs."""

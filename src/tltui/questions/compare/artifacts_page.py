@@ -1,0 +1,357 @@
+"""Two artifacts compared: page, patch, overview row, and the two sides of a split screen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from tltui.documents.format import plural
+from tltui.documents.page import Page
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.ref import Ref
+from tltui.questions.compare.comparable_lines import Difference
+from tltui.questions.compare.pairing import Pair, artifact_difference, raw_of, surely_same
+from tltui.text import tokens
+from tltui.text.document import Line, Options, Piece, Span, TextDocument, piece_text
+from tltui.text.line_diff import CONTEXT, Change, line_pairs, unified, word_changes
+from tltui.text.safe_files import safe_name
+from tltui.text.sanitize import sanitize
+
+SAME, CHANGED, ONLY_LEFT, ONLY_RIGHT = "same", "changed", "only left", "only right"
+OUTCOMES = (CHANGED, ONLY_LEFT, ONLY_RIGHT, SAME)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffHunk:
+    """Lines of the left that became lines of the right."""
+
+    left_line: int
+    right_line: int
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult:
+    """The outcome of comparing two artifacts. Line numbers count from 1 in the stored payloads, 0: laid out anew."""
+
+    schema: int
+    left: str
+    right: str
+    same: bool
+    added: int
+    removed: int
+    hidden: int
+    """Lines that look different and count as equal: another run's ids, paths, names."""
+    hunks: tuple[DiffHunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRow:
+    """One pair of a comparison."""
+
+    name: str
+    left: str | None
+    right: str | None
+    outcome: str
+    """`same`, `changed`, `only left`, `only right`."""
+    added: int = 0
+    removed: int = 0
+    hidden: int = 0
+    unit: str = ""
+    """Of an artifact: the unit that it belongs to."""
+    problem: str = ""
+    """Why the two could not be compared; they count as changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number or word of two compiles."""
+
+    name: str
+    left: str | None
+    right: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompareResult:
+    """The outcome of comparing two compiles, ranks or runs."""
+
+    schema: int
+    left: str
+    right: str
+    rows: tuple[CompareRow, ...]
+    facts: tuple[Fact, ...] = ()
+    """Of two compiles: status and metrics."""
+    timing: tuple[Fact, ...] = ()
+    """Of two compiles: seconds by phase."""
+    guards: tuple[Fact, ...] = ()
+    """Of two compiles: guards that differ; None: the other side has no such guard."""
+    inputs: tuple[Fact, ...] = ()
+    """Of two compiles: inputs that differ."""
+    symbols: tuple[Fact, ...] = ()
+    """Of two compiles: symbols that differ."""
+
+
+WORDS_UP_TO = 400
+"""Changed lines up to which words are marked as well."""
+
+
+def diff_ref(left: Ref | str, right: Ref | str) -> str:
+    """The address of the comparison of two things."""
+    return str(Ref(view="diff", artifact=f"{left} {right}"))
+
+
+def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options: Options) -> TextDocument:
+    """Two artifacts, changed lines with three lines around them, the rest folded; raw: a patch."""
+    if options.raw:
+        return raw_patch(ref, title, left, right)
+    found = artifact_difference(left, right)
+    page = Page(ref, title, options)
+    page.row([(f"{left.ref}", tokens.LINK, str(left.ref)), " ↔ ", (f"{right.ref}", tokens.LINK, str(right.ref))], "")
+    page.say(verdict(found), "", tokens.STRONG)
+    if devices := own_devices(found):
+        page.say(devices, "", tokens.DIM)
+    page.blank()
+    for change in found.changes:
+        if change.same:
+            _same(page, found, change)
+        else:
+            _changed(page, found, change)
+    return page.document(result_of(left, right, found))
+
+
+def verdict(found: Difference) -> str:
+    """One sentence about a difference."""
+    if found.same and not found.hidden:
+        return "the same"
+    differ = "differs" if found.hidden == 1 else "differ"
+    hidden = f"{plural(found.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if found.hidden else ""
+    if found.same:
+        return f"the same: {hidden}"
+    counted = f"+{found.added} −{found.removed} lines"
+    return f"{counted} · {hidden}" if hidden else counted
+
+
+def own_devices(found: Difference) -> str:
+    """Which devices count as the same, where each rank has another one: where a line names the other rank's, the two differ."""
+    a, b = (own.name for own in found.owns)
+    if not a or not b or a == b:
+        return ""
+    return f"{a} on the left and {b} on the right count as the same: each is the device that most tensors of its rank are on."
+
+
+def _same(page: Page, found: Difference, change: Change) -> None:
+    lines = found.right.lines[change.b0 : change.b1]
+    if len(lines) > 2 * CONTEXT + 1:
+        for line in lines[:CONTEXT]:
+            page.add("  ", (line, tokens.DIM))
+        page.open(f"{len(lines) - 2 * CONTEXT} equal lines", folded=True)
+        page.add((f"  ⋯ {len(lines) - 2 * CONTEXT} equal lines", tokens.LABEL))
+        for line in lines[CONTEXT:-CONTEXT]:
+            page.add("  ", (line, tokens.DIM))
+        page.close()
+        lines = lines[-CONTEXT:]
+    for line in lines:
+        page.add("  ", (line, tokens.DIM))
+
+
+def _changed(page: Page, found: Difference, change: Change) -> None:
+    left = found.left.lines[change.a0 : change.a1]
+    right = found.right.lines[change.b0 : change.b1]
+    page.open(f"−{len(left)} +{len(right)}")
+    marks: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for x, y in line_pairs(left, right) if len(left) <= WORDS_UP_TO else ():
+        if min(x, y) >= 0:
+            marks["-", x], marks["+", y] = word_changes(left[x], right[y])
+    for sign, lines, style in (("-", left, tokens.REMOVED), ("+", right, tokens.ADDED)):
+        for n, line in enumerate(lines):
+            page.add((f"{sign} ", style), *marked(line, marks.get((sign, n)), style))
+    page.close()
+
+
+def marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[Piece]:
+    """The line with what changed in it standing out."""
+    if not spans or spans == [(0, len(line))]:
+        return [(line, style)]
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in spans:
+        pieces += [(line[at:start], style), (line[start:end], tokens.CHANGED)]
+        at = end
+    return [*pieces, (line[at:], style)]
+
+
+def result_of(left: Artifact, right: Artifact, found: Difference) -> DiffResult:
+    """For JSON."""
+    a, b = found.left, found.right
+    hunks = tuple(
+        DiffHunk(
+            a.numbers[c.a0] if c.a0 < len(a.numbers) else 0,
+            b.numbers[c.b0] if c.b0 < len(b.numbers) else 0,
+            a.lines[c.a0 : c.a1],
+            b.lines[c.b0 : c.b1],
+        )
+        for c in found.changes
+        if not c.same
+    )
+    return DiffResult(1, str(left.ref), str(right.ref), found.same, found.added, found.removed, found.hidden, hunks)
+
+
+def compared(pair: Pair[Artifact]) -> CompareRow:
+    """The row of a pair. Two payloads with the same md5 are not read; one that cannot be read counts as changed."""
+    left, right = pair.left, pair.right
+    shown = left or right
+    assert shown is not None
+    unit = _unit(shown)
+    refs = str(left.ref) if left else None, str(right.ref) if right else None
+    if left is None or right is None:
+        return CompareRow(shown.name, *refs, ONLY_LEFT if left else ONLY_RIGHT, unit=unit)
+    if surely_same(left, right):
+        return CompareRow(shown.name, *refs, SAME, unit=unit)
+    try:
+        found = artifact_difference(left, right)
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        problem = reason or f"{type(error).__name__}: {error}"
+        return CompareRow(shown.name, *refs, CHANGED, unit=unit, problem=problem)
+    outcome = SAME if found.same else CHANGED
+    return CompareRow(shown.name, *refs, outcome, found.added, found.removed, found.hidden, unit)
+
+
+def _unit(artifact: Artifact) -> str:
+    if artifact.unit is None or artifact.alone:
+        return ""
+    return next((unit.name for unit in units_of(artifacts_of(artifact.owner)) if unit.number == artifact.unit), "")
+
+
+def row_pieces(row: CompareRow, linked: bool) -> list[Piece]:
+    """A row of an overview: what came out, and what was compared, as a link."""
+    target = diff_ref(row.left, row.right) if linked and row.left and row.right else (row.left or row.right or "") * linked
+    label = f"{row.name} · {row.unit}" if row.unit else row.name
+    name: Piece = (label, tokens.LINK, target) if target else label
+    if row.problem:
+        outcome: list[Piece] = [(f"not compared ({row.problem})", tokens.WARN)]
+    elif row.outcome == CHANGED and (row.added or row.removed):
+        outcome = [(f"+{row.added}", tokens.ADDED), " ", (f"−{row.removed}", tokens.REMOVED)]
+    else:
+        style = {SAME: tokens.DIM, ONLY_LEFT: tokens.REMOVED, ONLY_RIGHT: tokens.ADDED}.get(row.outcome, tokens.WARN)
+        outcome = [(row.outcome, style)]
+    room = " " * max(14 - sum(len(piece_text(p)) for p in outcome), 1)
+    return [*outcome, room, name]
+
+
+def patch_lines(left: Artifact, right: Artifact) -> Iterator[bytes]:
+    """The bytes of two artifacts as a unified diff that `patch` and `git apply` understand. Raises OSError."""
+    name = safe_name(left.name)
+    yield from unified(raw_of(left), raw_of(right), f"a/{name}", f"b/{name}")
+
+
+def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocument:
+    """The same as a page."""
+    document = TextDocument(ref, sanitize(title))
+    styles = {"+": tokens.ADDED, "-": tokens.REMOVED, "@": tokens.LABEL}
+    for line in patch_lines(left, right):
+        text = sanitize(line.decode("utf-8", "replace"))
+        style = styles.get(line[:1].decode("latin-1"))
+        document.lines.append(Line(text, (Span(0, len(text), style),) if style else ()))
+    if not document.lines:
+        document.lines.append(Line("both have the same bytes"))
+    return document
+
+
+@dataclass(slots=True)
+class Sides:
+    """What the screen shows. Rows and lines count from 0; -1 stands where only the other side has a line."""
+
+    left: TextDocument
+    right: TextDocument
+    rows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    """For each side: row → line of its document."""
+    hunks: list[tuple[int, int]] = field(default_factory=list)
+    """First and last row of each change."""
+    starts: list[int] = field(default_factory=list)
+    """The first row of each change and each equal stretch."""
+    folds: dict[int, int] = field(default_factory=dict)
+    """Row of a folded stretch → number of the change that it stands for."""
+
+
+Spans = list[tuple[int, int]]
+Memo = dict[int, list[tuple[int, int, Spans | None, Spans | None]]]
+"""Number of a change → its rows: left line, right line, words that differ in each. Folding again need not find them again."""
+
+
+def sides_of(
+    found: Difference,
+    refs: tuple[str, str],
+    opened: Collection[int] | None = (),
+    memo: Memo | None = None,
+    ascii_only: bool = False,
+) -> Sides:
+    """Lay out both sides. Equal stretches are folded but for those in `opened`; None opens all."""
+    memo = {} if memo is None else memo
+    options = Options(ascii=ascii_only)
+    builders = Page(refs[0], refs[0], options), Page(refs[1], refs[1], options)
+    sides = Sides(builders[0].growing(), builders[1].growing())
+    for number, change in enumerate(found.changes):
+        sides.starts.append(len(sides.rows[0]))
+        if change.same:
+            fold = opened is not None and number not in opened
+            _aligned_rows(found, change, number, builders, sides, fold)
+        else:
+            if number not in memo:
+                memo[number] = _pairs(found, change)
+            _changed_rows(found, change, memo[number], builders, sides)
+    for builder in builders:
+        builder.document()
+    return sides
+
+
+def _row(sides: Sides, left: bool, right: bool) -> None:
+    """The lines that were just added stand in a row of their own."""
+    sides.rows[0].append(len(sides.left.lines) - 1 if left else -1)
+    sides.rows[1].append(len(sides.right.lines) - 1 if right else -1)
+
+
+def _aligned_rows(
+    found: Difference, change: Change, number: int, builders: tuple[Page, Page], sides: Sides, fold: bool
+) -> None:
+    size = change.a1 - change.a0
+    hidden = range(CONTEXT, size - CONTEXT) if fold and size > 2 * CONTEXT + 1 else range(0)
+    for n in range(size):
+        if n in hidden:
+            if n == hidden.start:
+                for builder in builders:
+                    builder.add((f"⋯ {len(hidden)} equal lines", tokens.LABEL))
+                _row(sides, True, True)
+                sides.folds[len(sides.rows[0]) - 1] = number
+            continue
+        builders[0].add(found.left.lines[change.a0 + n])
+        builders[1].add(found.right.lines[change.b0 + n])
+        _row(sides, True, True)
+
+
+def _pairs(found: Difference, change: Change) -> list[tuple[int, int, Spans | None, Spans | None]]:
+    left = found.left.lines[change.a0 : change.a1]
+    right = found.right.lines[change.b0 : change.b1]
+    few = len(left) <= WORDS_UP_TO
+    return [
+        (x, y, *(word_changes(left[x], right[y]) if few and min(x, y) >= 0 else (None, None))) for x, y in line_pairs(left, right)
+    ]
+
+
+def _changed_rows(
+    found: Difference,
+    change: Change,
+    pairs: list[tuple[int, int, Spans | None, Spans | None]],
+    builders: tuple[Page, Page],
+    sides: Sides,
+) -> None:
+    first = len(sides.rows[0])
+    for x, y, removed, added in pairs:
+        if x >= 0:
+            builders[0].add(*marked(found.left.lines[change.a0 + x], removed, tokens.REMOVED))
+        if y >= 0:
+            builders[1].add(*marked(found.right.lines[change.b0 + y], added, tokens.ADDED))
+        _row(sides, x >= 0, y >= 0)
+    sides.hunks.append((first, len(sides.rows[0]) - 1))

@@ -1,0 +1,440 @@
+"""Pages that compare two compiles, ranks or runs: metrics, time, guards, inputs and artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from tltui.documents.format import clip, plural, seconds
+from tltui.documents.page import Page
+from tltui.model.artifacts import Artifact, artifacts_of
+from tltui.model.input_coverage import told_less
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.record_reader import Reader, metrics_fields
+from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.run import Node, Run
+from tltui.questions.compare.artifacts_page import (
+    CHANGED,
+    ONLY_LEFT,
+    ONLY_RIGHT,
+    OUTCOMES,
+    SAME,
+    CompareResult,
+    CompareRow,
+    Fact,
+    artifact_page,
+    compared,
+    diff_ref,
+    marked,
+    patch_lines,
+    row_pieces,
+)
+from tltui.questions.compare.comparable_lines import Difference, rules_for
+from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
+from tltui.questions.shapes.compile_inputs import Inputs, inputs_of
+from tltui.questions.timing.timing_events import ORDER, events_of, timing_of
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.line_diff import line_pairs, word_changes
+from tltui.text.normalisation import RankIdentity, normalised
+
+GUARDS = "dynamo_cpp_guards_str"
+FIELDS = (
+    ("graph_node_count", "nodes"), ("graph_input_count", "inputs"), ("shape_env_guard_count", "shape guards"),
+    ("accumulated_cache_size", "compiled before"), ("recompile_reason", "recompiled for"), ("fail_type", "failed with"),
+    ("fail_reason", "because"), ("cudagraph_skip_reason", "no cudagraph"),
+    ("pytorch_version", "torch"),
+)  # fmt: skip
+"""Metrics that are shown where they differ."""
+
+
+def facts_between(left: Compile, right: Compile) -> list[Fact]:
+    """Status and the usual numbers; of `FIELDS` those that differ."""
+    facts = [Fact(name, of(left), of(right)) for name, of in _ALWAYS]
+    a, b = _metrics(left), _metrics(right)
+    owns = owns_of(left.process, right.process)
+    for field, name in FIELDS:
+        x, y = a.get(field), b.get(field)
+        if x != y and not _alike(str(x), str(y), owns):
+            facts.append(Fact(name, _shown(x), _shown(y)))
+    return facts
+
+
+def _alike(left: str, right: str, owns: tuple[RankIdentity, RankIdentity]) -> bool:
+    """Whether two texts differ only as any two runs do, or in what is each rank's own."""
+    rules = rules_for(left, owns[0]), rules_for(right, owns[1])
+    a, b = left.split("\n"), right.split("\n")
+    return [normalised(line, rules[0])[0] for line in a] == [normalised(line, rules[1])[0] for line in b]
+
+
+def _took(compile_: Compile) -> str | None:
+    took = compile_.duration_s
+    return None if took is None else seconds(took)
+
+
+_ALWAYS: tuple[tuple[str, Callable[[Compile], str | None]], ...] = (
+    ("status", lambda c: str(c.status) if c.status else None),
+    ("time", _took),
+    ("operations", lambda c: _shown(c.facts.graph_op_count)),
+    ("guards", lambda c: _shown(c.facts.guard_count)),
+    ("graph breaks", lambda c: _shown(c.facts.breaks)),
+)
+
+
+def _shown(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)[:400]
+
+
+def _metrics(compile_: Compile) -> dict[str, Any]:
+    reader = Reader(compile_.process.log)
+    return next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
+
+
+def timing_between(left: Compile, right: Compile) -> list[Fact]:
+    """Seconds by phase, of the compile and of a backward that was compiled later."""
+    tables = []
+    for compile_ in (left, right):
+        reader = Reader(compile_.process.log)
+        found = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
+        table = {phase.name: phase.seconds for phase in found.phases}
+        table |= {f"{phase.name}, later": phase.seconds for phase in found.backward}
+        tables.append(table)
+    names = [*ORDER, *(f"{name}, later" for name in ORDER)]
+    a, b = tables
+    return [Fact(n, _seconds(a.get(n)), _seconds(b.get(n))) for n in names if n in a or n in b]
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else seconds(value)
+
+
+def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str, str] | None, str]:
+    """Guards that only one of them has, without their places; the addresses of both lists, None without both; and what to
+    say where there is none that differs."""
+    a, b = _guards(left), _guards(right)
+    if a is None or b is None:
+        without = [str(c.ref) for c, own in ((left, a), (right, b)) if own is None]
+        return [], None, f"{' and '.join(without)} {'have' if len(without) > 1 else 'has'} no list of guards"
+    try:
+        return between(artifact_difference(a, b), _guard), (str(a.ref), str(b.ref)), "the same guards"
+    except OSError as error:
+        return [], None, f"not read: {error.strerror or error}"
+
+
+def _guards(compile_: Compile) -> Artifact | None:
+    found = [a for a in artifacts_of(compile_) if a.name == GUARDS]
+    return found[-1] if found else None
+
+
+def _guard(line: str) -> str:
+    """`TENSOR_MATCH: check_tensor(…)`, without the tree and the user's code."""
+    return line.lstrip("| ").removeprefix("+- ").partition("  # ")[0].strip()
+
+
+def between(found: Difference, shown: Callable[[str], str]) -> list[Fact]:
+    """The lines that differ; a line that replaced another stands beside it."""
+    facts = []
+    for change in found.changes:
+        if change.same:
+            continue
+        a = [shown(line) for line in found.left.lines[change.a0 : change.a1]]
+        b = [shown(line) for line in found.right.lines[change.b0 : change.b1]]
+        facts += _beside(a, b)
+    return facts
+
+
+def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
+    return [
+        Fact(str(n), left[x] if x >= 0 else None, right[y] if y >= 0 else None)
+        for n, (x, y) in enumerate(line_pairs(left, right))
+    ]
+
+
+def inputs_between(left: Compile, right: Compile) -> list[Fact]:
+    """Inputs that differ, by source."""
+    return _by_name(_inputs(inputs_of(left)), _inputs(inputs_of(right)), owns_of(left.process, right.process))
+
+
+def symbols_between(left: Compile, right: Compile) -> list[Fact]:
+    """Symbols that differ, by what they stand for."""
+    return _by_name(_symbols(inputs_of(left)), _symbols(inputs_of(right)), owns_of(left.process, right.process))
+
+
+def _by_name(left: dict[str, str], right: dict[str, str], owns: tuple[RankIdentity, RankIdentity]) -> list[Fact]:
+    found = []
+    for name in sorted(left.keys() | right.keys()):
+        x, y = left.get(name), right.get(name)
+        if x != y and not (x is not None and y is not None and _alike(x, y, owns)):
+            found.append(Fact(name, x, y))
+    return found
+
+
+def _inputs(found: Inputs) -> dict[str, str]:
+    return {
+        t.source: f"{t.source}  {t.dtype} [{', '.join(t.size or ())}] stride [{', '.join(t.stride or ())}] {t.device}"
+        + (" requires grad" if t.requires_grad else "")
+        for t in found.tensors
+    }
+
+
+def _symbols(found: Inputs) -> dict[str, str]:
+    return {
+        s.source or s.name: f"{s.name}  {s.source or 'depends on data'} = {s.hint or '?'} {s.range or ''}".rstrip()
+        + (f", fixed to {s.specialized}" if s.specialized else "")
+        for s in found.symbols
+    }
+
+
+SHOWN = 24
+"""Guards that differ, and inputs: more are folded."""
+
+
+Attempts = tuple[int | None, int | None]
+
+
+def fill_compiles(
+    left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
+) -> Generator[None, None, object]:
+    """The overview; of one attempt of each where one is meant."""
+    page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
+    if less := told_less([left.process], [right.process]):
+        page.say(less, "", tokens.WARN)
+    page.blank()
+    facts = facts_between(left, right)
+    for fact in facts:
+        _fact(page, fact)
+    page.blank()
+    yield
+    timing = timing_between(left, right)
+    page.heading("Time")
+    if timing:
+        for fact in timing:
+            _fact(page, fact)
+    else:
+        page.add(("  neither says where its time went", tokens.DIM))
+    yield
+    guards, refs, none = guards_between(left, right)
+    _listed(page, "Guards", guards, none, diff_ref(*refs) if refs and linked and guards else "")
+    yield
+    inputs = inputs_between(left, right)
+    _listed(page, "Inputs", inputs, "the same inputs")
+    symbols = symbols_between(left, right)
+    _listed(page, "Symbols", symbols, "the same symbols, or none")
+    yield
+    page.heading("Artifacts")
+    rows, same = [], []
+    for pair in artifact_pairs(left, right, attempts):
+        row = compared(pair)
+        rows.append(row)
+        if row.outcome == SAME:
+            same.append(row)
+        else:
+            page.row(row_pieces(row, linked))
+        yield
+    if same:
+        label = f"{plural(len(same), 'artifact')} the same" if len(rows) > len(same) else f"all {len(same)} are the same"
+        page.open(label, folded=True)
+        page.add((f"  {label}", tokens.OK))
+        for row in same:
+            page.row(row_pieces(row, linked), "    ")
+        page.close()
+    if not rows:
+        page.add(("  neither has any", tokens.DIM))
+    return CompareResult(
+        1, str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
+    )
+
+
+def _named(compile_: Compile, linked: bool) -> list[Piece]:
+    name = compile_.frame.code[0] or ""
+    ref = str(compile_.ref)
+    return [(ref, tokens.LINK, ref) if linked else ref, (f" {name}", tokens.DEFINITION)]
+
+
+def _fact(page: Page, fact: Fact) -> None:
+    """`label   left → right`; on a narrow page what does not fit goes below."""
+    a, b = fact.left or "–", fact.right or "–"
+    label = f"  {fact.name:<15} "
+    if a == b:
+        page.labelled(f"{fact.name:<15} ", a, gap=16, style=tokens.DIM)
+    elif len(label) + len(a) + len(b) + 5 <= page.width:
+        page.add((label, tokens.LABEL), a, "  →  ", (b, tokens.CHANGED))
+    else:
+        room = page.width - len(label) - 2
+        page.add((label, tokens.LABEL), ("- ", tokens.REMOVED), (clip(a, room), tokens.REMOVED))
+        page.add(" " * len(label), ("+ ", tokens.ADDED), (clip(b, room), tokens.ADDED))
+
+
+def _listed(page: Page, title: str, facts: Sequence[Fact], none: str, target: str = "") -> None:
+    """What only one side has, or has otherwise."""
+    page.heading(title)
+    if not facts:
+        page.add((f"  {none}", tokens.DIM))
+    for number, fact in enumerate(facts):
+        if number == SHOWN:
+            page.open(f"{len(facts) - SHOWN} more", folded=True)
+            page.add((f"  {len(facts) - SHOWN} more", tokens.LABEL))
+        spans = word_changes(fact.left, fact.right) if fact.left and fact.right else ([], [])
+        sides = (("-", fact.left, tokens.REMOVED, spans[0]), ("+", fact.right, tokens.ADDED, spans[1]))
+        for sign, text, style, words in sides:
+            if text is not None:
+                short, words = around(text, words, page.width - 4)
+                page.add((f"  {sign} ", style), *marked(short, words, style))
+    if len(facts) > SHOWN:
+        page.close()
+    if target:
+        page.add("  ", ("compare the guards", tokens.LINK, target))
+
+
+HEAD = 24
+"""Columns that stay of the beginning of a line that is cut to show what differs."""
+
+
+def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]]]:
+    """The text cut to a width so that the first of the words is in sight, and the words that are."""
+    if len(text) > width and words and words[0][1] > width - 2 and width > 2 * HEAD:
+        start = max(words[0][0] - 12, HEAD)
+        cut = HEAD + 3 - start
+        text = f"{text[:HEAD]} … {text[start:]}"
+        words = [(max(a + cut, HEAD + 3), b + cut) for a, b in words if b + cut > HEAD + 3]
+    short = clip(text, width)
+    return short, [(a, min(b, len(short))) for a, b in words if a < len(short)]
+
+
+NOT_ALIKE = "are not of the same kind: compare two artifacts, two compiles, two frames, two ranks or two runs"
+
+
+def sides_of(ref: Ref) -> tuple[str, str]:
+    """The two addresses that the address of a comparison names. Raises `BadAddress`."""
+    left, space, right = (ref.artifact or "").partition(" ")
+    if not space:
+        raise BadAddress("a comparison needs two addresses: @diff::0/0%200/1")
+    return left, right
+
+
+def compare_document(run: Run, ref: Ref, options: Options) -> Document:
+    """The comparison that an address names. Raises `BadAddress`, OSError."""
+    left, right = sides_of(ref)
+    return compare_nodes(run, left, run, right, options)
+
+
+def compare_nodes(run: Run, left: str, other: Run, right: str, options: Options) -> Document:
+    """Compare what two addresses of two runs (or of one) name. Raises `BadAddress`, OSError."""
+    a, b = run.resolve(left), other.resolve(right)
+    title = f"{left or run.title} ↔ {right or other.title}"
+    ref = diff_ref(left, right)
+    if isinstance(a, Artifact) and isinstance(b, Artifact):
+        return artifact_page(ref, title, a, b, options)
+    if isinstance(a, Compile) and isinstance(b, Compile):
+        attempts = parse_ref(left).attempt, parse_ref(right).attempt
+        return GrowingDocument(ref, title, options, partial(fill_compiles, a, b, attempts, run is other), Page)
+    groups = _compiles(run, a), _compiles(other, b)
+    if groups[0] is None or groups[1] is None:
+        raise BadAddress(f"{left or 'the run'} and {right or 'the run'} {NOT_ALIKE}")
+    fill = partial(_sets, groups[0], groups[1], run is other, (left or run.title, right or other.title))
+    return GrowingDocument(ref, title, options, fill, Page)
+
+
+def are_alike(run: Run, left: str, right: str) -> bool:
+    """Whether what two addresses of a run name can be compared. Raises `BadAddress`."""
+    a, b = run.resolve(left), run.resolve(right)
+    for kind in (Artifact, Compile):
+        if isinstance(a, kind) or isinstance(b, kind):
+            return isinstance(a, kind) and isinstance(b, kind)
+    return _compiles(run, a) is not None and _compiles(run, b) is not None
+
+
+def patch_of(run: Run, left: str, other: Run, right: str) -> Iterator[bytes]:
+    """The patch that makes one artifact of the other, in bytes. Raises `BadAddress`, OSError."""
+    a, b = run.resolve(left), other.resolve(right)
+    if not (isinstance(a, Artifact) and isinstance(b, Artifact)):
+        raise BadAddress("a patch needs two artifacts")
+    return patch_lines(a, b)
+
+
+def _compiles(run: Run, node: Node | None) -> list[Compile] | None:
+    """All compiles of a rank, process, frame or run; None for what has none."""
+    if isinstance(node, Frame):
+        return list(node.compiles)
+    processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else None
+    if node is None:
+        processes = list(run.processes())
+    if processes is None:
+        return None
+    return [compile_ for process in processes for frame in process.frames.values() for compile_ in frame.compiles]
+
+
+def _sets(
+    left: list[Compile], right: list[Compile], linked: bool, names: tuple[str, str], page: Page
+) -> Generator[None, None, object]:
+    """Two ranks or runs: their compiles in pairs."""
+    page.add((names[0], tokens.TITLE), (" ↔ ", tokens.TITLE), (names[1], tokens.TITLE))
+    page.say("Compiles are paired by function, file, line and how often that was compiled before: ids may differ.", "",
+             tokens.DIM)  # fmt: skip
+    if less := told_less(*([compile_.process for compile_ in side] for side in (left, right))):
+        page.say(less, "", tokens.WARN)
+    page.blank()
+    rows: list[CompareRow] = []
+    same: list[tuple[Pair[Compile], CompareRow]] = []
+    for pair in compile_pairs(left, right) or rest_pairs(left, right):
+        row = _compile_row(pair)
+        rows.append(row)
+        if row.outcome == SAME:
+            same.append((pair, row))
+        else:
+            page.row(_compile_pieces(pair, row, linked))
+        yield
+    if same:
+        label = f"{plural(len(same), 'pair')} the same" if len(rows) > len(same) else f"all {len(same)} are the same"
+        page.open(label, folded=len(rows) > len(same))
+        page.add((f"  {label}", tokens.OK))
+        for pair, row in same:
+            page.row(_compile_pieces(pair, row, linked))
+        page.close()
+    page.blank()
+    counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
+    page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "neither has a compile")
+    return CompareResult(1, *names, tuple(rows))
+
+
+def _compile_row(pair: Pair[Compile]) -> CompareRow:
+    left, right = pair.left, pair.right
+    shown = left or right
+    assert shown is not None
+    name, file, line = shown.frame.code
+    place = f"  {(file or '').rpartition('/')[2]}:{line}" if file else ""
+    label = f"{name or shown.label}{place}"
+    if left is None or right is None:
+        refs = str(left.ref) if left else None, str(right.ref) if right else None
+        return CompareRow(label, *refs, ONLY_LEFT if left else ONLY_RIGHT)
+    if _surely_same(left, right):
+        return CompareRow(label, str(left.ref), str(right.ref), SAME)
+    rows = [compared(artifacts) for artifacts in artifact_pairs(left, right)]
+    changed = [row for row in rows if row.outcome != SAME]
+    same = not changed and left.status is right.status
+    return CompareRow(
+        label, str(left.ref), str(right.ref), SAME if same else CHANGED,
+        sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.hidden for row in rows),
+    )  # fmt: skip
+
+
+def _surely_same(left: Compile, right: Compile) -> bool:
+    """Whether nothing need be compared: most compiles of a run are those of the other one."""
+    a, b = owns_of(left.process, right.process)
+    if left.status is not right.status or a.name != b.name:
+        return False
+    try:
+        digest = digest_of(left)
+        return bool(digest) and digest == digest_of(right)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _compile_pieces(pair: Pair[Compile], row: CompareRow, linked: bool) -> list[Piece]:
+    pieces = row_pieces(row, linked)
+    pieces.append((f"   {row.left or '–'} ↔ {row.right or '–'}", tokens.DIM))
+    if pair.left and pair.right and pair.left.status is not pair.right.status:
+        pieces.append((f"   {pair.left.status or 'unknown'} → {pair.right.status or 'unknown'}", tokens.WARN))
+    return pieces

@@ -1,0 +1,307 @@
+"""Pairing of artifacts, compiles and devices between two compiles, ranks or runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.kind import Phase
+from tltui.model.kinds import kind_of
+from tltui.model.node_answers import part, shared
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, named
+from tltui.questions.compare.comparable_lines import Difference, difference
+from tltui.questions.fusion.sdsc_files import fields_of, is_sdsc
+from tltui.text.normalisation import NOBODY, RankIdentity, devices_in, most_used
+
+LIMIT = 256 << 10
+"""Stored bytes of a graph that are read for it."""
+TENSORS = 64
+"""Descriptions of tensors that are read where a graph does not name devices, as those of older versions of torch."""
+TELLING, ASKED = 16, 64
+"""Compiles that have to name devices, and that are asked for them."""
+Devices = tuple[tuple[tuple[str, int], int], ...]
+
+
+@part
+def devices_of(compile_: Compile, reader: Reader) -> Devices:
+    """How many tensors of a compile are on each device with an index."""
+    log = reader.log
+    graphs = [record for record, _ in named(compile_, ("dynamo_output_graph",))]
+    if graphs:
+        record = graphs[-1]
+        key = reader.md5(record) or (log.key, record)
+        found = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
+        if found is not None:
+            return found
+    described = [record for record, _ in named(compile_, ("describe_tensor",))][:TENSORS]
+    return tuple(devices_in("\n".join(reader.head(record).decode("utf-8", "replace") for record in described)).items())
+
+
+def _in_graph(text: str) -> Devices | None:
+    """None: its tensors have no devices."""
+    found = tuple(devices_in(text).items())
+    return found if found or ']cpu"' in text else None
+
+
+@part
+def own_device(process: Process, reader: Reader) -> tuple[str, int] | None:
+    """The device that most tensors of the first compiles of a rank are on; None where none has an index."""
+    votes: Counter[tuple[str, int]] = Counter()
+    told = 0
+    for number, compile_ in enumerate(process.ordered()):
+        found = devices_of(compile_)
+        votes.update(dict(found))
+        told += bool(found)
+        if told == TELLING or number == ASKED:
+            break
+    return most_used(votes)
+
+
+def owns_of(left: Process, right: Process) -> tuple[RankIdentity, RankIdentity]:
+    """What each side of a comparison may call its own. Within one process nothing: both sides mean the same device."""
+    if left is right:
+        return NOBODY, NOBODY
+    devices = own_device(left), own_device(right)
+    of_rank = left.rank != right.rank or devices[0] != devices[1]
+    a, b = (RankIdentity(*device, of_rank) if device is not None else RankIdentity(of_rank=of_rank) for device in devices)
+    return a, b
+
+
+TOGETHER = "aot_autograd_runtime_wrappers"
+_NAME = re.compile(r"^# (\w+)$", re.MULTILINE)
+
+
+def parts_in(text: str) -> dict[str, str]:
+    """Name → code of the wrappers in one text, the first of each name."""
+    found: dict[str, str] = {}
+    heads = [match for match in _NAME.finditer(text) if kind_of("artifact", match[1]).phase is Phase.RUNTIME]
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
+        found.setdefault(head[1], text[head.end() + 1 : end].rstrip("\n"))
+    return found
+
+
+def part_for(text: str, other: str) -> str:
+    """What of one text is to be compared with an artifact of another name: all of it, if it has no such part."""
+    return parts_in(text).get(other, text)
+
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+Keyed = dict[tuple[object, ...], Artifact]
+"""Artifacts by name, unit, attempt from the last one back, and ordinal."""
+VARIES = frozenset(
+    (
+        "compile_id", "frame_key", "start_time", "end_time", "stack_trace", "structured_logging_overhead_s",
+        "recompile_user_contexts", "triton_kernel_compile_times_us", "inductor_provenance", "num_graph_breaks",
+    )
+)  # fmt: skip
+"""Fields of metrics that say nothing of the compile itself: what is never the same twice, as are all that end in `_us`, `_s` or
+`_ms`, and `num_graph_breaks`, which counts all that the process had until then."""
+
+ORDERED = frozenset(("restart_reasons",))
+"""Fields of metrics that are lists of texts in an order that means something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Generic[T]):
+    """Two things that belong together; None: the other side has no such thing."""
+
+    left: T | None
+    right: T | None
+
+
+def artifact_pairs(
+    left: Compile, right: Compile, attempts: tuple[int | None, int | None] = (None, None)
+) -> list[Pair[Artifact]]:
+    """The artifacts of two compiles (or of one attempt of each) in the order of the left one's, what only the right has
+    after them. Attempts are paired from the last one back: only that has code."""
+    a, b = _keyed(left, attempts[0]), _keyed(right, attempts[1])
+    pairs = _paired(_apart(a, b), _apart(b, a))
+    matched = {id(thing) for pair in pairs if pair.left and pair.right for thing in (pair.left, pair.right)}
+    # of wrappers in one text a pair each; what only the other side has is no reason to name the whole text again
+    return [pair for pair in pairs if (pair.left and pair.right) or id(pair.left or pair.right) not in matched]
+
+
+def _apart(keyed: Keyed, other: Keyed) -> Keyed:
+    """The same with an entry for each wrapper in a text that holds them all, where the other side has a record for each."""
+    if any(key[0] == TOGETHER for key in other):
+        return keyed
+    found: Keyed = {}
+    for key, artifact in keyed.items():
+        names = parts_in(text_of(artifact)) if key[0] == TOGETHER else {}
+        matching = [(name, *key[1:]) for name in names if (name, *key[1:]) in other]
+        found.update(dict.fromkeys(matching or [key], artifact))
+    return found
+
+
+def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
+    artifacts = artifacts_of(compile_)
+    units = {} if compile_.id.name else {unit.number: unit.name for unit in units_of(artifacts)}  # which is one unit itself
+    last = max((artifact.attempt for artifact in artifacts), default=0)
+    seen: Counter[tuple[object, ...]] = Counter()
+    keyed: Keyed = {}
+    for artifact in artifacts:
+        if attempt is not None and artifact.attempt != attempt:
+            continue
+        back = last - artifact.attempt if attempt is None else 0
+        name = (artifact.name, units.get(artifact.unit, "") if artifact.unit is not None else "", back)
+        seen[name] += 1
+        key = (*name, seen[name])
+        keyed[key] = artifact
+    return keyed
+
+
+@part
+def digest_of(compile_: Compile, reader: Reader) -> bytes:
+    """Equal for two compiles whose artifacts are all the same; b"" where one has neither an md5 nor fields to tell by."""
+    found = []
+    for key, artifact in _keyed(compile_, None).items():
+        if (declared := artifact.log.md5(artifact.record)) is not None:
+            found.append(f"{key} {declared}")
+        elif artifact.is_metrics:
+            found.append(f"{key} {hashlib.md5(text_of(artifact).encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}")
+        else:
+            return b""
+    return hashlib.md5("\n".join(sorted(found)).encode("utf-8", "replace"), usedforsecurity=False).digest()
+
+
+def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """The compiles of two ranks or runs, paired by function, file, line and how often that was compiled before.
+
+    Those of several ranks on both sides: rank by rank. What remains is paired without the line: an edit above a function moves it.
+    """
+    by_rank = all(len({c.process.rank for c in own}) > 1 for own in (left, right))
+    pairs = _paired(_by_code(left, True, by_rank), _by_code(right, True, by_rank))
+    alone_a = [pair.left for pair in pairs if pair.left and not pair.right]
+    alone_b = [pair.right for pair in pairs if pair.right and not pair.left]
+    codes_b = {_code(compile_, True, by_rank) for compile_ in right} if alone_a and alone_b else set()
+    codes_a = {_code(compile_, True, by_rank) for compile_ in left} if alone_a and alone_b else set()
+    # a function that the other side has at this very line was only compiled less often there
+    moved_a = _by_code((c for c in alone_a if _code(c, True, by_rank) not in codes_b), False, by_rank)
+    moved_b = _by_code((c for c in alone_b if _code(c, True, by_rank) not in codes_a), False, by_rank)
+    again = {id(p.left): p.right for p in _paired(moved_a, moved_b) if p.left and p.right}
+    taken = {id(compile_) for compile_ in again.values()}
+    return [
+        Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
+        for p in pairs
+        if p.left is not None or id(p.right) not in taken
+    ]
+
+
+def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
+    """What has no compile id (`torch.export` and AOTInductor write nothing else), rank by rank."""
+    a, b = ({(c.process.rank, c.id): c for c in own if not c.is_compile and c.id.frame is None} for own in (left, right))
+    if len(a) == len(b) == 1:
+        return [Pair(*a.values(), *b.values())]
+    return _paired(a, b)
+
+
+def code_of(compile_: Compile) -> tuple[str, str | None, int | None]:
+    """What a compile is of, in any process: function, name of the file, line; of a frame without a name its id. Graphs that are
+    compiled as code (compiled autograd) are numbered in the process."""
+    name, file, line = compile_.frame.code
+    if not name:
+        return str(compile_.frame.key), None, None
+    return name, _NUMBER.sub(">", os.path.basename(file)) if file else None, line
+
+
+_NUMBER = re.compile(r">\.\d+$")
+
+
+def _code(compile_: Compile, with_line: bool, by_rank: bool) -> tuple[object, ...]:
+    name, file, line = code_of(compile_)
+    return (name, file, line if with_line else None, compile_.process.rank if by_rank else None)
+
+
+def _by_code(
+    compiles: Iterable[Compile], with_line: bool, by_rank: bool
+) -> dict[tuple[tuple[object, ...], int], Compile]:
+    seen: Counter[tuple[object, ...]] = Counter()
+    keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
+    for compile_ in compiles:
+        if compile_.is_compile:
+            code = _code(compile_, with_line, by_rank)
+            seen[code] += 1
+            keyed[code, seen[code]] = compile_
+    return keyed
+
+
+def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
+    pairs = [Pair(thing, right.get(key)) for key, thing in left.items()]
+    return pairs + [Pair(None, thing) for key, thing in right.items() if key not in left]
+
+
+def text_of(artifact: Artifact) -> str:
+    """What is compared of an artifact: its payload; of metrics the fields, without those that never are the same twice; of a
+    file of torch-spyre its fields."""
+    if is_sdsc(artifact):
+        return fields_of(raw_of(artifact).decode("utf-8", "replace"))
+    if artifact.payload is not None:
+        return raw_of(artifact).decode("utf-8", "replace")
+    value = artifact.log.event(artifact.record)
+    if isinstance(value, dict):
+        value = {key: _in_order(key, _opened(field)) for key, field in value.items() if not varies(key)}
+    return json.dumps(value, default=repr)
+
+
+def raw_of(artifact: Artifact) -> bytes:
+    """The bytes of an artifact: its payload; of metrics the fields as JSON, one a line."""
+    if artifact.payload is not None:
+        checked = artifact.log.check(artifact.record)
+        return (checked.payload if checked is not None else artifact.payload).read()
+    value = artifact.log.event(artifact.record)
+    return (json.dumps(value, default=repr, indent=2) + "\n").encode("utf-8", "surrogatepass")
+
+
+def surely_same(left: Artifact, right: Artifact) -> bool:
+    """Whether both declare the same md5 and size, so that neither need be read. Of two ranks with a device each the same text
+    is no answer: one of them may use the other one's device."""
+    a, b = owns_of(left.owner.process, right.owner.process)
+    if a.name != b.name:
+        return False
+    digest = left.log.md5(left.record)
+    return digest is not None and digest == right.log.md5(right.record) and left.name == right.name
+
+
+def varies(key: str) -> bool:
+    """Whether a field of metrics is never the same twice."""
+    return key in VARIES or key.endswith(("_us", "_s", "_ms"))
+
+
+def _opened(field: object) -> object:
+    """Configs are JSON in a string: compared by key as well."""
+    if isinstance(field, str) and field.startswith("{"):
+        try:
+            return json.loads(field)
+        except (ValueError, RecursionError):
+            return field
+    return field
+
+
+def _in_order(key: str, field: object) -> object:
+    """Sets of names, which torch writes as lists in an order that depends on the run."""
+    if key not in ORDERED and isinstance(field, list) and all(isinstance(item, str) for item in field):
+        return sorted(field)
+    return field
+
+
+def artifact_difference(left: Artifact, right: Artifact, raw: bool = False) -> Difference:
+    """Compare two artifacts; of different languages as plain lines. Raises OSError."""
+    language = left.kind.language if left.kind.language == right.kind.language and not is_sdsc(left) else "text"
+    if raw:
+        return difference(raw_of(left).decode("utf-8", "replace"), raw_of(right).decode("utf-8", "replace"), language, True)
+    a, b = text_of(left), text_of(right)
+    if left.name != right.name:
+        a = part_for(a, right.name) if left.name == TOGETHER else a
+        b = part_for(b, left.name) if right.name == TOGETHER else b
+    return difference(a, b, language, owns=owns_of(left.owner.process, right.owner.process))

@@ -1,0 +1,130 @@
+"""Sections about incomplete inputs: inputs of a case, ranks without a log, unreadable files, texts outside an index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.rank_ranges import ranges
+from tltui.model.run import Run
+from tltui.questions.coverage.job_inputs import Conflict, Holding, Missing, NotRead
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+
+def held_words(held: Holding) -> str:
+    """`TORCH_LOGS text of rank 0`, `trace of 2 ranks`, `torch_compile_debug of 1 process`"""
+    if len(held.ranks) == 1:
+        return f"{held.title} of rank {held.ranks[0]}"
+    if held.ranks:
+        return f"{held.title} of {fmt.plural(len(held.ranks), 'rank')}"
+    if held.processes:
+        return f"{held.title} of {fmt.plural(held.processes, 'process', 'processes')}"
+    return f"{held.title} ({fmt.plural(held.files, 'file')})"
+
+
+def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
+    """What inputs of one job tell differently."""
+    if not conflicts:
+        return
+    page.heading("What the inputs tell differently")
+    for conflict in conflicts:
+        files = f"{_name(conflict.first)} and {_name(conflict.second)}"
+        if conflict.ref:
+            page.row([(conflict.ref, tokens.LINK, conflict.ref), "  in ", files, (f": {conflict.why}", tokens.WARN)])
+        else:
+            why = f"both have a process {conflict.name}, but not the same one: {sanitize(conflict.why)}"
+            page.row([files, "  ", (why, tokens.WARN)])
+
+
+def _name(path: str) -> str:
+    return sanitize(os.path.basename(path))
+
+
+FILES_NAMED = 4
+
+
+def add_missing(page: Page, missing: Missing | None) -> None:
+    """Add `Ranks 40–47 are not here, though there is a log of rank 63.`"""
+    if missing is None:
+        return
+    alone = missing.count == 1
+    what = f"Rank {missing.ranks} is not here" if alone else f"Ranks {missing.ranks} are not here"
+    if missing.world_size is None:
+        page.say(page.so_far(f"{what}, though there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
+        return
+    pieces: list[Piece] = [(word, tokens.WARN) for word in page.so_far(f"{what}: the job has").split()]
+    pieces.append((f"{fmt.count(missing.world_size)} ranks, as", tokens.WARN))
+    pieces += [(f"[{missing.ref}]", tokens.LINK, missing.ref), ("states." + _nodes(missing), tokens.WARN)]
+    page.row([part for piece in pieces for part in (piece, " ")][:-1], "")
+
+
+def _nodes(missing: Missing) -> str:
+    if not missing.ranks_of_node:
+        return ""
+    lacking = missing.count // missing.ranks_of_node
+    return (
+        f" Each of the {fmt.count(missing.nodes)} nodes here has {missing.ranks_of_node} ranks: "
+        f"{'one more node' if lacking == 1 else f'{fmt.count(lacking)} more nodes'} of that size would have them."
+    )
+
+
+def add_not_read(page: Page, files: Sequence[NotRead]) -> None:
+    """Add `Not read: node6.tlx: it is damaged: a checksum is wrong (ranks 48–55)`, a line each file."""
+    for file in files[:FILES_NAMED]:
+        page.say(f"Not read: {sanitize(fmt.home(file.path))}: {file.reason}{of_ranks(file.ranks)}", "", tokens.WARN, hang="  ")
+    if len(files) > FILES_NAMED:
+        more = fmt.plural(len(files) - FILES_NAMED, "more file")
+        page.row([(f"Not read: {more}: ", tokens.WARN), ("[damage]", tokens.LINK, "@damage")], "")
+
+
+def of_ranks(ranks: str) -> str:
+    """Write ` (ranks 48–55)`; '' for none."""
+    return f" ({'ranks' if any(sign in ranks for sign in '–, ') else 'rank'} {ranks})" if ranks else ""
+
+
+def why_not(run: Run) -> str:
+    """In a sentence or two."""
+    numbered = [rank for rank in run.ranks if rank.number is not None]
+    if len(numbered) > 1:
+        return "The ranks cannot be compared: what was logged leaves out which functions were compiled."
+    if numbered:
+        names = {process.rank_by_name for process in numbered[0].processes} - {None}
+        if len(names) > 1:
+            count = fmt.plural(len(numbered[0].processes), "process", "processes")
+            said = ranges(name for name in names if name is not None)
+            return (
+                f"The records of {count} here state rank {numbered[0].number}, though their files are named after ranks {said}: "
+                "records count, so they are one rank that was started again. tltui diff compares two of them."
+            )
+    return "There is nothing to compare: this takes the logs of two ranks or more."
+
+
+LOGS, NAMED = 4, 6
+Away = tuple[str, Elsewhere]
+"""A compile that cannot be told of, and where its texts are."""
+
+
+def add_elsewhere(page: Page, away: Sequence[Away], view: str) -> None:
+    """Compiles that a page of several cannot tell of, by the log that has their texts. `view`: the page."""
+    if not away:
+        return
+    page.heading(f"Not in the index ({fmt.plural(len(away), 'compile')})")
+    page.say("What this page needs of them is in their logs:", "  ", tokens.WARN)
+    logs: dict[tuple[str, str], list[Away]] = {}
+    for ref, error in away:
+        logs.setdefault((error.host, error.path), []).append((ref, error))
+    for (host, path), own in list(logs.items())[:LOGS]:
+        pieces: list[Piece] = []
+        for ref, _ in own[:NAMED]:
+            pieces += [(f"[{ref}]", tokens.LINK, ref), " "]
+        more = f"and {fmt.count(len(own) - NAMED)} more " if own[NAMED:] else ""
+        page.row([*pieces, more, f"on {sanitize(f'{host}:{path}')}"])
+        if command := own[0][1].command(view=view):
+            page.add("    ", (command, tokens.STRONG))  # in one line: it is there to be copied
+    if len(logs) > LOGS:
+        page.say(f"and {fmt.plural(len(logs) - LOGS, 'more log')}", "  ", tokens.DIM)

@@ -1,0 +1,297 @@
+"""The page `exports`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.questions.exports import export_report as found_in
+from tltui.questions.exports.export_report import Export, ExportFailure, Exports, Expression, read_exports
+from tltui.questions.problems.reason_sections import add_stack
+from tltui.questions.question import Question
+from tltui.questions.shapes.compile_inputs import Symbol
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+PARTS_SHOWN = 12
+"""Parts of an expression that stay visible; the rest is folded."""
+TITLES = {
+    found_in.GUARD: "guard evaluated",
+    found_in.GUESS: "guessed from the example",
+    found_in.MISSING: "no fake kernel",
+    found_in.MISMATCHED: "wrong fake kernel",
+    found_in.UNDECIDED: "export stopped",
+}
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The exports of the scope. Grows: a large export has many expressions to be looked through."""
+
+    def fill(page: Page) -> Generator[None, None, Exports]:
+        page.add((f"Export runs{scope.title}", tokens.TITLE))
+        exports = yield from read_exports(scope.compiles)
+        if not exports.exports:
+            _nothing(page, run.finished, bool(str(scope.ref)))
+        for number, export in enumerate(exports.exports, 1):
+            _export(page, export, number if len(exports.exports) > 1 else 0, run.finished)
+            yield
+        return exports
+
+    return GrowingDocument(scope.page("exports"), f"export runs{scope.title}", options, fill, Page)
+
+
+def _nothing(page: Page, finished: bool, part: bool) -> None:
+    page.blank()
+    where = "this part of the trace" if part else "this trace"
+    page.say(f"Nothing of an export is in {where}{'' if finished else ' so far'}.", "", tokens.DIM)
+    page.say(
+        "torch.export writes what this page shows only where TORCH_DTRACE=DIR is set (in place of TORCH_TRACE; torch 2.7 and "
+        "later); torch.export.draft_export (torch 2.8 and later) always writes it, to a log that its warning names.",
+        "", tokens.DIM,
+    )  # fmt: skip
+
+
+def _export(page: Page, export: Export, number: int, finished: bool) -> None:
+    total = sum(failure.count for failure in export.failures)
+    if number:
+        page.heading(f"Export {number}")
+    else:
+        page.blank()
+    _outcome(page, export, total, finished)
+    page.joined(_links(export), "  " if number else "")
+    for n, failure in enumerate(export.failures, 1):
+        _failure(page, failure, n, len(export.failures), bool(number))
+    _unbacked(page, export.unbacked, bool(number))
+
+
+def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
+    things = fmt.plural(total, "thing") + " to look at"
+    if export.program is not None:
+        if export.clean:
+            page.add(page.status(Status.OK), (" a program came out, and torch noted nothing against it", tokens.STRONG))
+        else:
+            page.say(f"a program came out, with {things}", "", tokens.WARN)
+    elif export.failed:
+        page.add(page.status(Status.ERROR), (f" the export failed: no program, {things}", tokens.ERROR))
+    elif finished:
+        page.say(f"no exported_program record: the export failed, or the log ends before it; {things}", "", tokens.WARN)
+    else:
+        page.say(f"no program so far; {things}", "", tokens.STRONG)
+
+
+def _links(export: Export) -> list[Piece]:
+    pieces: list[Piece] = []
+    if export.program is not None:
+        what = f"exported program, {fmt.size_of(export.program_size)}"
+        pieces.append((what, tokens.LINK, export.program))
+    if export.partial is not None:
+        pieces.append(("the graph as far as it was traced", tokens.LINK, export.partial))
+    if export.guards:
+        pieces.append((f"{fmt.plural(export.guards, 'other guard')} added", tokens.DIM))
+    pieces.append((f"records of [{export.ref}]", tokens.LINK, f"@records:{export.ref}"))
+    return pieces
+
+
+def _failure(page: Page, failure: ExportFailure, n: int, total: int, nested: bool) -> None:
+    what = failure.expr or failure.op or "(torch wrote no expression)"
+    kind = TITLES[failure.kind]
+    page.close(1 if nested else 0)
+    page.blank()
+    page.open(f"{kind}: {what}")
+    times = f"  {failure.count}×" if failure.count > 1 else ""
+    head: list[Piece] = [(f"{n} " if total > 1 else "", tokens.DIM), (kind, tokens.ERROR if _stops(failure) else tokens.WARN)]
+    head += [(times, tokens.STRONG), "  ", ("record", tokens.LINK, failure.record)]
+    page.add(*head)
+    page.say(what, "  ", tokens.STRONG)
+    for text in _meaning(failure):
+        page.say(text, "  ")
+    _where(page, failure)
+    _values(page, failure)
+    _expression(page, failure.expressions)
+    _uses(page, failure)
+    _stacks(page, failure)
+
+
+def _stops(failure: ExportFailure) -> bool:
+    return failure.kind == found_in.UNDECIDED
+
+
+def _meaning(failure: ExportFailure) -> list[str]:
+    """What happened, and what torch's own report says of it."""
+    if failure.kind == found_in.GUARD:
+        return [
+            "Export had to know whether this holds, and took what the example inputs gave. The program is only right "
+            "where it holds; a dimension that was declared dynamic may be fixed by it."
+        ]
+    if failure.kind == found_in.GUESS:
+        took = f"took it to be {failure.result}, as it is" if failure.result else "took what it is"
+        return [
+            f"This depends on data, so it can't be known while exporting. Export {took} for the example inputs, and put "
+            "an assertion into the program."
+        ]
+    if failure.kind == found_in.MISSING:
+        return [
+            "The operator has no fake kernel: export called the real one on the example inputs to learn what it returns. "
+            "torch.library.register_fake gives it one."
+        ]
+    if failure.kind == found_in.MISMATCHED:
+        reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
+        return [f"Its fake kernel returns something else than the real one{reason}. Correct what register_fake was given."]
+    told = ["This depends on data, and export had to know whether it holds: it stopped here."]
+    if failure.unhinted:
+        told.append(f"before known values were put in: {failure.unhinted}")
+    told.append("torch._check(...) can state what holds; draft_export goes on with what the example inputs give.")
+    return told
+
+
+def _where(page: Page, failure: ExportFailure) -> None:
+    where = failure.where
+    if where is None:
+        return
+    page.row(["at ", page.place(where.file, where.line), (f" in {fmt.clip_middle(sanitize(where.name), 40)}", tokens.FUNCTION)])
+    for line in (failure.code or where.code or "").splitlines()[:6]:
+        page.code(line, "     ")
+
+
+def _values(page: Page, failure: ExportFailure) -> None:
+    rows: list[list[Piece]] = []
+    for n, item in enumerate(failure.locals):
+        rows.append([("where" if n == 0 else "", tokens.LABEL), (item.name, tokens.NAME), (item.value, tokens.VALUE)])
+    for n, item in enumerate(failure.symbols):
+        rows.append([("symbol" if n == 0 else "", tokens.LABEL), (item.name, tokens.NAME), (f"is {item.value}", "")])
+    page.grid(rows)
+
+
+def _expression(page: Page, parts: tuple[Expression, ...]) -> None:
+    if not parts:
+        return
+    page.add("  ", ("made of", tokens.LABEL))
+    shown = parts if len(parts) <= PARTS_SHOWN + 2 else parts[:PARTS_SHOWN]
+    _parts(page, shown)
+    if len(shown) < len(parts):
+        what = fmt.plural(len(parts) - len(shown), "more part")
+        page.open(what, folded=True)
+        page.add("    ", (what, tokens.DIM))
+        _parts(page, parts[len(shown) :])
+        page.close()
+
+
+def _parts(page: Page, parts: tuple[Expression, ...]) -> None:
+    """The whole, below it what it was made of; how, and on which line."""
+    rows: list[list[Piece]] = []
+    for part in parts:
+        deep = min(part.depth, page.width // 6)
+        text = f"{'  ' * deep}{part.text}"
+        if part.method is not None:
+            how: Piece = (f"{part.method}({', '.join(part.arguments)})", tokens.FUNCTION)
+        else:
+            how = (part.source or "", tokens.DIM)
+        rows.append([(text, tokens.NAME), _line(page, part.where), how])
+    page.grid(rows, "    ")
+
+
+def _line(page: Page, where: StackFrame | None) -> Piece:
+    if where is None:
+        return ""
+    return (fmt.place(where.file, where.line), tokens.LINK, fmt.place_target(where.file, where.line))
+
+
+def _uses(page: Page, failure: ExportFailure) -> None:
+    if not failure.uses:
+        return
+    page.add("  ", ("called in the exported program", tokens.LABEL))
+    for use in failure.uses:
+        page.code(use.text, "    ")
+        if use.file is not None:
+            name = (f" in {fmt.clip_middle(sanitize(use.function or '?'), 40)}", tokens.FUNCTION)
+            page.row(["from ", page.place(use.file, use.line), name], "      ")
+            page.code(use.code, "           ")
+
+
+def _stacks(page: Page, failure: ExportFailure) -> None:
+    """The user's stack and the framework's, folded: the nearest line stands above."""
+    for what, frames in (("the stack of the user's code", failure.user_stack), ("the framework's stack", failure.stack)):
+        if not frames or (frames == failure.user_stack and what != "the stack of the user's code"):
+            continue
+        title = f"{what}: {fmt.plural(len(frames), 'frame')}, outermost first"
+        page.open(title, folded=True)
+        page.add("  ", (title, tokens.DIM))
+        add_stack(page, frames, "    ")
+        page.close()
+
+
+def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
+    if not symbols:
+        return
+    page.close(1 if nested else 0)
+    page.blank()
+    title = f"Symbols that depend on data ({fmt.count(len(symbols))})"
+    page.open(title)
+    page.add((title, tokens.HEADING))
+    rows: list[list[Piece]] = []
+    for symbol in symbols:
+        code = symbol.where.code if symbol.where and symbol.where.code else ""
+        rows.append([
+            (symbol.name, tokens.NAME), (symbol.range or "", tokens.DIM), _line(page, symbol.where),
+            (code.strip(), tokens.DIM),
+        ])  # fmt: skip
+    page.grid(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """One thing that export could not decide, guessed, or found wrong."""
+
+    ref: str
+    """The address of the export."""
+    kind: str
+    """What it is."""
+    count: int
+    """How often."""
+    expr: str | None
+    """The expression."""
+    result: str | None
+    """What was guessed."""
+    op: str | None
+    """The operator."""
+    reason: str | None
+    """Why."""
+    file: str | None
+    """The file of the line."""
+    line: int | None
+    """The line, from 1."""
+    code: str | None
+    """What stands there."""
+
+
+def export_rows(data: Exports) -> Iterator[ExportRow]:
+    """A row each."""
+    for export in data.exports:
+        for own in export.failures:
+            file, line = (None, None) if own.where is None else (own.where.file, own.where.line)
+            yield ExportRow(export.ref, own.kind, own.count, own.expr, own.result, own.op, own.reason, file, line, own.code)
+
+
+QUESTION = Question(
+    name="exports",
+    help="export runs: what export guessed, could not decide, or found wrong, and why",
+    group="why is it so",
+    order=700,
+    needs=Needs("has no reports of torch.export"),
+    document=document,
+    answer=Exports,
+    rows=ExportRow,
+    records=export_rows,
+    doc="""
+    Export runs: what export guessed, could not decide, or found wrong, and why. A row each.
+    """,
+)

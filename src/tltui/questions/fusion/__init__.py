@@ -1,0 +1,1 @@
+"""Kernel fusion by Inductor, and the operation files of torch-spyre."""

@@ -1,0 +1,390 @@
+"""Fusion records of a compile, and torch's reasons for nodes that were not fused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tltui.model.torch_versions import TorchVersion, exists_in
+
+ARGUMENTS = "arguments"
+ORIGINS = "origins"
+PART = "part"
+UNKNOWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A node of the post-grad graph."""
+
+    name: str
+    line: int
+    """Its line in the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of somebody's source."""
+
+    file: str
+    line: int
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerNode:
+    """A node after fusion: what becomes a kernel, or a part of one."""
+
+    name: str
+    kind: str
+    """The class of torch: SchedulerNode, FusedSchedulerNode, ExternKernelSchedulerNode, …; '' where it is not known."""
+    operations: tuple[str, ...]
+    """The nodes before fusion that it is made of."""
+    does: str
+    """Pointwise, Reduction, …: each once; of an external node the function that it calls. '' where it is not known."""
+    sizes: tuple[str, ...]
+    """Its loops, `4 × sum of 16`: each of the different ones of its operations."""
+    device: str
+    writes: tuple[str, ...]
+    """Buffers."""
+    reads: tuple[str, ...]
+    origins: tuple[Origin, ...]
+    """What of the graph it computes, as the fusion log says, or else of an only node the mapping of its kernel."""
+    source: tuple[SourceLine, ...]
+    kernels: tuple[str, ...]
+    """Keys of the kernels that compute it; of several that are possible all of them, see `kernel_from`."""
+    kernel_from: str
+    """`arguments`: it writes an argument of the kernel. `origins`: the kernel is the only one that computes its origins. `part`:
+    it takes one of several outputs of another node. '' where that is not known, also where `kernels` are several of which one is
+    right."""
+    line: int
+    """Its line in the IR after fusion."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusedKernel:
+    """A call of a kernel, and what is in it."""
+
+    key: str
+    name: str
+    is_generated: bool
+    """Whether Inductor wrote it; else a function of a library is called."""
+    line: int
+    """Of the call in the generated code."""
+    definition: int
+    nodes: tuple[str, ...]
+    """Names of nodes after fusion."""
+    operations: int
+    origins: tuple[Origin, ...]
+    source: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotFused:
+    """Two nodes that were not fused."""
+
+    first: str
+    """Its name at that time: of what was fused by then those of all its operations."""
+    second: str
+    first_node: str
+    """The node that it is in after all fusion, '' where that is not known. Where both are in the same one, a later round fused
+    them."""
+    second_node: str
+    values: str
+    """What the reason says of them beyond its sentence."""
+    times: int
+    """Rounds that say so."""
+    first_origins: tuple[Origin, ...]
+    second_origins: tuple[Origin, ...]
+    first_source: tuple[SourceLine, ...]
+    second_source: tuple[SourceLine, ...]
+
+    @property
+    def is_fused_later(self) -> bool:
+        """Whether a later round fused them."""
+        return bool(self.first_node) and self.first_node == self.second_node
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why nodes were not fused."""
+
+    reason: str
+    """As torch says it, without values."""
+    means: str
+    """The same in plain words, '' where it is not known."""
+    does: str
+    """What one can do, '' for nothing known."""
+    pairs: tuple[NotFused, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Two nodes that were timed fused and apart."""
+
+    first: tuple[str, ...]
+    """Buffers that it writes."""
+    second: tuple[str, ...]
+    is_fused: bool
+    factor: str
+
+
+@dataclass(frozen=True, slots=True)
+class BufferUse:
+    """A buffer, the node that writes it and those that read it, with their kernels."""
+
+    name: str
+    layout: str
+    writer: str
+    readers: tuple[str, ...]
+    is_output: bool
+    """Whether the graph hands it out."""
+    written_by: tuple[str, ...]
+    """Keys of kernels."""
+    read_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFusion:
+    """The fusion of one unit."""
+
+    unit: str
+    ops: int
+    """Nodes before fusion."""
+    nodes: tuple[SchedulerNode, ...]
+    """Those after it."""
+    kernels: tuple[FusedKernel, ...]
+    """In the order of the code."""
+    reasons: tuple[Reason, ...]
+    """The most frequent first."""
+    timed: tuple[Timed, ...]
+    buffers: tuple[BufferUse, ...]
+    rounds: int
+    has_ir: bool
+    has_log: bool
+    """Whether there are records of TORCH_LOGS=fusion."""
+    is_complete: bool
+    """Whether the log tells of the end of the fusion."""
+    agrees: bool | None
+    """Whether log and IR say the same of what was fused; None where one of them is not there."""
+    pre_ref: str
+    """Addresses of the texts, '' for none."""
+    post_ref: str
+    code_ref: str
+    graph_ref: str
+
+    @property
+    def generated(self) -> int:
+        """Calls of kernels that Inductor wrote."""
+        return sum(kernel.is_generated for kernel in self.kernels)
+
+    @property
+    def not_fused(self) -> int:
+        """Pairs that were not fused, each with one reason once."""
+        return sum(len(reason.pairs) for reason in self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileFusion:
+    """The fusion of a compile."""
+
+    ref: str
+    function: str | None
+    units: tuple[UnitFusion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonCount:
+    """How often a reason stood against fusing."""
+
+    reason: str
+    pairs: int
+    later: int
+    """Pairs among them that a later round fused."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusionSums:
+    """The sums over units."""
+
+    units: int
+    ops: int
+    nodes: int
+    kernel_calls: int
+    """Of kernels that Inductor wrote."""
+    external_calls: int
+    not_fused: int
+    reasons: tuple[ReasonCount, ...]
+
+
+def sums_of(units: tuple[UnitFusion, ...]) -> FusionSums:
+    """The sums over some units. Operations and nodes are counted where they are known."""
+    found: dict[str, list[NotFused]] = {}
+    for unit in units:
+        for reason in unit.reasons:
+            found.setdefault(reason.reason, []).extend(reason.pairs)
+    counts = (ReasonCount(reason, len(pairs), sum(pair.is_fused_later for pair in pairs)) for reason, pairs in found.items())
+    reasons = tuple(sorted(counts, key=lambda count: -count.pairs))
+    generated = sum(unit.generated for unit in units)
+    return FusionSums(
+        len(units), sum(unit.ops for unit in units), sum(len(unit.nodes) for unit in units), generated,
+        sum(len(unit.kernels) for unit in units) - generated, sum(count.pairs for count in reasons), reasons,
+    )  # fmt: skip
+
+
+_SETTING = re.compile(r"torch\._inductor\.config(?:\.\w+)+")
+_VALUES = re.compile(r"\([^()]*\)|(?<![A-Za-z_])\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A reason of torch."""
+
+    begins: str
+    """What its text begins with; the whole text where it has no values."""
+    means: str
+    """A plain sentence."""
+    does: str = ""
+    """What one can do, '' where there is nothing that torch offers. It names one setting."""
+
+    @property
+    def setting(self) -> str:
+        """The setting that it names, '' for none."""
+        named = _SETTING.search(self.does)
+        return named[0] if named else ""
+
+
+_ORDER = (
+    "The second needs a result that can only be computed after the first is whole: something else stands between the two. Once "
+    "that is fused with one of them, the next round may fuse the rest; what remains apart has to."
+)
+_LOOPS = "The two run over different numbers of elements, so they cannot share one loop."
+_LIBRARY = (
+    "A call of a library (a matrix product, a convolution, a custom operator) is a kernel of its own: Inductor does not write "
+    "its code."
+)
+_TEMPLATES = (
+    "torch._inductor.config.max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused "
+    "with what follows."
+)
+_PROLOGUE = "What stands before a matrix product that Inductor writes is fused only where the product then reads less."
+_EPILOGUE = (
+    "What follows a matrix product that Inductor writes is fused only if it works element by element and changes nothing in place."
+)
+_FOREACH = "The many small tensors of a foreach operation are one kernel; one more operation must fit each of them."
+_OWN = "What follows a Triton kernel of your own is fused only if"
+
+KNOWN: tuple[Known, ...] = (
+    Known("no shared data due to indexing mismatch",
+          "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
+          "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
+          "loops on a GPU."),
+    Known("no shared data",
+          "Torch sees nothing that one kernel would save: they use no buffer in common, or not the same elements of it in the same "
+          "order, or they run over different sizes.",
+          "torch._inductor.config.aggressive_fusion = True has Inductor try such nodes too, where none of them is a reduction: "
+          "fewer kernels to launch, about the same traffic."),
+    Known("intermediate nodes between node1 & node2", _ORDER),
+    Known("score_fusion_memory_threshold",
+          "They have too little in common: fusing would save fewer bytes than the threshold (10), such as a scalar that both read.",
+          "torch._inductor.config.score_fusion_memory_threshold sets how many bytes are enough."),
+    Known("Nodes are too far away. Fusing them may increase peak memory.",
+          "More than 64 nodes stand between them: what the first computes would have to be kept for long."),
+    Known("Fusion will increase peak memory",
+          "Fusing would keep buffers alive that could be used again otherwise, and save less than that costs."),
+    Known("memory deps did not match",
+          "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
+          "transposed, or all of it.",
+          "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
+          "loops on a GPU; in the model, .contiguous() at another place may help."),
+    Known("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
+          "torch._inductor.config.max_fusion_size sets the limit."),
+    Known("fusion_prevent_too_many_reads_and_writes", "The kernel would read and write more buffers than the limit that was set.",
+          "torch._inductor.config.max_fusion_unique_io_buffers is that limit; None, the default, means none."),
+    Known("numel/rnumel mismatch (reduce)", "Two reductions over different sizes cannot share one loop."),
+    Known("numel/rnumel mismatch (non-reduce)", _LOOPS),
+    Known("numel/rnumel mismatch prologue mismatch", _LOOPS),
+    Known("nodes numel/rnumel incompatibility",
+          "The one works element by element, the other reduces, and the elements cannot be split the way the reduction needs."),
+    Known("nodes numel incompatibility", _LOOPS),
+    Known("tiling mismatch", "Each alone would be cut into tiles in another way, and together they cannot.",
+          "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them all the same; one of them may "
+          "then read memory in a worse order."),
+    Known("invalid tiling for reduction", "The one would be cut into tiles that the reduction cannot use.",
+          "torch._inductor.config.triton.tiling_prevents_reduction_fusion = False fuses them all the same; one of them may "
+          "then read memory in a worse order."),
+    Known("invalid loop order and tiling for native matmul",
+          "A matrix product keeps the order of its loops, and the other node needs another."),
+    Known("Split scan cannot fuse with reductions", "A scan that is split over blocks cannot share a kernel with a reduction."),
+    Known("device mismatch", "They run on different devices."),
+    Known("will create cycle", "Each of them would have to wait for the other, through what stands between them."),
+    Known("node1 must go before node2", "The first needs a result of the second."),
+    Known("node1 is extern but not a triton kernel", _LIBRARY, _TEMPLATES),
+    Known("node2 is extern or nop", _LIBRARY, _TEMPLATES),
+    Known("node1 is extern but node2", f"{_OWN} it works element by element."),
+    Known("node1's triton kernel doesn't support epilogue fusion",
+          "What follows cannot be written into this Triton kernel of your own: switched off, or the kernel has another form."),
+    Known("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
+    Known("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
+    Known("node1 is nop", "The first computes nothing: it only gives memory another name."),
+    Known("grouped node must not be fused with other nodes", "Nodes that Inductor keeps together in their order stay as they are."),
+    Known("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
+    Known("prologue fusion turned off", "Fusing into the input of a matrix product is switched off.",
+          "torch._inductor.config.prologue_fusion = True switches it on."),
+    Known("prologue fusion", _PROLOGUE),
+    Known("template prologue", _PROLOGUE),
+    Known("template has no allowed prologue inputs", _PROLOGUE),
+    Known("template epilogue not satisfied", _EPILOGUE,
+          "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
+    Known("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
+    Known("foreach do not have same length", _FOREACH),
+    Known("candidate producer is", _FOREACH),
+    Known("candidate consumer", _FOREACH),
+    Known("register spilling of", "Tried and timed: the kernel needs more registers than there are.",
+          "torch._inductor.config.benchmark_fusion = False fuses without timing."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A reason, without the values in it."""
+
+    template: str
+    values: str
+    """The values in it, '' for none."""
+    known: Known
+
+    def advice(self, version: TorchVersion) -> str:
+        """What one can do with this version of torch, '' for nothing."""
+        setting = self.known.setting
+        return "" if setting and exists_in(version, setting) is False else self.known.does
+
+
+@lru_cache(maxsize=1 << 12)
+def told(reason: str) -> Told:
+    """What is known of a reason."""
+    text = " ".join(reason.split())
+    known = next((known for known in KNOWN if text.startswith(known.begins)), Known("", ""))
+    rest = text[len(known.begins) :].strip()
+    if not known.begins:
+        template = _VALUES.sub("…", text)
+        return Told(template, text if template != text else "", known)
+    return Told(known.begins, rest, known) if rest.startswith("(") else Told(text, "", known)
+
+
+_PARTS = re.compile(r"^\(\s*[\[(](.*?)[\])],\s*[\[(](.*?)[\])]\s*\)$")
+
+
+def sizes_of(text: str) -> str:
+    """What `.sizes` or `.group.iteration` says: outer loops, and those that are reduced; `1` without any loop. As it stands
+    where it is written in another way, '' for nothing."""
+    own = _PARTS.match(text.strip())
+    if own is None:
+        return text.strip()
+    outer, inner = (_times(part) for part in own.groups())
+    return f"{outer or '1'} × {inner} reduced" if inner else outer or "1"
+
+
+def _times(part: str) -> str:
+    return " × ".join(size for item in part.split(", ") if (size := item.strip(" ,")))

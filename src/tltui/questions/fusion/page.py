@@ -1,0 +1,568 @@
+"""The page `fusion`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.ref import at_line
+from tltui.model.run import Run
+from tltui.model.torch_version import version_of
+from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.fusion.fusion_decisions import (
+    BufferUse,
+    CompileFusion,
+    FusedKernel,
+    FusionSums,
+    NotFused,
+    Origin,
+    Reason,
+    SchedulerNode,
+    SourceLine,
+    UnitFusion,
+    sums_of,
+)
+from tltui.questions.fusion.unit_fusion import fusion_of_compile, has_fusion, tells_of_fusion
+from tltui.questions.question import Question
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece, piece_text, with_text
+from tltui.text.sanitize import sanitize
+
+LABEL = 8
+NAMES = 8
+"""Operations and buffers of a node that are named; of more the first and the last."""
+NODES = 12
+"""Nodes of a kernel that are shown at once; more are folded."""
+ORIGINS = 24
+SOURCES = 4
+PAIRS = 12
+"""Pairs of a reason that are shown at once; more are folded."""
+ALL_PAIRS = 1000
+BUFFERS = 1000
+AT_ONCE = 16
+"""Kernels, pairs or buffers that are told of between two moments at which a reader may leave."""
+KINDS = {
+    "FusedSchedulerNode": "fused", "OuterLoopFusedSchedulerNode": "outer loops fused", "ForeachKernelSchedulerNode": "foreach",
+    "ExternKernelSchedulerNode": "external", "NopKernelSchedulerNode": "nothing to run",
+    "FusedMixOrderReductions": "reductions fused", "SchedulerNode": "",
+}  # fmt: skip
+
+
+def calls_said(sums: FusionSums) -> str:
+    """`46 operations became 28 nodes: 12 calls of generated kernels and 12 external calls`"""
+    said = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
+    if sums.external_calls:
+        said += f" and {fmt.plural(sums.external_calls, 'external call')}"
+    if not sums.nodes:
+        return said
+    became = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}"
+    return f"{became}: {said}" if sums.kernel_calls or sums.external_calls else became
+
+
+def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
+    """`36 reasons why not more: 30 × intermediate nodes …, 6 × no shared data; 10 of them were fused in a later round`"""
+    if not sums.not_fused:
+        return ["No reason stood against fusing any two nodes."] if units and all(unit.has_log for unit in units) else []
+    pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} why not more: "]
+    later = sum(reason.later for reason in sums.reasons)
+    for number, reason in enumerate(sums.reasons):
+        end = ", " if number + 1 < len(sums.reasons) else "; " if later else ""
+        pieces.append((f"{fmt.count(reason.pairs)} × {sanitize(reason.reason)}{end}", tokens.WARN))
+    if later:
+        pieces.append((f"{fmt.count(later)} of them were fused in a later round", tokens.DIM))
+    return pieces
+
+
+class _Known:
+    """What is looked up for many lines."""
+
+    __slots__ = ("calls", "nodes")
+
+    def __init__(self, unit: UnitFusion) -> None:
+        self.nodes = {node.name: node for node in unit.nodes}
+        self.calls = {kernel.key: kernel.line for kernel in unit.kernels}
+
+
+def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
+    """A unit, below its heading."""
+    known = _Known(unit)
+    _texts(page, unit)
+    inside: dict[str, list[SchedulerNode]] = {}
+    for node in unit.nodes:
+        for key in node.kernels if node.kernel_from else ():
+            inside.setdefault(key, []).append(node)
+    for number, kernel in enumerate(unit.kernels):
+        page.blank()
+        _kernel(page, unit, kernel, inside.get(kernel.key, []))
+        if number % AT_ONCE == 0:
+            yield
+    _homeless(page, unit)
+    yield from _not_fused(page, unit, known)
+    yield from _buffers(page, unit, known)
+
+
+def _texts(page: Page, unit: UnitFusion) -> None:
+    pieces: list[Piece] = []
+    texts = (("IR before", unit.pre_ref), ("IR after", unit.post_ref), ("graph", unit.graph_ref), ("code", unit.code_ref))
+    pieces += [(label, tokens.LINK, ref) for label, ref in texts if ref]
+    if unit.pre_ref and unit.post_ref:
+        pieces.insert(2, ("what fusion changed", tokens.LINK, diff_ref(unit.pre_ref, unit.post_ref)))
+    if pieces:
+        page.joined(pieces, "  ")
+
+
+def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[SchedulerNode]) -> None:
+    """`cpp_fused_gelu_1:3  1 operation  called at 196, defined at 60`"""
+    name = page.clip_middle(sanitize(kernel.key), page.width - 4)
+    page.open(name)
+    what = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
+    if len(nodes) > 1:
+        what += f" in {fmt.plural(len(nodes), 'node')}"
+    target = at_line(unit.code_ref, kernel.line) if unit.code_ref and kernel.line else ""
+    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (what, tokens.STRONG)]
+    pieces.append((f"  called at {kernel.line}", tokens.DIM))
+    if kernel.definition and unit.code_ref:
+        pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
+    page.row(pieces)
+    for number, node in enumerate(nodes):
+        if number == NODES:
+            more = fmt.plural(len(nodes) - NODES, "further node")
+            page.open(more, folded=True)
+            page.add("    ", (more, tokens.LABEL))
+        _node(page, unit, node, kernel)
+    if len(nodes) > NODES:
+        page.close()
+    if kernel.origins:
+        _named(page, "from", _origins(unit, kernel.origins))
+    _source(page, kernel.source)
+    if unit.nodes and not nodes:
+        page.add("    ", (page.so_far("which operations are in it is not known"), tokens.DIM))
+    page.close()
+
+
+def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel | None) -> None:
+    """`op0 … op4  5 operations, outer loops fused · Reduction, Pointwise · 4 × 16 reduced · writes buf0 … buf4`"""
+    target = at_line(unit.post_ref, node.line) if unit.post_ref and node.line else ""
+    parts = [KINDS.get(node.kind, node.kind)]
+    if node.does and not (kernel is not None and node.does == kernel.name):
+        parts.append(node.does)
+    sizes = ", ".join(node.sizes[:3]) + (" …" if len(node.sizes) > 3 else "")
+    parts += [sizes, "" if node.device in ("", "cpu") else node.device]
+    if node.writes:
+        parts.append(f"writes {_few(node.writes)}")
+    if kernel is not None and node.kernel_from == "origins":
+        parts.append("in this kernel by its origins")
+    pieces: list[Piece] = [(_few(node.operations), tokens.LINK if target else tokens.NAME, target)]
+    if len(node.operations) > NAMES:
+        pieces.append((f"  {fmt.plural(len(node.operations), 'operation')}", tokens.STRONG))
+    said = [sanitize(part) for part in parts if part]
+    pieces += [(f" · {part}" if number else f"  {part}", tokens.DIM) for number, part in enumerate(said)]
+    _flow(page, pieces, "    ", " " * 6)
+
+
+def _few(names: Sequence[str]) -> str:
+    """`op0 op1 op2`; of many the first and the last."""
+    if len(names) <= NAMES:
+        return sanitize(" ".join(names))
+    return sanitize(f"{names[0]} {names[1]} … {names[-1]}")
+
+
+def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for origin in origins[:ORIGINS]:
+        target = at_line(unit.graph_ref, origin.line) if unit.graph_ref and origin.line else ""
+        pieces.append((sanitize(origin.name), tokens.LINK if target else tokens.NAME, target))
+    if len(origins) > ORIGINS:
+        pieces.append((f"and {len(origins) - ORIGINS} more", tokens.DIM))
+    return pieces
+
+
+def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
+    """Names behind a label, wrapped below each other."""
+    spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
+    for number, piece in enumerate(pieces):
+        spaced += [" ", piece] if number else [piece]
+    _flow(page, spaced, indent, indent + " " * LABEL)
+
+
+def _flow(page: Page, pieces: Sequence[Piece], indent: str, hang: str) -> None:
+    """Pieces one after another, those that do not fit in further lines that begin with `hang`; no blanks begin a line."""
+    line: list[Piece] = []
+    used = len(indent)
+    for piece in pieces:
+        text = piece_text(piece)
+        if line and used + len(text.rstrip()) > page.width:
+            page.add(indent, *line)
+            line, indent, used = [], hang, len(hang)
+            text = text.lstrip(" ·")
+            if not text:
+                continue
+        if used + len(text) > page.width:
+            text = page.clip_middle(text, page.width - used)
+        line.append(with_text(piece, text))
+        used += len(text)
+    page.add(indent, *line)
+
+
+def _source(page: Page, source: Sequence[SourceLine], indent: str = "    ") -> None:
+    for number, line in enumerate(source[:SOURCES]):
+        label = ("source" if number == 0 else "").ljust(LABEL)
+        place = page.place(line.file, line.line)
+        text = place if isinstance(place, str) else place[0]
+        room = page.width - len(indent) - LABEL - len(text) - 2
+        code = page.clip(sanitize(line.code.strip()), room) if line.code and room > 8 else ""
+        page.add(indent, (label, tokens.LABEL), place, "  " if code else "", (code, tokens.NAME))
+    if len(source) > SOURCES:
+        page.add(indent, " " * LABEL, (f"and {fmt.plural(len(source) - SOURCES, 'further line')}", tokens.DIM))
+
+
+def _homeless(page: Page, unit: UnitFusion) -> None:
+    """Nodes of which no kernel is known."""
+    left = [node for node in unit.nodes if not node.kernel_from]
+    if not left:
+        return
+    idle = [node for node in left if node.kind.startswith("Nop")]
+    unknown = "Kernel unknown" if unit.kernels else page.so_far("Kernels unknown, there is no generated code here")
+    for title, nodes in (("No kernel: nothing to run", idle), (unknown, [n for n in left if not n.kind.startswith("Nop")])):
+        if not nodes:
+            continue
+        page.blank()
+        what = f"{title} ({fmt.plural(len(nodes), 'node')})"
+        page.open(what, folded=title != unknown)
+        page.add("  ", (what, tokens.LABEL))
+        for node in nodes:
+            _node(page, unit, node, None)
+            if node.kernels:
+                _named(page, "one of", [sanitize(key) for key in node.kernels], "      ")
+            if node.origins:
+                _named(page, "from", _origins(unit, node.origins), "      ")
+        page.close()
+
+
+def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+    """The reasons, and what was timed."""
+    for timed in unit.timed:
+        word = "faster: fused" if timed.is_fused else "slower: not fused"
+        page.row([("timed", tokens.LABEL), f"  {_few(timed.first)} with {_few(timed.second)}  {timed.factor}× {word}"])
+    if not unit.reasons:
+        return
+    page.blank()
+    title = f"Not fused: {fmt.plural(unit.not_fused, 'reason')}"
+    page.open(title)
+    rounds = f"  in {fmt.plural(unit.rounds, 'round')}" if unit.rounds else ""
+    page.add("  ", (title, tokens.LABEL), (rounds, tokens.DIM))
+    for reason in unit.reasons:
+        yield from _reason(page, unit, reason, known)
+    page.close()
+
+
+def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Generator[None, None, None]:
+    page.open(reason.reason, folded=True)
+    apart = [pair for pair in reason.pairs if not pair.is_fused_later]
+    later = len(reason.pairs) - len(apart)
+    page.row([
+        (f"{fmt.count(len(reason.pairs))} × ", tokens.STRONG), (sanitize(reason.reason), tokens.WARN),
+        (f"  {fmt.count(later)} of them fused in a later round" if later else "", tokens.DIM),
+    ], "    ")  # fmt: skip
+    if reason.means:
+        page.say(reason.means, "      ", tokens.DIM)
+    if reason.does:
+        page.labelled("try", reason.does, "      ", 5)
+    found: dict[tuple[str, str], list[NotFused]] = {}
+    for pair in apart:
+        one, other = sorted((pair.first_node or pair.first, pair.second_node or pair.second))
+        found.setdefault((one, other), []).append(pair)
+    for number, pairs in enumerate(list(found.values())[:ALL_PAIRS]):
+        if number == PAIRS:
+            more = f"{fmt.plural(len(found) - PAIRS, 'further pair')}"
+            page.open(more, folded=True)
+            page.add("      ", (more, tokens.LABEL))
+        _pair(page, unit, pairs, known)
+        if number % AT_ONCE == 0:
+            yield
+    if len(found) > PAIRS:
+        page.close()
+    if len(found) > ALL_PAIRS:
+        page.add("      ", (f"and {fmt.count(len(found) - ALL_PAIRS)} more, in the fusion log", tokens.DIM))
+    page.close()
+
+
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known) -> None:
+    """Two nodes that stayed apart, and of which of their operations that was said:
+
+    op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
+    op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5
+    """
+    first = pairs[0]
+    own = [known.nodes.get(first.first_node), known.nodes.get(first.second_node)]
+    sides = ((first.first, own[0], first.first_origins, first.first_source), (first.second, own[1], first.second_origins,
+             first.second_source))  # fmt: skip
+    same = own[0] is not None and own[1] is not None and own[0].kernels == own[1].kernels and bool(own[0].kernel_from)
+    for number, (name, node, said, source) in enumerate(sides):
+        origins = node.origins if node is not None and node.origins else said
+        name = name if node is None else _few(node.operations)
+        _side(page, unit, name, node, origins, source, "        with " if number else "      ", known)
+    if same:
+        page.add("        ", ("one kernel runs both, one after the other", tokens.DIM))
+    values = "; ".join(dict.fromkeys(pair.values for pair in pairs if pair.values))
+    if values:
+        page.say(sanitize(values), "        ", tokens.DIM)
+    if len(pairs) > 1:
+        page.say(f"said of {', '.join(sanitize(f'{pair.first}/{pair.second}') for pair in pairs[:NAMES])}"
+                 + (f" and {len(pairs) - NAMES} more" if len(pairs) > NAMES else ""), "        ", tokens.DIM)  # fmt: skip
+
+
+def _side(
+    page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
+    lead: str, known: _Known,
+) -> None:  # fmt: skip
+    """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
+    room = page.width - 2 * len(lead)
+    target = at_line(unit.post_ref, node.line) if node is not None and unit.post_ref and node.line else ""
+    name = page.clip_middle(sanitize(name), room // 2)
+    first: list[Piece] = [(name, tokens.LINK if target else tokens.STRONG, target)]
+    few: list[Piece] = []
+    for piece in _origins(unit, origins[:4]):
+        if _length(few) + len(piece_text(piece)) + len(name) + 6 < room:
+            few += [", ", piece] if few else [piece]
+    if few:
+        first += [" (", *few, (" …)" if (len(few) + 1) // 2 < len(origins) else ")")]
+    second: list[Piece] = []
+    for key in node.kernels[:1] if node is not None and node.kernel_from else ():
+        where = at_line(unit.code_ref, known.calls[key]) if unit.code_ref and key in known.calls else ""
+        second += ["in ", (page.clip_middle(sanitize(key), room // 2), tokens.LINK if where else tokens.NAME, where), "  "]
+    for line in (node.source if node is not None and node.source else source)[:2]:
+        if _length(second) + len(piece_text(place := page.place(line.file, line.line))) <= room - 4:
+            second += [place, "  "]
+    if len(lead) + _length(first) + 2 + _length(second) <= page.width:
+        page.add(lead, *first, "  ", *second)
+    else:
+        page.add(lead, *first)
+        if second:
+            page.add(" " * 10, *second)
+
+
+def _length(pieces: Iterable[Piece]) -> int:
+    return sum(len(piece_text(piece)) for piece in pieces)
+
+
+def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+    """Each buffer: who writes it, who reads it, and in which kernels that is."""
+    if not unit.buffers:
+        return
+    page.blank()
+    title = fmt.plural(len(unit.buffers), "buffer")
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.LABEL), ("  who writes and who reads them", tokens.DIM))
+    for number, buffer in enumerate(unit.buffers[:BUFFERS]):
+        _buffer(page, unit, buffer, known)
+        if number % AT_ONCE == 0:
+            yield
+    if len(unit.buffers) > BUFFERS:
+        page.add("    ", (f"and {fmt.count(len(unit.buffers) - BUFFERS)} more, in the IR", tokens.DIM))
+    page.close()
+
+
+def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> None:
+    def node(name: str) -> Piece:
+        text = page.clip_middle(sanitize(name), page.width // 3)
+        own = known.nodes.get(name)
+        return (text, tokens.LINK, at_line(unit.post_ref, own.line)) if own is not None and own.line and unit.post_ref else text
+
+    def kernels(keys: Sequence[str]) -> list[Piece]:
+        found: list[Piece] = []
+        for key in keys:
+            text = page.clip_middle(sanitize(key), page.width // 2)
+            line = known.calls.get(key, 0)
+            found.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
+        return found
+
+    layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)
+    page.row([(sanitize(buffer.name), tokens.NAME), (f"  {layout}", tokens.DIM)], "    ")
+    _named(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
+    others = [name for name in buffer.readers if name != buffer.writer]
+    if others:
+        keys = [key for key in buffer.read_by if key not in buffer.written_by] or buffer.read_by
+        _named(page, "read", [*map(node, others), *kernels(keys)], "      ")
+    if len(others) < len(buffer.readers):
+        page.add("      ", ("read where it is written, by what was fused with it", tokens.DIM))
+    if buffer.is_output:
+        page.add("      ", ("an output of the graph", tokens.DIM))
+
+
+FULL = 6
+"""Compiles that are told in full where there are several; of further ones the sums."""
+COMPILES_PER_STEP = 64
+"""Compiles that are looked at between two moments at which a reader may leave."""
+NOTHING = "Nothing was lowered here: there is no generated code, no IR and no record of fusion."
+NO_IR = "Single operations are not known here: set TORCH_COMPILE_DEBUG=1, or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
+NO_LOG = "Why not more was fused is not known here: set TORCH_LOGS=fusion."
+
+
+@dataclass(frozen=True, slots=True)
+class FusionReport:
+    """The fusion of the compiles of a part of a run."""
+
+    schema: int
+    ref: str
+    sums: FusionSums
+    compiles: tuple[CompileFusion, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Compiles of which the texts are not in the index, and their logs not here."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The fusion of the compiles of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, FusionReport]:
+        page.add((f"Fusion{scope.title}", tokens.TITLE))
+        found: list[CompileFusion] = []
+        away: list[Away] = []
+        asked = _asked(scope)
+        for number, compile_ in enumerate(asked):
+            if number % COMPILES_PER_STEP == 0 or found:
+                yield
+            try:
+                own = fusion_of_compile(compile_, version_of(compile_.process))
+            except Elsewhere as error:
+                if len(asked) == 1:
+                    raise
+                away.append((str(compile_.ref), error))
+                continue
+            if own.units:
+                found.append(own)
+        sums = sums_of(tuple(unit for own in found for unit in own.units))
+        report = FusionReport(1, str(scope.ref), sums, tuple(found), tuple(ref for ref, _ in away))
+        if found or not away:
+            yield from _page(page, scope, report)
+        add_elsewhere(page, away, "fusion")
+        return report
+
+    return GrowingDocument(scope.page("fusion"), f"fusion{scope.title}", options, fill, Page)
+
+
+def _asked(scope: Scope) -> list[Compile]:
+    """The compiles that are looked at."""
+    if len(scope.compiles) == 1:
+        return list(scope.compiles)
+    telling = {id(process) for process in scope.processes if tells_of_fusion(process)}
+    return [compile_ for compile_ in scope.compiles if id(compile_.process) in telling and has_fusion(compile_)]
+
+
+def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, None, None]:
+    units = [unit for own in report.compiles for unit in own.units]
+    if not units:
+        _nothing(page, scope)
+        return
+    page.say(calls_said(report.sums), "", tokens.STRONG)
+    page.row(reasons_said(report.sums, units), "")
+    _missing(page, units)
+    for number, own in enumerate(report.compiles):
+        if number < FULL:
+            yield from _compile(page, own, len(scope.compiles) > 1)
+        else:
+            if number == FULL:
+                page.heading("Further compiles, by their sums")
+            name = (sanitize(own.function or ""), tokens.FUNCTION)
+            sums = sums_of(own.units)
+            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", name, f"  {calls_said(sums)}"])
+            page.row(reasons_said(sums, own.units), "    ")
+        yield
+
+
+def _missing(page: Page, units: list[UnitFusion]) -> None:
+    """What cannot be told here, and how to have it."""
+    if not all(unit.has_ir or unit.has_log for unit in units):
+        page.say(page.so_far(NO_IR), "", tokens.DIM)
+    if not all(unit.has_log for unit in units):
+        page.say(page.so_far(NO_LOG), "", tokens.DIM)
+    elif not all(unit.is_complete for unit in units):
+        page.say("The fusion log ends before the fusion does: what follows may not be all.", "", tokens.WARN)
+    if any(unit.agrees is False for unit in units):
+        page.say("The IR was not fused as the log says: operations were put together later (combo kernels), or the two are not "
+                 "of the same compile. What follows is the IR.", "", tokens.WARN)  # fmt: skip
+
+
+def _nothing(page: Page, scope: Scope) -> None:
+    if len(scope.compiles) == 1:
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
+        return
+    page.say(page.so_far("Nothing here tells of fusion as a whole."), "", tokens.DIM)
+    page.say(NO_IR, "", tokens.DIM)
+    page.say(NO_LOG, "", tokens.DIM)
+    page.say("What generated code alone tells, which nodes are in which kernel, stands on the page of each compile: @fusion:0/0.",
+             "", tokens.DIM)  # fmt: skip
+
+
+def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, None, None]:
+    """Each unit of a compile."""
+    if several:
+        page.heading(f"[{own.ref}] {own.function or ''}".rstrip())
+    for unit in own.units:
+        page.close(1 if several else 0)
+        page.blank()
+        page.open(unit.unit)
+        head = f"{fmt.plural(unit.ops, 'operation')} → {fmt.plural(len(unit.nodes), 'node')}" if unit.nodes else ""
+        page.add((sanitize(unit.unit), tokens.HEADING), (f"  {head}" if head else "", tokens.DIM))
+        yield from add_unit(page, unit)
+    page.close(0)
+
+
+@dataclass(frozen=True, slots=True)
+class FusionRow:
+    """One call of a kernel, and what was fused into it."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function that it compiles."""
+    unit: str
+    """The lowering."""
+    kernel: str
+    """The kernel as the code calls it, `NAME:HANDLE`."""
+    is_generated: bool
+    """Whether Inductor made it; else it is called from a library."""
+    operations: int
+    """Operations in it."""
+    nodes: str
+    """The nodes of the scheduler in it."""
+    origins: str
+    """The post-grad nodes that it computes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+
+
+def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for unit in compile_.units:
+            for own in unit.kernels:
+                lines = joined(f"{line.file}:{line.line}" for line in own.source)
+                yield FusionRow(compile_.ref, compile_.function, unit.unit, own.key, own.is_generated, own.operations,
+                                joined(own.nodes), joined(origin.name for origin in own.origins), lines)  # fmt: skip
+
+
+QUESTION = Question(
+    name="fusion",
+    help="which operations went into which kernel, what was not fused and why",
+    group="why is it so",
+    order=160,
+    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
+    document=document,
+    answer=FusionReport,
+    rows=FusionRow,
+    records=fusion_rows,
+    doc="""
+    Which operations went into which kernel: a row a kernel. What was not fused, and why, is in
+    `data.compiles[…].units[…].reasons`.
+    """,
+)

@@ -1,0 +1,468 @@
+"""Operation files of torch-spyre (`sdsc_<i>.json`): parsing, fields, and the kernel each belongs to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of
+from tltui.model.node_answers import parsed, part
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader
+
+_KEY = re.compile(r"(\d{1,9})_(\w+)\Z")
+_INTEGER = re.compile(r"-?\d{1,100}\Z")
+_CORE = re.compile(r"\[?(\d{1,9})\b")
+_TYPES = {dict: "an object", list: "a list", str: "a text", int: "a number", bool: "true or false", float: "a fraction"}
+
+
+@dataclass(frozen=True, slots=True)
+class PerCore:
+    """A value of each core, in the order of the cores."""
+
+    values: tuple[tuple[int, int], ...]
+    """(core, value)"""
+
+    @property
+    def line(self) -> tuple[int, int] | None:
+        """(value of core 0, step from core to core) where all lie on one line; None else, and for less than two."""
+        if len(self.values) < 2:
+            return None
+        (first, low), (second, high) = self.values[:2]
+        step, left = divmod(high - low, second - first)
+        base = low - step * first
+        return (base, step) if not left and all(value == base + step * core for core, value in self.values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that an operation reads or writes."""
+
+    name: str
+    kind: str
+    """INPUT, OUTPUT, …"""
+    dtype: str
+    word: int | None
+    """Bytes of an element."""
+    memory: tuple[str, ...]
+    """Where it is allocated: hbm, lx."""
+    dims: tuple[str, ...]
+    """As it is laid out there."""
+    addresses: PerCore
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the data of a role (OUTPUT, INPUT, …) is laid out."""
+
+    role: str
+    dims: tuple[str, ...]
+    sticks: tuple[str, ...]
+    """Dimensions that lie in a stick."""
+    sizes: tuple[int, ...]
+    """Elements of a stick, for each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """What is computed, and by which unit."""
+
+    unit: str
+    function: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation."""
+
+    key: str
+    number: int | None
+    op: str
+    handle: str
+    """Its id, exactly as written; '' for none."""
+    aten: str
+    file: str
+    line: int | None
+    nodes: tuple[str, ...]
+    """`ir_chain`: the node of the graph, then what became of it."""
+    fused: tuple[str, ...]
+    cores: int | None
+    dims: tuple[tuple[str, int], ...]
+    slices: tuple[tuple[str, int], ...]
+    """Into how many pieces each dimension is cut."""
+    slice_of: tuple[tuple[str, PerCore], ...]
+    """Dimension → which piece each core has."""
+    tensors: tuple[Tensor, ...]
+    layouts: tuple[Layout, ...]
+    computes: tuple[Compute, ...]
+    odd: tuple[str, ...]
+    """What has another type than expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sdsc:
+    """A file."""
+
+    problem: str = ""
+    """Why it is not one operation; '' where it is."""
+    operations: tuple[Operation, ...] = ()
+
+
+@dataclass(slots=True)
+class _Fields:
+    """The fields of an object, by type. What has another one is noted."""
+
+    value: Mapping[str, object]
+    odd: list[str]
+    where: str = ""
+
+    def _typed(self, key: str, wanted: type, what: str) -> object:
+        found = self.value.get(key)
+        if found is None or (isinstance(found, wanted) and not isinstance(found, bool)):
+            return found
+        self.odd.append(f"{self.where}{key} is {_TYPES.get(type(found), 'something')}, where {what} is expected")
+        return None
+
+    def text(self, key: str) -> str:
+        found = self._typed(key, str, "a text")
+        return found if isinstance(found, str) else ""
+
+    def number(self, key: str) -> int | None:
+        found = self._typed(key, int, "a whole number")
+        return found if isinstance(found, int) else None
+
+    def inner(self, key: str) -> _Fields:
+        found = self._typed(key, dict, "an object")
+        return _Fields(found if isinstance(found, dict) else {}, self.odd, f"{self.where}{key}.")
+
+    def items(self, key: str) -> list[object]:
+        found = self._typed(key, list, "a list")
+        return found if isinstance(found, list) else []
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return tuple(item for item in self.items(key) if isinstance(item, str))
+
+    def each(self, key: str) -> list[_Fields]:
+        return [_Fields(item, self.odd, f"{self.where}{key}.") for item in self.items(key) if isinstance(item, dict)]
+
+    def id(self, key: str) -> str:
+        """A decimal string, or a whole number: exactly."""
+        found = self.value.get(key)
+        if isinstance(found, int) and not isinstance(found, bool):
+            return str(found)
+        return self.text(key)
+
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """All fields that are whole numbers."""
+        return tuple((key, number) for key in self.value if (number := self.number(key)) is not None)
+
+
+def parse_sdsc(data: bytes) -> Sdsc:
+    """What a file says; a file that says nothing has the reason."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Sdsc("not UTF-8")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()):
+            return Sdsc("cut off: the JSON ends in the middle")
+        return Sdsc(f"not JSON: {error.msg}, line {error.lineno} column {error.colno}")
+    except (ValueError, RecursionError):
+        return Sdsc("JSON that cannot be read: nested too deeply, or with a number that is too long")
+    if not isinstance(value, dict):
+        return Sdsc(f"{_TYPES.get(type(value), 'something')}, where an object with one operation is expected")
+    if not value:
+        return Sdsc("an empty object: no operation in it")
+    operations = tuple(_operation(str(key), own) for key, own in value.items())
+    if len(value) > 1:
+        return Sdsc(f"{len(value):,} operations in one file, where one is expected", operations)
+    return Sdsc("" if operations[0].number is not None else f"its key {operations[0].key!r} is not NUMBER_OPERATION", operations)
+
+
+def _operation(key: str, value: object) -> Operation:
+    odd: list[str] = []
+    if not isinstance(value, dict):
+        odd.append(f"it is {_TYPES.get(type(value), 'nothing')}, where an object is expected")
+    own = _Fields(value if isinstance(value, dict) else {}, odd)
+    match = _KEY.match(key)
+    handle = own.inner("debug_handle_")
+    source = handle.inner("source")
+    number, op = (int(match[1]), match[2]) if match else (None, key)
+    designs = [design for held in own.each("dscs_") for name in held.value if (design := held.inner(name)).value]
+    return Operation(
+        key, number, op, handle.id("id"), handle.text("aten_op"), source.text("file"), source.number("start_line"),
+        handle.texts("ir_chain"), handle.texts("fused_from"), own.number("numCoresUsed_"),
+        tuple(dict.fromkeys(dim for design in designs for dim in _dims(design))), own.inner("numWkSlicesPerDim_").numbers(),
+        _slices(own.inner("coreIdToWkSlice_")), tuple(tensor for design in designs for tensor in _tensors(design)),
+        tuple(layout for design in designs for layout in _layouts(design)),
+        tuple(compute for design in designs for compute in _computes(design)), tuple(dict.fromkeys(odd)),
+    )  # fmt: skip
+
+
+def _dims(design: _Fields) -> list[tuple[str, int]]:
+    """`{"name_": "n", "mb_": 4, "out_": 64}`"""
+    found = design.inner("N_")
+    sizes = _Fields({key: value for key, value in found.value.items() if key != "name_"}, found.odd, found.where)
+    return [(key.removesuffix("_"), size) for key, size in sizes.numbers()]
+
+
+def _slices(table: _Fields) -> tuple[tuple[str, PerCore], ...]:
+    """`{"0": {"mb": 0, "out": 0}, "1": …}`"""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for core in table.value:
+        if core.isascii() and core.isdigit() and len(core) < 10:
+            for dim, piece in table.inner(core).numbers():
+                found.setdefault(dim, []).append((int(core), piece))
+    return tuple((dim, PerCore(tuple(sorted(values)))) for dim, values in found.items())
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a tensor is allocated."""
+
+    memory: list[str] = field(default_factory=list)
+    dims: tuple[str, ...] = ()
+    addresses: PerCore = field(default_factory=lambda: PerCore(()))
+
+
+def _tensors(design: _Fields) -> list[Tensor]:
+    places: dict[int | None, _Place] = {}
+    for node in design.each("scheduleTree_"):
+        if node.text("nodeType_") == "allocate":
+            place = places.setdefault(node.number("ldsIdx_"), _Place())
+            place.memory.append(node.text("component_"))
+            place.dims = place.dims or node.texts("layoutDimOrder_")
+            addresses = node.inner("startAddressCoreCorelet_").inner("data_")
+            place.addresses = place.addresses if place.addresses.values else _addresses(addresses.value)
+    found = []
+    for own in design.each("labeledDs_"):
+        place = places.get(own.number("ldsIdx_"), _Place())
+        found.append(Tensor(
+            own.text("dsName_"), own.text("dsType_"), own.text("dataFormat_"), own.number("wordLength"),
+            tuple(dict.fromkeys(filter(None, place.memory))), place.dims, place.addresses,
+        ))  # fmt: skip
+    return found
+
+
+def _addresses(table: Mapping[str, object]) -> PerCore:
+    """`{"[0, 0, 0]": "-17", …}`: core, corelet and the rest → a decimal string. The first of each core."""
+    found: dict[int, int] = {}
+    for key, value in table.items():
+        match = _CORE.match(key)
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if match and isinstance(text, str) and _INTEGER.match(text):
+            found.setdefault(int(match[1]), int(text))
+    return PerCore(tuple(sorted(found.items())))
+
+
+def _layouts(design: _Fields) -> list[Layout]:
+    roles = design.inner("primaryDsInfo_")
+    found = []
+    for role in roles.value:
+        own = roles.inner(role)
+        sizes = tuple(size for size in own.items("stickSize_") if isinstance(size, int) and not isinstance(size, bool))
+        found.append(Layout(role, own.texts("layoutDimOrder_"), own.texts("stickDimOrder_"), sizes))
+    return found
+
+
+def _computes(design: _Fields) -> list[Compute]:
+    return [
+        Compute(own.text("exUnit"), own.text("opFuncName"), own.texts("inputLabeledDs"), own.texts("outputLabeledDs"))
+        for own in design.each("computeOp_")
+    ]  # fmt: skip
+
+
+_DEFINED = re.compile(r"^(?:#\s*)?(\w+) = async_compile\.sdsc\(")
+_OP = re.compile(r"""\bOpSpec\(\s*op\s*=\s*(?:'([^'\n]{1,200})'|"([^"\n]{1,200})")""")
+_CACHED = re.compile(r"[0-9a-f]{8}_(.+)_[^_]+\Z", re.DOTALL)
+MOST_LINES = 20_000
+"""Lines of one list of operations that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpyreKernel:
+    """A kernel of the generated code."""
+
+    name: str
+    ops: tuple[str, ...]
+    line: int
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The kernel that a file is of."""
+
+    kernel: str
+    place: int
+    """Which of the operations of the kernel it is, from 1."""
+    of: int
+    """How many the kernel has."""
+    line: int
+    """Of the generated code, from 1; 0 where there is none."""
+    agrees: bool
+    """Whether code and file name the same operation, as far as both do."""
+
+
+def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
+    """The kernels that generated code defines for torch-spyre, in order."""
+    found: list[SpyreKernel] = []
+    n = 0
+    while n < len(lines):
+        match = _DEFINED.match(lines[n])
+        n += 1
+        if match is None:
+            continue
+        first, depth, ops = n, 0, []
+        for at in range(n - 1, min(n - 1 + MOST_LINES, len(lines))):
+            line = lines[at]
+            ops += [found_op[1] or found_op[2] for found_op in _OP.finditer(line)]
+            depth += line.count("(") - line.count(")")
+            n = at + 1
+            if depth <= 0:
+                break
+        found.append(SpyreKernel(match[1], tuple(ops), first))
+    return found
+
+
+def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> dict[int, Dealt]:
+    """Number of a file → its kernel. `files`: number and operation ('' where it cannot be read); those that are left over
+    are of no kernel."""
+    places = [(kernel, n) for kernel in kernels for n in range(len(kernel.ops))]
+    found = {}
+    for number, op in sorted(files):
+        if number < len(places):
+            kernel, n = places[number]
+            found[number] = Dealt(kernel.name, n + 1, len(kernel.ops), kernel.line, not op or op == kernel.ops[n])
+    return found
+
+
+def kernel_of_directory(name: str) -> str:
+    """The kernel of a directory of torch-spyre's cache; '' for any other name."""
+    match = _CACHED.match(name)
+    return match[1] if match else ""
+
+
+_NUMBERED = re.compile(r"\d{1,9}_\w+\Z")
+MOST = 200_000
+"""Fields up to which a file is taken apart."""
+
+
+def fields_of(text: str) -> str:
+    """A line `PATH = VALUE` for each value, the names of the operation left out of the paths; the text itself where it is no
+    object."""
+    try:
+        value = json.loads(text)
+        if not isinstance(value, dict) or not value:
+            return text
+        lines = [f"operation = {key}" for key in value]
+        for key, held in value.items():
+            lines += _lines("" if _NUMBERED.match(key) and len(value) == 1 else key, held, key.partition("_")[2])
+            if len(lines) > MOST:
+                return text
+    except (ValueError, RecursionError):
+        return text
+    return "\n".join(lines) + "\n"
+
+
+def _lines(path: str, value: object, op: str) -> Iterator[str]:
+    dot = "." if path else ""
+    if isinstance(value, dict) and value:
+        for key, held in value.items():
+            own = "OP" if key == op else key
+            yield from _lines(f"{path}{dot}{own}", held, op)
+    elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        for n, held in enumerate(value):
+            yield from _lines(f"{path}[{n}]", held, op)
+    else:
+        yield f"{path} = {json.dumps(value, ensure_ascii=False)}"
+
+
+NAME = re.compile(r"sdsc(?:_(\d{1,9}))?\Z")
+LIMIT = 16 << 20
+"""Stored bytes of a file, or of generated code, that are read."""
+parse = parsed(parse_sdsc)
+
+
+@dataclass(frozen=True, slots=True)
+class SpyreFile:
+    """A file of torch-spyre."""
+
+    ref: str
+    record: int
+    op: str
+    """'' where it cannot be read."""
+    of: Dealt | None
+    """The kernel that it is of; None where nothing tells."""
+    code: str
+    """The address of the code that the kernel is defined in; '' where that is not here."""
+
+
+def is_sdsc(artifact: Artifact) -> bool:
+    """Whether an artifact is a file of torch-spyre."""
+    return NAME.match(artifact.name) is not None and artifact.log.kind(artifact.record).encoding == "json"
+
+
+def sdsc_of(compile_: Compile, record: int) -> Sdsc:
+    """What a file says. Raises OSError."""
+    payload = compile_.process.log.payload(record)
+    return parse(compile_, b"" if payload is None else payload.read())
+
+
+@part
+def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
+    """The files of a compile in order. Reads them, and the generated code of their units."""
+    artifacts = artifacts_of(compile_)
+    files = [artifact for artifact in artifacts if is_sdsc(artifact)]
+    found: list[SpyreFile] = []
+    for unit in dict.fromkeys(artifact.unit for artifact in files):
+        own = [artifact for artifact in files if artifact.unit == unit]
+        ops = [(_number(artifact), _op(compile_, artifact)) for artifact in own]
+        code = next((a for a in artifacts if a.name == OUTPUT_CODE and a.unit == unit), None)
+        places, ref = _places(compile_, reader, code, ops), "" if code is None else str(code.ref)
+        found += [
+            SpyreFile(str(artifact.ref), artifact.record, op, places.get(number), ref)
+            for artifact, (number, op) in zip(own, ops, strict=True)
+        ]  # fmt: skip
+    return tuple(found)
+
+
+def files_by_kernel(compile_: Compile, others: Iterable[Compile]) -> dict[str, tuple[SpyreFile, ...]]:
+    """Kernel → its files: of the compile itself, else those of a cache that is open too (`others`: all compiles of the run)."""
+    found: dict[str, list[SpyreFile]] = {}
+    for file in files_of(compile_):
+        if file.of is not None:
+            found.setdefault(file.of.kernel, []).append(file)
+    if not found:
+        for other in others:
+            if other is not compile_ and (kernel := kernel_of_directory(other.id.name)):
+                found.setdefault(kernel, []).extend(files_of(other))
+    return {kernel: tuple(files) for kernel, files in found.items()}
+
+
+def _number(artifact: Artifact) -> int:
+    match = NAME.match(artifact.name)
+    return int(match[1] or 0) if match else 0
+
+
+def _op(compile_: Compile, artifact: Artifact) -> str:
+    try:
+        operations = sdsc_of(compile_, artifact.record).operations
+    except OSError:
+        return ""
+    return operations[0].op if len(operations) == 1 else ""
+
+
+def _places(compile_: Compile, reader: Reader, code: Artifact | None, ops: list[tuple[int, str]]) -> dict[int, Dealt]:
+    if code is not None:
+        return dealt(kernels_in(reader.text(code.record, LIMIT).split("\n")), ops)
+    kernel = kernel_of_directory(compile_.id.name)
+    if not kernel:
+        return {}
+    return {number: Dealt(kernel, n, len(ops), 0, True) for n, (number, _) in enumerate(sorted(ops), 1)}

@@ -1,0 +1,500 @@
+"""Fusion of each unit of a compile: nodes, kernel calls, buffers and missed fusions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader
+from tltui.model.torch_versions import TorchVersion
+from tltui.questions.fusion.fusion_decisions import (
+    ARGUMENTS,
+    ORIGINS,
+    PART,
+    UNKNOWN,
+    BufferUse,
+    CompileFusion,
+    FusedKernel,
+    NotFused,
+    Origin,
+    Reason,
+    SchedulerNode,
+    SourceLine,
+    Timed,
+    UnitFusion,
+    sizes_of,
+    told,
+)
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
+from tltui.text.graphs import fusion_log, scheduler_ir
+from tltui.text.graphs.fusion_log import FusionRun
+from tltui.text.graphs.scheduler_ir import IrNode, members_of
+from tltui.text.torch_names import owner_of
+
+WIDE = 100_000
+"""Characters of one call that are looked at."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNED = re.compile(r"^([A-Za-z_][\w, ]{0,4000}) = ")
+_OUT = re.compile(r"^out\w*\s*=\s*([A-Za-z_]\w*)")
+_PYBINDING = re.compile(r"async_compile\.cpp(?:_pybinding)?\(\[([^\]]*)\]")
+_PARAMETERS = re.compile(r"^\s*def (\w+)\((.*)\):\s*$")
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_OPEN, _CLOSED = "([{", ")]}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A kernel that generated code calls."""
+
+    kernel: Kernel
+    writes: frozenset[str]
+    reads: frozenset[str]
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether Inductor wrote its code; else a function of a library is called."""
+        return self.kernel.definition is not None
+
+
+def calls_of(kernels: Sequence[Kernel], lines: Sequence[str]) -> tuple[KernelCall, ...]:
+    """The calls of the Python wrapper, in the order of the code. `lines` are those of the wrapper."""
+    return tuple(_call(kernel, lines) for kernel in kernels if kernel.call_pane == PY and kernel.call_lines)
+
+
+def _call(kernel: Kernel, lines: Sequence[str]) -> KernelCall:
+    text = " ".join(lines[n - 1].strip() for n in kernel.call_lines if n <= len(lines))[:WIDE]
+    modes = _modes(kernel, lines)
+    writes: set[str] = set()
+    reads: set[str] = set()
+    if assigned := _ASSIGNED.match(text):
+        writes.update(_NAME.findall(assigned[1]))
+    text = _STRING.sub("''", text)
+    begin = text.find("(", text.find(kernel.name.rpartition(".")[2]))
+    for place, argument in enumerate(_arguments(text[begin + 1 :])) if begin >= 0 else ():
+        if out := _OUT.match(argument):
+            writes.add(out[1])
+            continue
+        name = _named(argument)
+        if not name:
+            continue
+        mode = modes[place] if place < len(modes) else "" if kernel.definition else "r"
+        if mode != "r":
+            writes.add(name)
+        if mode != "w":
+            reads.add(name)
+    return KernelCall(kernel, frozenset(writes), frozenset(reads))
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """The arguments up to the bracket that closes the call."""
+    depth = start = 0
+    for n, char in enumerate(text):
+        if char in _OPEN:
+            depth += 1
+        elif char in _CLOSED:
+            depth -= 1
+            if depth < 0:
+                yield text[start:n].strip()
+                return
+        elif char == "," and depth == 0:
+            yield text[start:n].strip()
+            start = n + 1
+    yield text[start:].strip()
+
+
+def _named(argument: str) -> str:
+    """The buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for a number or a keyword."""
+    if "=" in argument:
+        return ""
+    found: list[str] = _NAME.findall(argument[:400])
+    if len(found) > 1 and "(" in argument:
+        return found[1] if argument.startswith(found[0]) else found[0]
+    return found[0] if found else ""
+
+
+def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
+    """Of each parameter `r` (read), `w` (written) or '' (both, or not known); () where the definition does not tell."""
+    if kernel.definition is None or kernel.definition_pane != PY:
+        return ()
+    first, last = kernel.definition
+    head = lines[first - 1][:WIDE] if first <= len(lines) else ""
+    if binding := _PYBINDING.search(head):
+        return tuple("r" if kind.strip(" '\"").startswith("const ") else "" for kind in binding[1].split(","))
+    for line in lines[first : min(last, len(lines))]:
+        if "def " in line and (own := _PARAMETERS.match(line[:WIDE])):
+            return tuple(_mode(name.strip()) for name in own[2].split(","))
+    return ()
+
+
+def _mode(parameter: str) -> str:
+    return "r" if parameter.startswith("in_ptr") else "w" if parameter.startswith("out_ptr") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTexts:
+    """What was read of a unit."""
+
+    unit: str
+    pre: tuple[IrNode, ...] | None = None
+    """The IR, None where there is none."""
+    post: tuple[IrNode, ...] | None = None
+    run: FusionRun | None = None
+    provenance: UnitProvenance | None = None
+    code: Sequence[str] = ()
+    """Lines of the generated code."""
+    pre_ref: str = ""
+    post_ref: str = ""
+    version: TorchVersion = field(default_factory=TorchVersion)
+    """Advice names a setting only of a version that has it."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is looked up for every node."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+    """Node of the graph → its line."""
+    source: dict[str, list[SourceLine]] = field(default_factory=dict)
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Operation → nodes of the graph."""
+    place: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Operation → where the fusion log says that it comes from."""
+    does: dict[str, str] = field(default_factory=dict)
+
+    def origin(self, name: str) -> Origin:
+        """A node of the graph, with its line."""
+        return Origin(name, self.lines.get(name, 0))
+
+    def of(self, operations: Iterable[str]) -> tuple[Origin, ...]:
+        """What the operations of a node compute."""
+        return tuple(map(self.origin, dict.fromkeys(name for op in operations for name in self.origins.get(op, ()))))
+
+    def source_of(self, origins: Iterable[Origin], operations: Iterable[str] = ()) -> tuple[SourceLine, ...]:
+        """The lines of source of some nodes of the graph; where none is known, those that the log names. The user's own first."""
+        found = dict.fromkeys(line for origin in origins for line in self.source.get(origin.name, ()))
+        if not found:
+            places = dict.fromkeys(self.place[op] for op in operations if op in self.place)
+            found = dict.fromkeys(SourceLine(file, line, "") for file, line in places)
+        best = min((owner_of(line.file).rank for line in found), default=0)
+        return tuple(line for line in found if owner_of(line.file).rank == best)
+
+
+def fusion_of(texts: UnitTexts) -> UnitFusion:
+    """What is known of the fusion of a unit."""
+    known = _known(texts)
+    own = texts.provenance
+    calls = calls_of(own.kernels, texts.code) if own is not None else ()
+    nodes = _nodes(texts, known, calls)
+    run = texts.run
+    groups = {frozenset(node.operations) for node in nodes}
+    agrees = None if run is None or texts.post is None else {frozenset(own) for own in run.groups()} == groups
+    announced = run.announced if run is not None else 0
+    ops = announced if texts.pre is None else len({op for node in texts.pre for op in node.operations})
+    return UnitFusion(
+        texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
+        _reasons(run, known, nodes, texts.version),
+        tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
+        _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
+        run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
+        own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",
+    )  # fmt: skip
+
+
+def _known(texts: UnitTexts) -> _Known:
+    known = _Known()
+    for born in texts.provenance.lines if texts.provenance is not None else ():
+        for node in born.post:
+            known.lines.setdefault(node.name, node.line)
+            if born.file:
+                known.source.setdefault(node.name, []).append(SourceLine(born.file, born.line, born.code))
+    for candidate in texts.run.candidates if texts.run is not None else ():
+        known.origins[candidate.name] = candidate.origins
+        known.does[candidate.name] = candidate.does
+        if candidate.place[0]:
+            known.place[candidate.name] = candidate.place
+    return known
+
+
+def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
+    """The nodes after fusion: those of the IR, else those of the log."""
+    writers: dict[str, list[str]] = {}
+    for call in calls:
+        for name in call.writes:
+            writers.setdefault(name, []).append(call.kernel.key)
+    found = []
+    if texts.post is not None:
+        before = {name: node for node in texts.pre or () for name in node.operations}
+        for node in texts.post:
+            found.append(_of_ir(node, known, calls, writers, before))
+        found = _outputs_taken_apart(texts.post, found)
+    elif texts.run is not None:
+        kinds = {candidate.name: candidate.kind for candidate in texts.run.candidates}
+        for group in texts.run.groups():
+            kind = kinds.get(group[0], "") if len(group) == 1 else "FusedSchedulerNode"
+            origins = known.of(group)
+            kernels, how = _by_origins(origins, calls)
+            does = tuple(dict.fromkeys(known.does.get(op, "") for op in group))
+            found.append(SchedulerNode(
+                "_".join(group), kind, group, ", ".join(filter(None, does)), (), "", (), (), origins,
+                known.source_of(origins, group), kernels, how, 0,
+            ))  # fmt: skip
+    return _with_kernels(tuple(found), known, calls)
+
+
+def _of_ir(
+    node: IrNode, known: _Known, calls: tuple[KernelCall, ...], writers: Mapping[str, list[str]], before: Mapping[str, IrNode]
+) -> SchedulerNode:
+    operations = node.operations
+    leaves = {leaf.name: leaf for leaf in node.leaves()}
+    own = [leaves.get(op) or before.get(op) or node for op in operations]
+    writes = tuple(sorted({dep.buffer for part in (node, *own) for dep in part.writes}, key=_natural))
+    changed = [name for part in (node, *own) for out in part.outputs for name in out.mutations]
+    reads = tuple(dict.fromkeys(dep.buffer for dep in node.reads if dep.kind != "WeakDep" and dep.buffer not in writes))
+    origins = known.of(operations)
+    kernels, how = tuple(dict.fromkeys(key for name in writes for key in writers.get(name, ()))), ARGUMENTS
+    if not kernels:  # what is changed in place has the name of what it was before, which others may write too
+        keys = [set(writers.get(name, ())) for name in changed if name in writers]
+        kernels = tuple(sorted(set.intersection(*keys))) if keys else ()
+    if not kernels or (len(kernels) > 1 and not node.kind.startswith(("Foreach", "Combo"))):
+        by_origins, way = _by_origins(origins, calls, kernels)
+        kernels, how = (by_origins, way) if by_origins else (kernels, UNKNOWN)
+    told = [known.does.get(op) or _what(part) for op, part in zip(operations, own, strict=True)]
+    does = dict.fromkeys([node.kernel] if node.kernel else told)
+    sizes = dict.fromkeys(size for part in own if (size := sizes_of(part.sizes or part.iteration)))
+    device = next((part.device for part in (node, *own) if part.device), "")
+    return SchedulerNode(
+        node.name, node.kind, operations, ", ".join(filter(None, does)), tuple(sizes), device, writes, reads, origins,
+        known.source_of(origins, operations), kernels, how, node.first + 1,
+    )  # fmt: skip
+
+
+def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
+    """What only takes one of several outputs of a node has that node's kernel."""
+    writer = {name: node for node in nodes for name in node.writes}
+    found = []
+    for text, node in zip(ir, nodes, strict=True):
+        of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
+        if of is not None and not node.kernel_from:
+            node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
+        found.append(node)
+    return found
+
+
+def _what(node: IrNode) -> str:
+    """Of a node of which no log tells: whether it reduces, as its loops say."""
+    if not node.is_generated or not node.sizes:
+        return ""
+    return "Pointwise" if node.sizes.endswith("[])") else "Reduction"
+
+
+def _by_origins(
+    origins: Sequence[Origin], calls: Sequence[KernelCall], among: Sequence[str] = ()
+) -> tuple[tuple[str, ...], str]:
+    """The kernel whose nodes of the graph are all that a node computes, and more. Several are possible, none is sure then."""
+    names = {origin.name for origin in origins}
+    if not names:
+        return (), UNKNOWN
+    found = tuple(
+        call.kernel.key for call in calls
+        if names.issubset(call.kernel.post_nodes) and (not among or call.kernel.key in among)
+    )  # fmt: skip
+    return found, ORIGINS if len(found) == 1 else UNKNOWN
+
+
+def _with_kernels(
+    nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
+) -> tuple[SchedulerNode, ...]:
+    """The only node of a kernel computes what the mapping says of the kernel, where no log tells."""
+    alone: dict[str, int] = {}
+    for node in nodes:
+        for key in node.kernels:
+            alone[key] = alone.get(key, 0) + 1
+    post = {call.kernel.key: call.kernel.post_nodes for call in calls}
+    found = []
+    for node in nodes:
+        if not node.origins and node.kernel_from == ARGUMENTS and len(node.kernels) == 1 and alone[node.kernels[0]] == 1:
+            origins = tuple(map(known.origin, post[node.kernels[0]]))
+            node = replace(node, origins=origins, source=known.source_of(origins))
+        found.append(node)
+    return tuple(found)
+
+
+def _kernels(known: _Known, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
+    inside: dict[str, list[SchedulerNode]] = {}
+    for node in nodes:
+        for key in node.kernels if node.kernel_from else ():
+            inside.setdefault(key, []).append(node)
+    found = []
+    for call in calls:
+        kernel, own = call.kernel, inside.get(call.kernel.key, [])
+        origins = tuple(map(known.origin, kernel.post_nodes)) or tuple(dict.fromkeys(o for node in own for o in node.origins))
+        source = known.source_of(origins) or tuple(dict.fromkeys(_line(place) for place in kernel.user_lines))
+        found.append(FusedKernel(
+            kernel.key, kernel.name, call.is_generated, kernel.call_lines[0], kernel.definition[0] if kernel.definition else 0,
+            tuple(node.name for node in own), sum(len(node.operations) for node in own), origins,
+            source or tuple(dict.fromkeys(line for node in own for line in node.source)),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _line(place: str) -> SourceLine:
+    file, _, line = place.rpartition(":")
+    return SourceLine(file, int(line) if line.isdigit() else 0, "")
+
+
+def _reasons(
+    run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+) -> tuple[Reason, ...]:
+    """What was refused, by reason. Two nodes have one reason once, though every round says it again."""
+    ends = {op: node.name for node in nodes for op in node.operations}
+    found: dict[str, list[NotFused]] = {}
+    says: dict[str, tuple[str, str]] = {}
+    for refusal in run.refused if run is not None else ():
+        own = told(refusal.reason)
+        says[own.template] = own.known.means, own.advice(version)
+        sides = [(known.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
+        (first, _), (second, _) = sides
+        found.setdefault(own.template, []).append(NotFused(
+            refusal.first, refusal.second, ends.get(members_of(refusal.first)[0], ""), ends.get(members_of(refusal.second)[0], ""),
+            own.values, refusal.times, first, second,
+            *(known.source_of(origins, ops) for origins, ops in sides),
+        ))  # fmt: skip
+    reasons = (Reason(template, *says[template], tuple(pairs)) for template, pairs in found.items())
+    return tuple(sorted(reasons, key=lambda reason: -len(reason.pairs)))
+
+
+def _buffers(texts: UnitTexts, nodes: tuple[SchedulerNode, ...]) -> tuple[BufferUse, ...]:
+    """The buffers of the IR in the order in which they are written, and who uses them."""
+    node_of = {op: node for node in nodes for op in node.operations}
+    readers: dict[str, dict[str, None]] = {}
+    found = []
+    source = texts.post if texts.post is not None else ()
+    for node in nodes:
+        for name in node.reads:
+            readers.setdefault(name, {})[node.name] = None
+    by_name = {node.name: node for node in nodes}
+    for ir in source:
+        own = by_name.get(ir.name)
+        for buffer in ir.outputs if own is not None else ():
+            assert own is not None
+            inside = [node_of[user].name for user in map(_first, buffer.users) if user in node_of]
+            users = tuple(dict.fromkeys((*inside, *readers.get(buffer.name, ()))))
+            using = (by_name[name] for name in users)
+            found.append(BufferUse(
+                buffer.name, buffer.layout, own.name, users, "OUTPUT" in buffer.users, own.kernels if own.kernel_from else (),
+                tuple(dict.fromkeys(key for node in using if node.kernel_from for key in node.kernels)),
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """`buf9` before `buf10`: torch sorts them as texts."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :][:9] or 0)
+
+
+def _first(user: str) -> str:
+    return members_of(user)[0]
+
+
+LIMIT = 256 << 20
+"""Stored bytes of an IR text that are read."""
+PRE, FUSED = "ir_pre_fusion", "ir_post_fusion"
+LOG = ("log", "fusion")
+
+
+def tells_of_fusion(process: Process) -> bool:
+    """Whether any record of the process is IR or of the fusion log."""
+    kinds = process.log.kinds
+    return any((kind.event, kind.name) == LOG or kind.name in (PRE, FUSED) for kind in kinds)
+
+
+def has_fusion(compile_: Compile) -> bool:
+    """Whether there is IR of a compile, or a record of its fusion."""
+    log = compile_.process.log
+    wanted = {n for n, kind in enumerate(log.kinds) if (kind.event, kind.name) == LOG or kind.name in (PRE, FUSED)}
+    column = log.columns.kind
+    return bool(wanted) and any(column[record] in wanted for record in compile_.records)
+
+
+@part
+def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) -> CompileFusion:
+    """What is known of the fusion of all units of a compile. Advice is for this version of torch."""
+    artifacts = artifacts_of(compile_)
+    names = {unit.number: unit.name for unit in units_of(artifacts)}
+    mapped = {unit.number: unit for unit in provenance_of(compile_).units}
+    pre, post = (_by_unit([a for a in artifacts if a.name == name], mapped) for name in (PRE, FUSED))
+    texts: list[UnitTexts] = []
+    for number in sorted({*pre, *post, *mapped}):
+        own = mapped.get(number)
+        texts.append(UnitTexts(
+            names.get(number, "graph"), _graph_nodes(pre.get(number)), _graph_nodes(post.get(number)), None, own,
+            _code(artifacts, own),
+            _ref(pre.get(number)), _ref(post.get(number)), version,
+        ))  # fmt: skip
+    runs = fusion_log.parse(_log_texts(compile_, reader))
+    function = compile_.frame.code[0]
+    return CompileFusion(str(compile_.ref), function, tuple(map(fusion_of, with_runs(texts, runs, version))))
+
+
+def _by_unit(artifacts: Sequence[Artifact], mapped: dict[int, UnitProvenance]) -> dict[int, Artifact]:
+    """Unit → its IR, the last of each. What belongs to no unit is given in order to those that lack it."""
+    found = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
+    free = iter(sorted(set(mapped) - set(found)))
+    for artifact in artifacts:
+        if artifact.unit is None:
+            found[next(free, max((*mapped, *found), default=-1) + 1)] = artifact
+    return found
+
+
+def _ref(artifact: Artifact | None) -> str:
+    return "" if artifact is None else str(artifact.ref)
+
+
+def _lines(artifact: Artifact) -> list[str]:
+    text = artifact.log.text(artifact.record, LIMIT)
+    return (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+
+
+def _graph_nodes(artifact: Artifact | None) -> tuple[scheduler_ir.IrNode, ...] | None:
+    return None if artifact is None else scheduler_ir.parse(_lines(artifact))
+
+
+def _code(artifacts: Iterable[Artifact], unit: UnitProvenance | None) -> list[str]:
+    """The lines of the generated code of a unit."""
+    ref = unit.panes[PY].ref if unit is not None else ""
+    return next((_lines(artifact) for artifact in artifacts if ref and str(artifact.ref) == ref), [])
+
+
+def _log_texts(compile_: Compile, reader: Reader) -> Iterator[str]:
+    """What the fusion log says of a compile, record by record."""
+    log = compile_.process.log
+    wanted = {n for n, kind in enumerate(log.kinds) if (kind.event, kind.name) == LOG}
+    column = log.columns.kind
+    return (reader.text(record) for record in sorted(compile_.records) if column[record] in wanted) if wanted else iter(())
+
+
+def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun], version: TorchVersion) -> Iterator[UnitTexts]:
+    """The units with what the log says of each: in order, a unit whose IR or graph has other nodes being none. What belongs to
+    no unit that is known is one of its own."""
+    left = list(runs)
+    for unit in texts:
+        own = next((n for n, run in enumerate(left) if _fits(unit, run)), None)
+        yield unit if own is None else replace(unit, run=left.pop(own))
+    for number, run in enumerate(left, 1):
+        yield UnitTexts("graph" if len(left) == 1 else f"graph {number}", run=run, version=version)
+
+
+def _fits(unit: UnitTexts, run: FusionRun) -> bool:
+    names = {candidate.name for candidate in run.candidates}
+    ir = unit.pre if unit.pre is not None else unit.post
+    if ir is not None and names:
+        return names == {name for node in ir for name in node.operations}
+    graph = {node.name for born in unit.provenance.lines for node in born.post} if unit.provenance is not None else set()
+    origins = {name for candidate in run.candidates for name in candidate.origins}
+    return not graph or not origins or len(origins & graph) * 2 > len(origins)

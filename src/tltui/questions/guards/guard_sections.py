@@ -1,0 +1,333 @@
+"""Sections of the page `guards`: the guard tree, and guards of many compiles in groups."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import GROUPS_SHOWN, Named, OnRanks, add_named, alike_on_ranks, functions, said_ranks
+from tltui.model.nodes import Compile, Frame
+from tltui.model.ref import at_line
+from tltui.questions.guards.guard_report import Guard, GuardCounts, GuardFilter
+from tltui.questions.recompiles.failed_guard_text import OBJECTS, class_name
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.graphs.guard_tree import GuardNode
+from tltui.text.sanitize import sanitize
+
+DEEP = 12
+"""Levels that are indented; what is deeper stands below the last one."""
+SAME = 3
+"""Guards of one kind in a row, from which on they are folded."""
+SHOWN_HERE = ("TENSOR_MATCH", "EQUALS_MATCH", "LAMBDA_GUARD", "SYMBOLIC_SHAPE_GUARD")
+"""Kinds of which each guard says something of its own."""
+_FRAMEWORK = re.compile(r"^G\['__(?:import|builtins_dict)_|^G\['torch'\]")
+_TENSOR = re.compile(
+    r"^check_tensor\(.*?, (?P<class>\w+), DispatchKeySet\((?P<keys>[^)]*)\), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
+    r"requires_grad=(?P<grad>\w+), size=(?P<size>\[[^\]]*\]), stride=(?P<stride>\[[^\]]*\])\)$"
+)
+_HAS = re.compile(
+    r"^(?P<no>not )?(?:___dict_contains\((?P<key>'[^']*'|\d+), [^,]*\)|hasattr\([^,]*, (?P<attribute>'[^']*')\))"
+    r"(?: == (?P<said>\w+))?$"
+)
+_CALL = re.compile(r"^___check_\w+\(.*, \d+\)$")
+
+
+class TreeWriter:
+    """Writes the nodes of a guard tree, one after another, as they are parsed."""
+
+    def __init__(
+        self, page: Page, head: list[Piece], artifact: str, file: str | None, failed: dict[int, list[str]], wanted: GuardFilter
+    ) -> None:
+        """`head` is what stands above the first node; `failed` has the recompiles by the line (from 1) of the guard."""
+        self._page = page
+        self._head = head
+        self._artifact = artifact
+        self._file = file
+        self._failed = failed
+        self._wanted = wanted
+        self._nodes: list[GuardNode] = []
+        self._open: list[int] = []  # managers whose heads are written, outermost first
+        self._run: list[tuple[GuardNode, str, list[str]]] = []
+        self.guards: list[Guard] = []
+        """Those that were written."""
+
+    def write(self, nodes: Iterable[object]) -> Iterator[None]:
+        """All nodes; yields after every few."""
+        for n, node in enumerate(nodes):
+            if isinstance(node, GuardNode):
+                self._take(node)
+            if n % 64 == 63:
+                yield
+        self._flush()
+        self._page.close(0)
+
+    def _take(self, node: GuardNode) -> None:
+        self._nodes.append(node)
+        if node.is_manager:
+            if not self._wanted:
+                self._enter(len(self._nodes) - 1)
+            return
+        source = self._source(node)
+        failed = self._failed.get(node.line + 1, []) if node.line >= 0 else []
+        if self._wanted and not self._wanted.takes(node, source, bool(failed)):
+            return
+        self._enter(node.parent)
+        if self._run and (self._run[0][0].kind != node.kind or self._run[0][0].parent != node.parent):
+            self._flush()
+        self._run.append((node, source, failed))
+
+    def _source(self, node: GuardNode) -> str:
+        """What a guard looks at: that of the nearest manager with a source."""
+        if node.source:
+            return node.source
+        above = node.parent
+        while above >= 0:
+            if self._nodes[above].source:
+                return self._nodes[above].source
+            above = self._nodes[above].parent
+        return ""
+
+    def _enter(self, manager: int) -> None:
+        """Write the heads of a manager and of those above it that are not written yet, and leave all others."""
+        path = []
+        while manager >= 0:
+            path.append(manager)
+            manager = self._nodes[manager].parent
+        path.reverse()
+        if path == self._open:
+            return
+        if self._head:
+            self._page.close(0)
+            self._page.blank()
+            self._page.open("".join(piece_text(piece) for piece in self._head))
+            self._page.add(*self._head)
+            self._head = []
+        self._flush()
+        same = 0
+        while same < min(len(path), len(self._open)) and path[same] == self._open[same]:
+            same += 1
+        while len(self._open) > same:
+            self._open.pop()
+            self._page.close()
+        for number in path[same:]:
+            self._open.append(number)
+            self._manager(self._nodes[number])
+
+    def _manager(self, node: GuardNode) -> None:
+        name = node.source or ("the frame as a whole" if node.depth == 0 else node.kind)
+        if node.side:
+            name = f"{node.side.removesuffix('Manager').lower()} {name}"
+        elif node.kind == "KeyValueManager":
+            name = f"item {node.expression}"
+        above = self._nodes[node.parent].source.removesuffix(".__dict__") if node.parent >= 0 else ""
+        short = name[len(above) :] if above and name.startswith(above) and len(name) > len(above) else name
+        self._page.open(name, folded=bool(_FRAMEWORK.match(node.source)))
+        indent = self._indent(node.depth)
+        kind = class_name(node.type_name)
+        room = self._page.width - len(indent)
+        head = self._page.clip_middle(sanitize(short), max(room - min(len(kind) + 2, room // 2), 8))
+        target = at_line(self._artifact, node.line + 1) if node.line >= 0 else self._artifact
+        left = room - len(head) - 2
+        type_: list[Piece] = [("  " + fmt.clip_middle(sanitize(kind), left), tokens.TYPE)] if kind and left >= 8 else []
+        self._page.add(indent, (head, tokens.DEFINITION, target), *type_)
+
+    @staticmethod
+    def _indent(depth: int) -> str:
+        return "  " * (min(depth, DEEP) + 1)
+
+    def _flush(self) -> None:
+        """Write the guards of one kind that wait."""
+        run, self._run = self._run, []
+        if not run:
+            return
+        kind = run[0][0].kind
+        folded = len(run) >= SAME and kind not in SHOWN_HERE and not any(failed for _, _, failed in run)
+        depth = run[0][0].depth
+        if folded:
+            what = f"{len(run)} × {kind}"
+            self._page.open(what, folded=True)
+            self._page.add(self._indent(depth), (what, tokens.DIM))
+        for node, source, failed in run:
+            self._guard(node, source, failed, depth + folded, "" if folded else kind)
+        if folded:
+            self._page.close()
+
+    def _guard(self, node: GuardNode, source: str, failed: list[str], depth: int, kind: str) -> None:
+        page, indent = self._page, self._indent(depth)
+        file = self._whole(node.path)
+        line = node.line + 1 if node.line >= 0 else None
+        self.guards.append(
+            Guard(line, node.kind, source, node.expression, file, node.place or None, node.code or None, node.function or None,
+                  node.hint, tuple(failed))
+        )  # fmt: skip
+        place = f"{fmt.file_name(file)}:{node.place}" if file else ""
+        said = sanitize(shown(node, source))
+        name = kind or page.clip(said, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
+        said = said if kind else ""
+        room = page.width - len(indent) - len(name) - 2
+        where: list[Piece] = []
+        if place and room - len(place) - 2 >= min(len(said), 24):
+            room -= len(place) + 2
+            where = ["  ", (place, tokens.DIM, fmt.place_target(file, node.place))]
+        target = at_line(self._artifact, line) if line is not None else self._artifact
+        style = tokens.ERROR if failed else tokens.KEYWORD if kind else tokens.VALUE
+        page.add(indent, (name, style, target), *([("  " + page.clip(said, room), tokens.VALUE)] if said else []), *where)
+        if place and not where:
+            page.add(indent, "  ", (place, tokens.DIM, fmt.place_target(file, node.place)))
+        if failed:
+            pieces: list[Piece] = [("failed for ", tokens.ERROR)]
+            for ref in failed[:8]:
+                pieces += [(f"[{ref}]", tokens.LINK, ref), " "]
+            if len(failed) > 8:
+                pieces.append((f"and {len(failed) - 8} more", tokens.DIM))
+            page.row(pieces, indent + "  ")
+
+    def _whole(self, path: str) -> str | None:
+        """Guards have only the end of a path; that of the compiled function is known whole."""
+        if not path:
+            return None
+        return self._file if self._file and self._file.endswith(path) else path
+
+
+def shown(node: GuardNode, source: str) -> str:
+    """What a guard checks, without what its place in the tree says already."""
+    text = node.expression
+    if node.kind == "TENSOR_MATCH" and (match := _TENSOR.match(text)):
+        device = match["keys"].partition(",")[0].lower()
+        index = f":{match['device']}" if match["device"] != "None" else ""
+        kind = f"{match['class']} " if match["class"] != "Tensor" else ""
+        grad = "  requires_grad" if match["grad"] == "True" else ""
+        return f"{kind}{match['dtype']} {match['size']} stride {match['stride']} {device}{index}{grad}".replace("None", "dynamic")
+    if _CALL.match(text):
+        kind = class_name(node.type_name)
+        if "type" in text[:26]:
+            return f"is a {kind}" if kind else "is of this type"
+        return f"is this {OBJECTS.get(kind, kind) or 'object'}"
+    if match := _HAS.match(text):
+        absent = (match["no"] is not None) != (match["said"] == "False")
+        name = f"key {match['key']}" if match["key"] else match["attribute"].strip("'")
+        return f"{'no' if absent else 'has'} {name}"
+    if source and text == f"not {source}":
+        return "is empty"
+    if source and text.startswith(f"len({source}) == "):
+        return f"length{text[len(source) + 5 :]}"
+    if source and text.startswith(source):
+        return text[len(source) :].strip() or text
+    return text
+
+
+SHOWN = 40
+"""Functions whose guards failed that have a line at first."""
+FOLDED = 400
+"""Those that have one in a fold."""
+CAUSES = 3
+
+
+@dataclass(slots=True)
+class _Failed:
+    """The compiles of a frame whose guards failed later."""
+
+    frame: Frame
+    compiles: int = 0
+    recompiles: set[str] = field(default_factory=set)
+    causes: Counter[str] = field(default_factory=Counter)
+
+
+class GuardGroups:
+    """Takes compiles one after the other and writes them together at the end."""
+
+    def __init__(self, newest: Collection[str] = ()) -> None:
+        self._newest = newest
+        self._failed: dict[int, _Failed] = {}
+        self._alike: dict[tuple[tuple[str, int], ...], list[tuple[Compile, GuardCounts]]] = {}
+
+    def take(self, compile_: Compile, counts: GuardCounts) -> None:
+        """One compile."""
+        self._alike.setdefault(counts.kinds, []).append((compile_, counts))
+        if counts.failed:
+            frame = compile_.frame
+            found = self._failed.get(id(frame))
+            if found is None:
+                found = self._failed[id(frame)] = _Failed(frame)
+            found.compiles += 1
+            for failed in counts.failed:
+                found.recompiles.add(failed.ref)
+                found.causes[failed.cause] += 1
+
+    def write(self, page: Page) -> Generator[None, None, None]:
+        """What failed, then all compiles, each as a link to its guards."""
+        if self._failed:
+            self._write_failed(page)
+            yield
+        if self._alike:
+            page.heading(f"Compiles with the same kinds of guards ({fmt.plural(len(self._alike), 'group')})")
+        groups = sorted(self._alike.values(), key=len, reverse=True)
+        for group in groups[:GROUPS_SHOWN]:
+            yield from _group(page, group)
+        rest = [member for group in groups[GROUPS_SHOWN:] for member in group]
+        if rest:
+            what = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
+            yield from add_named(page, what, [], list(map(_named, rest)))
+
+    def _write_failed(self, page: Page) -> None:
+        found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
+        compiles, recompiles = sum(f.compiles for f in found), sum(len(f.recompiles) for f in found)
+        page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, for {fmt.plural(recompiles, 'recompile')}")
+        groups = alike_on_ranks(found, lambda own: str(own.frame.ref), self._newest, _same)
+        rows = [_row(own, self._newest) for own in groups[: SHOWN + FOLDED]]
+        page.grid(rows[:SHOWN], right=(2,))
+        rest = rows[SHOWN:]
+        if rest:
+            what = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
+            what += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
+            page.open(what, folded=True)
+            page.add("  ", (what, tokens.DIM))
+            page.grid(rest, "    ", right=(2,))
+            page.close()
+
+
+def _same(found: _Failed) -> Hashable:
+    """What functions on several ranks are alike in."""
+    return found.frame.code, found.compiles, len(found.recompiles), tuple(found.causes.items())
+
+
+def _row(group: Sequence[_Failed], newest: Collection[str]) -> Sequence[Piece]:
+    """`[0/] f  models/f.py:4  failed for 12 recompiles  tensor size 11, tensor dtype 1  ranks 0–7`"""
+    found = group[0]
+    name, file, line = found.frame.code
+    refs = tuple(str(own.frame.ref) for own in group)
+    on = OnRanks(refs, said_ranks(refs, newest))
+    causes = found.causes.most_common()
+    said = ", ".join(f"{cause} {fmt.count(count)}" for cause, count in causes[:CAUSES])
+    more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
+    each = " each" if on.ranks else ""
+    return (
+        (f"[{on.label}]", tokens.LINK, f"@guards:{on.ref}"), (fmt.clip_middle(sanitize(name or "?"), 30), tokens.FUNCTION),
+        (f"failed for {fmt.plural(len(found.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}"),
+        (said + more, tokens.KEYWORD), (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)),
+        *([(on.ranks, tokens.DIM)] if on.ranks else []),
+    )  # fmt: skip
+
+
+def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator[None]:
+    """`1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`"""
+    first = group[0][1]
+    codes = dict.fromkeys(compile_.frame.code for compile_, _ in group)
+    times = [counts.latency_us for _, counts in group if counts.latency_us is not None]
+    what = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
+    each = f"{fmt.plural(first.guards, 'guard')}{' each' if len(group) > 1 else ''}"
+    low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
+    took = "" if not times else f"  {low} µs" if low == high else f"  {low}–{high} µs"
+    names = functions([code[0] for code in codes], page.width - len(what) - len(each) - len(took) - 8)
+    head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]
+    yield from add_named(page, what, head, list(map(_named, group)))
+
+
+def _named(member: tuple[Compile, GuardCounts]) -> Named:
+    counts = member[1]
+    return counts.ref, tokens.ERROR if counts.failed else tokens.LINK, f"@guards:{counts.ref}"

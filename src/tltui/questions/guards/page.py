@@ -1,0 +1,411 @@
+"""The page `guards`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import ROWS_SHOWN, OnRanks, alike_on_ranks, said_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.node_answers import Count
+from tltui.model.nodes import Compile
+from tltui.model.ref import at_line
+from tltui.model.run import Run
+from tltui.questions.guards.guard_report import (
+    KINDS,
+    OLD,
+    FailedGuard,
+    Guard,
+    GuardCounts,
+    GuardFilter,
+    counts_of,
+    each_with_failures,
+    failures_in,
+    guards_record,
+    old_nodes,
+)
+from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
+from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
+from tltui.questions.question import Keyword, Question
+from tltui.questions.stacks.function_names import shown_name
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+NAME = "guards"
+HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
+NAMED = 400
+"""Compiles without guards that are named."""
+EVERY = 16
+SCHEMA = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GuardTable:
+    """The guards of a run, or of a part with several compiles."""
+
+    schema: int
+    ref: str
+    compiles: tuple[GuardCounts, ...]
+    without: tuple[str, ...]
+    """Compiles whose log has no guards."""
+    kinds: tuple[Count, ...]
+    """Of all compiles together, the most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileGuards:
+    """The guards of one compile."""
+
+    schema: int
+    counts: GuardCounts | None
+    filter: str
+    guards: tuple[Guard, ...]
+    """Those that the filter leaves, in the order of the tree."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The guard tree of one compile; of several a table."""
+    compiles = [c for c in scope.compiles if c.is_compile]
+    view: _Tree | _Table | _Found
+    if len(compiles) == 1:
+        view = _Tree(compiles[0], options.filter)
+    else:
+        view = (_Found if options.filter.strip() else _Table)(run, scope, compiles, options.filter)
+    return GrowingDocument(scope.page(NAME), f"guards{scope.title}", options, view.fill, Page)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `tltui guards`."""
+    what = "only guards with this text (a regular expression); kind:WORD, source:WORD and is:failed restrict further"
+    parser.add_argument("--filter", metavar="TEXT", default="", help=what)
+
+
+class _Table:
+    """One line a compile."""
+
+    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
+        self._run = run
+        self._scope = scope
+        self._compiles = compiles
+        self._refs = max((len(str(c.ref)) for c in compiles), default=0) + 2
+
+    def fill(self, page: Page) -> Generator[None, None, object]:
+        found: list[GuardCounts] = []
+        without: list[Compile] = []
+        if self._compiles:
+            page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
+            page.add()
+        alone = len(self._compiles) <= ROWS_SHOWN and not any(process.ranks_differ for process in self._scope.processes)
+        rows: list[tuple[Compile, GuardCounts]] = []
+        for n, each in enumerate(each_with_failures(self._compiles)):
+            if each is None:
+                yield
+                continue
+            compile_, failures = each
+            counts = counts_of(compile_, failures)
+            if counts is None:
+                without.append(compile_)
+            else:
+                found.append(counts)
+                rows.append((compile_, counts))
+                if alone:
+                    self._row(page, rows[-1:])
+            if n % EVERY == EVERY - 1:
+                yield
+        if not alone:
+            yield from self._together(page, rows)
+        total: Counter[str] = Counter()
+        for kinds, times in Counter(counts.kinds for counts in found).items():
+            for kind, number in kinds:
+                total[kind] += number * times
+        self._rest(page, found, without, total)
+        refs = tuple(str(c.ref) for c in without)
+        return GuardTable(SCHEMA, str(self._scope.ref), tuple(found), refs, ordered(total))
+
+    def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
+        """A line for what is the same on several ranks; very many lines in groups."""
+        groups = alike_on_ranks(rows, lambda row: row[1].ref, page.newest, _same)
+        if len(groups) <= ROWS_SHOWN:
+            self._refs = max((len(label_of(own)) for own in groups), default=0) + 2
+            for own in groups:
+                self._row(page, own)
+            return
+        many = GuardGroups(page.newest)
+        for n, (compile_, counts) in enumerate(rows):
+            many.take(compile_, counts)
+            if n % EVERY == EVERY - 1:
+                yield
+        yield from many.write(page)
+
+    def _row(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> None:
+        """`[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`"""
+        compile_, counts = rows[0]
+        ref, several = counts.ref, len(rows) > 1
+        name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or "?"), 20)
+        times = [own.latency_us for _, own in rows if own.latency_us is not None]
+        low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
+        latency = f"{low if low == high else f'{low}–{high}'} µs" if times else ""
+        pieces: list[Piece] = [
+            "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
+            (f"{fmt.plural(counts.guards, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
+            (f"{latency:>9}", tokens.NUMBER), f"  {name:<20}",
+        ]  # fmt: skip
+        if counts.failed:
+            refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
+            each = " each" if several else ""
+            said = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
+            pieces += ["  ", (said, tokens.ERROR, f"@recompiles:{refs[0]}")]
+        if several:
+            pieces += ["  ", (said_ranks([own.ref for _, own in rows], page.newest), tokens.DIM)]
+        page.row(pieces, "")
+
+    def _rest(self, page: Page, found: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
+        if without:
+            page.blank()
+            what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
+            page.open(what, folded=True)
+            page.add(("  " + what, tokens.DIM))
+            groups = alike_on_ranks(without, lambda own: str(own.ref), page.newest, _why_none)
+            for own in groups[:NAMED]:
+                refs = [str(compile_.ref) for compile_ in own]
+                label = OnRanks(tuple(refs), said_ranks(refs, page.newest))
+                why = fmt.clip(_why_none(own[0]), page.width - self._refs - 6)
+                tail: list[Piece] = ["  ", (label.ranks, tokens.DIM)] if label.ranks else []
+                page.row([(f"[{label.label}]".ljust(self._refs), tokens.LINK, label.ref), f"  {why}", *tail], "    ")
+            if len(groups) > NAMED:
+                page.add("    ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
+            page.close()
+        if not self._compiles:
+            where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
+            page.say(page.so_far(f"No guards: there are no compiles{where}."))
+        elif found:
+            page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(found), 'compile')}")
+            _kinds(page, sorted(total.items(), key=lambda item: (-item[1], item[0])))
+            times = [c.latency_us for c in found if c.latency_us is not None]
+            if times:
+                page.blank()
+                page.say(
+                    f"To check the guards of a compile takes {min(times):,.0f} to {max(times):,.0f} µs, as torch measured it once "
+                    "after each compile.", "  ", tokens.DIM,
+                )  # fmt: skip
+        page.more()
+
+
+def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
+    """What guards of several ranks are alike in."""
+    compile_, counts = row
+    return compile_.frame.code, counts.kinds, tuple((failed.cause, failed.line) for failed in counts.failed)
+
+
+def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
+    """`0/1` of several ranks, `7:0/1` of one."""
+    ref = rows[0][1].ref
+    return ref.partition(":")[2] if len(rows) > 1 else ref
+
+
+class _Found:
+    """What a filter leaves of the guards of several compiles."""
+
+    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
+        self._compiles = compiles
+        self._typed = typed
+
+    def fill(self, page: Page) -> Generator[None, None, object]:
+        found: list[CompileGuards] = []
+        total = 0
+        for each in each_with_failures(self._compiles):
+            if each is None or (counts := counts_of(*each)) is None:
+                yield
+                continue
+            compile_ = each[0]
+            total += counts.guards
+            tree = _Tree(compile_, self._typed)
+            guards = yield from tree.body(page, counts, tree.title())
+            if guards:
+                found.append(CompileGuards(SCHEMA, counts, self._typed, guards))
+            yield
+        page.close(0)
+        page.blank()
+        here = sum(len(each.guards) for each in found)
+        of = f"{fmt.plural(total, 'guard')} of {fmt.plural(len(self._compiles), 'compile')}"
+        page.say(f"{here:,} of {of}: {self._typed!r}", "", tokens.DIM)
+        if not here:
+            page.say(HELP, "", tokens.DIM)
+        return tuple(found)
+
+
+class _Tree:
+    """The tree of one compile."""
+
+    def __init__(self, compile_: Compile, typed: str) -> None:
+        self._compile = compile_
+        self._filter = GuardFilter.of(typed)
+        self._typed = typed
+
+    def title(self) -> list[Piece]:
+        """`[0/1] f  models/f.py:4`"""
+        _, file, line = self._compile.frame.code
+        name = shown_name(self._compile.frame)
+        ref = str(self._compile.ref)
+        pieces: list[Piece] = [(f"[{ref}]", tokens.LINK, ref), " ", (fmt.clip_middle(sanitize(name or "?"), 40), tokens.FUNCTION)]
+        if file is not None:
+            pieces += ["  ", (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line))]
+        return pieces
+
+    def fill(self, page: Page) -> Generator[None, None, object]:
+        compile_ = self._compile
+        failures = failures_in(compile_.frame).get(str(compile_.ref), ()) if len(compile_.frame.compiles) > 1 else ()
+        counts = counts_of(compile_, failures)
+        self._head(page, counts)
+        if counts is None:
+            return CompileGuards(SCHEMA, None, self._typed, ())
+        yield
+        what = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
+        guards = yield from self.body(page, counts, [(what, tokens.HEADING)])
+        if self._filter:
+            page.blank()
+            page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
+            if not guards:
+                page.say(HELP, "  ", tokens.DIM)
+        return CompileGuards(SCHEMA, counts, self._typed, guards)
+
+    def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
+        """The tree, below a head that is written with the first guard."""
+        where = guards_record(self._compile)
+        if where is None:
+            return ()
+        failed: dict[int, list[str]] = {}
+        for guard in counts.failed:
+            if guard.line is not None:
+                failed.setdefault(guard.line, []).append(guard.ref)
+        writer = TreeWriter(page, head, counts.artifact, self._compile.frame.code[1], failed, self._filter)
+        record, name = where
+        yield from writer.write(old_nodes(self._compile, record) if name == OLD else tree_nodes(self._compile, record))
+        return tuple(writer.guards)
+
+    def _head(self, page: Page, counts: GuardCounts | None) -> None:
+        page.row(self.title(), "")
+        if counts is None:
+            page.say(page.so_far(f"No guards: {_why_none(self._compile)}."), "  ")
+            return
+        words: list[Piece] = [(fmt.plural(counts.guards, "guard"), tokens.LINK, counts.artifact)]
+        if counts.latency_us is not None:
+            words.append(f"{counts.latency_us:,.1f} µs to check them all")
+        if counts.failed:
+            refs = {failed.ref for failed in counts.failed}
+            words.append((f"failed for {fmt.plural(len(refs), 'recompile')}", tokens.ERROR))
+        page.joined(words, "  ")
+        if counts.failed:
+            self._failed(page, counts)
+        page.heading("By kind")
+        _kinds(page, counts.kinds)
+
+    @staticmethod
+    def _failed(page: Page, counts: GuardCounts) -> None:
+        """The guards that failed later, each once."""
+        page.heading("Failed later")
+        groups: dict[tuple[str, int | None], list[FailedGuard]] = {}
+        for failed in counts.failed:
+            groups.setdefault((failed.cause, failed.line), []).append(failed)
+        for (cause, line), group in groups.items():
+            target = at_line(counts.artifact, line) if line is not None else ""
+            pieces: list[Piece] = [(f"{cause:<16} ", tokens.KEYWORD)]
+            if target:
+                pieces += [("guard", tokens.LINK, target), "  "]
+            pieces += [piece for failed in group[:6] for piece in ((f"[{failed.ref}]", tokens.LINK, failed.ref), " ")]
+            if len(group) > 6:
+                pieces.append((f"and {len(group) - 6} more", tokens.DIM))
+            page.row(pieces)
+            page.say(fmt.clip(fmt.one_line(sanitize(group[0].text)), 3 * page.width), "    ", tokens.VALUE)
+
+
+def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
+    rows: list[list[Piece]] = [
+        [(fmt.count(count), tokens.NUMBER), (kind, tokens.KEYWORD), (KINDS.get(kind, ""), tokens.DIM)]
+        for kind, count in kinds
+    ]
+    page.grid(rows, right=(0,))
+
+
+def _why_none(compile_: Compile) -> str:
+    """Why a compile has no guards in the log."""
+    facts = compile_.facts
+    if not facts.traced:
+        return "none are in the text"
+    if facts.waiting:
+        return "the compile is still running"
+    if facts.recompile_limit:
+        return "the recompile limit was reached"
+    if facts.failed:
+        return "the compile failed before the guards were built"
+    if facts.skipped:
+        return "nothing to guard: no operation was captured"
+    if not facts.has_metrics:
+        return "the log ends before they were written"
+    return "the log has no dynamo_cpp_guards_str record for it"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRow:
+    """Of one compile: one guard. Of several: the guards of one kind of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    kind: str
+    """The kind of guard: `TENSOR_MATCH` …"""
+    count: int
+    """How many there are: 1 where the row is one guard."""
+    source: str | None
+    """What it speaks of; none where the row is several."""
+    expression: str | None
+    """What it checks; none where the row is several."""
+    file: str | None
+    """The file of the line that made it."""
+    line: int | None
+    """That line, from 1."""
+    code: str | None
+    """What stands there."""
+    failed: int
+    """How many later compiles there are for which it did not hold; of several guards 0: `data` has them."""
+
+
+def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> Iterator[GuardRow]:
+    """A row a guard, or a row a kind."""
+    if isinstance(data, GuardTable):
+        for counts in data.compiles:
+            for kind in counts.kinds:
+                yield GuardRow(counts.ref, kind.name, kind.times, None, None, None, None, None, 0)
+        return
+    for own in (data,) if isinstance(data, CompileGuards) else data:
+        ref = own.counts.ref if own.counts is not None else ""
+        for guard in own.guards:
+            yield GuardRow(ref, guard.kind, 1, guard.source, guard.expression, guard.file, guard.place, guard.code,
+                           len(guard.failed))  # fmt: skip
+
+
+QUESTION = Question(
+    name="guards",
+    help="what compiled code relies on: guards by source, their cost, and which failed later",
+    key="5",
+    group="why is it so",
+    order=50,
+    needs=Needs("", ("guards",), "guards"),
+    document=document,
+    add_arguments=add_arguments,
+    answer=GuardTable | CompileGuards | tuple[CompileGuards, ...],
+    rows=GuardRow,
+    records=guard_rows,
+    keywords=(Keyword("filter", "filter"),),
+    doc="""
+    What compiled code relies on. Of one compile a row a guard; of several a row for each kind of guard of each compile.
+
+    `filter`: only guards with this text, a regular expression; `kind:WORD`, `source:WORD` and `is:failed` restrict further.
+    """,
+)

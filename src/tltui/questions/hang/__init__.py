@@ -1,0 +1,1 @@
+"""Position of a running or killed job: open phases, collectives and sampled stacks."""

@@ -1,0 +1,218 @@
+"""Collectives in dumps of torch's flight recorder: who waits, and who has not entered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tltui.inputs.flight_recorder import Dump, DumpEntry, DumpFrame
+from tltui.model.rank_ranges import ranges
+from tltui.text.torch_names import Owner, owner_of
+
+DEFAULT = "default_pg"
+"""torch's description of the group of all ranks (`torch/distributed/distributed_c10d.py`)."""
+SAME_SIZES = frozenset((
+    "all_reduce", "allreduce", "allreduce_coalesced", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "_all_gather_base",
+    "all_gather_single", "_reduce_scatter_base", "reduce_scatter_single",
+))  # fmt: skip
+"""Operations whose inputs have the same sizes on all ranks. Those with lists of tensors may be uneven by design."""
+MISMATCHES = 8
+"""That are reported."""
+Key = tuple[str, str, tuple[int, ...]]
+"""A process group: its name, its description, and its ranks where a dump has them. Names are not unique over all ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupName:
+    """A process group."""
+
+    name: str
+    description: str
+    ranks: str
+    """Its ranks where that is known, else those that have used it; as ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The same call on some ranks."""
+
+    ranks: str
+    operation: str
+    sequence: int
+    state: str
+    """`scheduled`, `started` or `completed`; `ended` where torch knew no more of the device."""
+    input_sizes: tuple[tuple[int, ...], ...]
+    output_sizes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    frame: DumpFrame | None
+    """The innermost frame of the user's code; None where the dump has no stacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A collective in which ranks wait."""
+
+    group: GroupName
+    operation: str
+    backend: str
+    sequence: int
+    since: float
+    """When the first of them entered it, in microseconds since the epoch."""
+    waiting: tuple[Call, ...]
+    missing: str
+    """The ranks that have not entered it, as ranges."""
+    unknown: str
+    """The ranks of which there is no dump, or none that is new enough."""
+    last: tuple[Call, ...]
+    """What the missing ranks entered last in this group."""
+    first_missing: int | None
+    """The first of the missing ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A number of a process group at which ranks made different calls."""
+
+    group: GroupName
+    sequence: int
+    differs: str
+    """`operation`, `sizes` or `dtypes`"""
+    calls: tuple[Call, ...]
+    """The rarest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """What the dumps of a run say."""
+
+    ranks: str
+    """Of which there are dumps, as ranges."""
+    pending: tuple[Pending, ...]
+    """The one that others follow from first."""
+    mismatches: tuple[Mismatch, ...]
+    is_older: bool = False
+    """Whether all that they have is older than the run: they are of another one, and nothing is taken from them."""
+
+
+@dataclass(slots=True)
+class _Use:
+    """How the ranks use one process group."""
+
+    members: tuple[int, ...]
+    calls: dict[int, dict[int, DumpEntry]]
+    """Rank → number → the call; of a number with several (a coalesced call) the last one."""
+    several: set[int]
+    """Numbers with several calls."""
+    entered: dict[int, int]
+    """Rank → its last number."""
+
+
+def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float = 0.0) -> Collectives:
+    """Compare the dumps of a run. `ranks`: those that the run has; `began`: when it began, in microseconds since the epoch."""
+    newest = max((entry.created for dump in dumps for entry in dump.entries if entry.created), default=began)
+    if newest < began:
+        return Collectives(ranges(dump.rank for dump in dumps), (), (), True)
+    world = {dump.rank for dump in dumps} | set(ranks)
+    uses = _uses(dumps)
+    written = {dump.rank: dump.written for dump in dumps}
+    pending = [item for key, use in uses.items() if (item := _pending(key, use, world, written)) is not None]
+    waiting = {rank for _, absent, present in pending for rank in present}
+    # who is missing and waits nowhere itself comes first: what it is missing in holds up the others
+    pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since))
+    mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
+    return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
+
+
+def _uses(dumps: Sequence[Dump]) -> dict[Key, _Use]:
+    uses: dict[Key, _Use] = {}
+    for dump in dumps:
+        for entry in dump.entries:
+            if entry.is_message:
+                continue
+            members = dump.members.get(entry.group, ())
+            key = entry.group, entry.description, members
+            use = uses.setdefault(key, _Use(members, {}, set(), {}))
+            item = use.calls.setdefault(dump.rank, {})
+            if entry.sequence in item:
+                use.several.add(entry.sequence)
+            item[entry.sequence] = entry
+            use.entered[dump.rank] = max(use.entered.get(dump.rank, 0), entry.sequence, dump.entered.get(entry.group, 0))
+    return uses
+
+
+def _pending(
+    key: Key, use: _Use, world: set[int], written: Mapping[int, float]
+) -> tuple[Pending, set[int], set[int]] | None:
+    """The first collective of a group in which ranks wait, who is missing in it, and who waits; None where none does."""
+    open_ = {rank: min((n for n, call in calls.items() if not call.is_over), default=None) for rank, calls in use.calls.items()}
+    sequence = min((number for number in open_.values() if number is not None), default=None)
+    if sequence is None:
+        return None
+    waiting = {rank: use.calls[rank][sequence] for rank, number in open_.items() if number == sequence}
+    since = min(call.created for call in waiting.values())
+    members = _members(key, use, world)
+    behind = {rank for rank in members if rank in written and use.entered.get(rank, 0) < sequence}
+    missing = {rank for rank in behind if written[rank] >= since}
+    unknown = {rank for rank in members if rank not in written} | (behind - missing)
+    first = next(iter(waiting.values()))
+    last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
+    result = Pending(
+        _named(key, members), first.operation, first.backend, sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
+        _calls(last), min(missing, default=None),
+    )  # fmt: skip
+    return result, missing, set(waiting)
+
+
+def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
+    """The ranks of a group: as a dump has them, of the default group all, else those that have used it."""
+    if use.members:
+        return set(use.members)
+    return set(world) if key[1] == DEFAULT else set(use.calls)
+
+
+def _named(key: Key, members: Iterable[int]) -> GroupName:
+    return GroupName(key[0], key[1], ranges(members))
+
+
+def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
+    """Where ranks made different calls, the first of each kind: what comes after it is a consequence."""
+    numbers = sorted({number for calls in use.calls.values() for number in calls} - use.several)
+    result: dict[str, Mismatch] = {}
+    for number in numbers:
+        calls = {rank: item[number] for rank, item in use.calls.items() if number in item}
+        differs = _differs(list(calls.values()))
+        if differs and differs not in result:
+            result[differs] = Mismatch(_named(key, use.members or use.calls), number, differs, _calls(calls))
+    return list(result.values())
+
+
+def _differs(calls: Sequence[DumpEntry]) -> str:
+    if len({call.operation for call in calls}) > 1:
+        return "operation"
+    if calls[0].operation not in SAME_SIZES:
+        return ""
+    if len({call.input_sizes for call in calls}) > 1:
+        return "sizes"
+    return "dtypes" if len({call.dtypes for call in calls}) > 1 else ""
+
+
+def _calls(calls: Mapping[int, DumpEntry]) -> tuple[Call, ...]:
+    """Calls by what is the same in them, the rarest first."""
+    together: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for rank, call in calls.items():
+        state = "ended" if call.is_over and call.state != "completed" else call.state
+        key = (call.operation, call.sequence, state, call.input_sizes, call.output_sizes, call.dtypes, user_frame(call.frames))
+        together[key].append(rank)
+    return tuple(
+        Call(ranges(ranks), *key)  # type: ignore[arg-type]
+        for key, ranks in sorted(together.items(), key=lambda item: (len(item[1]), item[1]))
+    )
+
+
+def user_frame(frames: Sequence[DumpFrame]) -> DumpFrame | None:
+    """The innermost frame of the user's code, else of a library, else the innermost."""
+    for owner in (Owner.USER, Owner.LIBRARY):
+        if (item := next((frame for frame in frames if owner_of(frame.file) is owner), None)) is not None:
+            return item
+    return frames[0] if frames else None

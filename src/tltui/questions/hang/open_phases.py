@@ -1,0 +1,288 @@
+"""Open phases of a process: compiles and nested timing events that began and did not end."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from tltui.model.derived_cache import MISSING
+from tltui.model.id_epochs import INNER, OUTERMOST
+from tltui.model.node_answers import part, part_of, reads
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, addresses, named, number_in, text_in
+from tltui.model.ref import NO_ID
+from tltui.model.status import BACKWARD
+from tltui.trace.grammar import PREFIX
+
+EVENT = "chromium_event"
+EVENT_LIMIT = 32 << 20
+"""Stored bytes above which an event is not read."""
+BLOCK = 64
+"""Compiles that are asked together: a batch touches few of them."""
+BACK = 4096
+"""Records that are looked through for a time before the last one."""
+DAY_US = 86_400e6
+COMPILE, AGAIN, BACKWARD_OF, RUNTIME, CAPTURE, OUTSIDE = "compile", "again", "backward", "runtime", "capture", "outside"
+INTERRUPTED = "interrupted"
+WRAPPERS = frozenset((
+    *OUTERMOST, *INNER, *BACKWARD, "backend_compile", "OutputGraph.call_user_compiler", "compile_fx.<locals>.fw_compiler_base",
+    "compile_fx.<locals>.bw_compiler",
+))  # fmt: skip
+"""Phases that hold others and say little beside them."""
+LOWERING = "inductor_compile"
+SHOWN = 4
+"""Phases that a line has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Something that was begun and not ended."""
+
+    name: str
+    """As torch calls it."""
+    since: float
+    """Microseconds since the epoch, by the clock of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a process is in the middle of, as far as its log tells."""
+
+    ref: str
+    """The address of the compile; of records without an id theirs."""
+    id: str
+    """`[2/0]`"""
+    what: str
+    """`compile`; `again`: another compile that has this id, of which the log does not tell the function yet; `backward`: of a
+    compile whose forward has ended; `runtime`: while its code runs; `capture`: of a backward, by compiled autograd; `outside`: of
+    any compile; `interrupted`: of a compile that Ctrl-C ended, which is not open any more."""
+    function: str | None
+    """None: the log does not tell it."""
+    file: str | None
+    line: int | None
+    phases: tuple[Phase, ...]
+    """The outermost first. Empty where the log has no timing events."""
+    artifact: str
+    """The last thing that it wrote beside timing events, by name; '' where there is none."""
+    graph: str
+    """The address of the last graph that it wrote; '' where there is none."""
+
+    @property
+    def since(self) -> float | None:
+        """When the innermost phase began."""
+        return self.phases[-1].since if self.phases else None
+
+    @property
+    def trail(self) -> str:
+        """The phases that tell most: `inductor_compile ▸ fx_codegen_and_compile`."""
+        return trail([phase.name for phase in self.phases])
+
+
+def trail(names: Sequence[str]) -> str:
+    """Phases in one another without those that only hold others."""
+    telling = [name for name in names if name not in WRAPPERS and not name.startswith("compile_attempt_")] or list(names[-1:])
+    if LOWERING in telling:
+        telling = telling[len(telling) - 1 - telling[::-1].index(LOWERING) :]
+    merged: list[str] = []
+    for name in telling:  # of threads that do the same there is one stack
+        if not merged or merged[-1].partition(" ×")[0] != name:
+            merged.append(name)
+        else:
+            merged[-1] = f"{name} ×{int(merged[-1].partition(' ×')[2] or 1) + 1}"
+    if len(merged) > SHOWN:
+        merged = [*merged[: SHOWN - 2], "…", *merged[2 - SHOWN :]]
+    return " ▸ ".join(merged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """How far the events of a compile have been read."""
+
+    start: int
+    count: int
+    last: int
+    """The record at which the reading stands: records of an id with several epochs may be given to another."""
+    open: tuple[Phase, ...]
+    seen: int
+    """Events that were read."""
+
+
+@part
+def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
+    """The phases of a compile that were begun since its last metrics and not ended, and how many events there were since.
+
+    Only what was written since it was asked last is read.
+    """
+    parts, records, log = compile_.process.parts, compile_.records, reader.log
+    start = _start(compile_)
+    known = parts.get(_Fold, compile_)
+    if known is MISSING or known.start != start or not _holds(known, records):
+        known = _Fold(start, start, records[start - 1] if start else -1, (), 0)
+    kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
+    column = log.columns.kind
+    stack, seen, readable = list(known.open), known.seen, True
+    for place in range(known.count, len(records)):
+        record = records[place]
+        if column[record] not in kinds:
+            continue
+        seen += 1
+        value = reader.json(record, EVENT_LIMIT)
+        name, sign, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
+        if name is None or sign is None or at is None:
+            readable = False
+        elif sign == "B":
+            stack.append(Phase(name, at))
+        elif sign == "E":
+            _end(stack, name)
+    if readable and len(records) and (stack or not compile_.is_closed):  # what is not to be read now may be later
+        parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), seen))
+    return tuple(stack), seen
+
+
+def _holds(known: _Fold, records: Sequence[int]) -> bool:
+    """Whether the records that were read are still the first ones."""
+    return known.count <= len(records) and (not known.count or records[known.count - 1] == known.last)
+
+
+def _start(compile_: Compile) -> int:
+    """From which of its records on something can be open: after its last metrics."""
+    ends = [metrics.record for metrics in compile_.metrics if not metrics.is_runtime]
+    return bisect_left(compile_.records, max(ends) + 1) if ends else 0
+
+
+def _end(stack: list[Phase], name: str) -> None:
+    for place in range(len(stack) - 1, -1, -1):
+        if stack[place].name == name:
+            del stack[place]
+            return
+
+
+@part
+def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
+    """What is open in a compile; None for nothing."""
+    phases, events = begun(compile_)
+    closed = compile_.is_closed
+    if not phases and (closed or events or not compile_.is_compile):
+        return None
+    if not compile_.is_compile and closed:
+        phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end follows at once
+        if not phases:
+            return None
+    what = _what(compile_, phases, closed)
+    ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
+    if what in (AGAIN, CAPTURE, OUTSIDE):
+        label, code = compile_.id.of(0).bracketed, (None, None, None)
+    elif what == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
+        names = dict.fromkeys(own.frame.code[0] or own.label for own in others)
+        label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
+    return Inside(ref, label, what, *code, phases, *(("", "") if what == AGAIN else written(compile_)))
+
+
+def _without_backward(compile_: Compile) -> list[Compile]:
+    """The compiles with its id whose backward has not been compiled: before its code is written, that of any of them may begin."""
+    same = compile_.process.epochs_of(compile_.id.of(0))
+    reads(compile_, *same)
+    return [own for own in same if own.is_closed and _waits_for_backward(own)]
+
+
+def _waits_for_backward(compile_: Compile) -> bool:
+    if not all(metrics.ends_compile or metrics.is_runtime for metrics in compile_.metrics):
+        return False
+    return next(named(compile_, ("aot_backward_graph",)), None) is not None
+
+
+def _what(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:
+    if compile_.id == NO_ID:
+        return OUTSIDE
+    if not compile_.is_compile:
+        return CAPTURE
+    if not closed:
+        return COMPILE
+    first = phases[0].name
+    return AGAIN if first in OUTERMOST or first in INNER else BACKWARD_OF if first in BACKWARD else RUNTIME
+
+
+def written(compile_: Compile) -> tuple[str, str]:
+    """The last record that is neither a timing event nor a description, by name, and the address of the last graph."""
+    log = compile_.process.log
+    last = ""
+    for record in islice(reversed(compile_.records), BACK):
+        kind = log.kind(record)
+        name = kind.name or kind.event
+        if kind.event != EVENT and not kind.event.startswith("describe_"):
+            last = last or name
+            if name.endswith("_graph") and log.has_payload(record):
+                return last, addresses(compile_, (name,)).get(record, "")
+    return last, ""
+
+
+def _open_among(compiles: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
+    """What is open in some compiles, each with its place among them."""
+    return tuple((n, found) for n, compile_ in enumerate(compiles) if (found := inside_of(compile_)) is not None)
+
+
+def _blocks(compiles: Sequence[Compile]) -> Iterator[Sequence[Compile]]:
+    return (compiles[at : at + BLOCK] for at in range(0, len(compiles), BLOCK))
+
+
+def _open_in(block: Sequence[Compile]) -> tuple[tuple[int, Inside], ...]:
+    return part_of(_open_among, block, partial(_open_among, block))
+
+
+def read_inside(process: Process) -> Iterator[None]:
+    """Read what `all_inside` is made from, with a pause after each piece."""
+    for block in _blocks(list(process.ordered())):
+        _open_in(block)
+        yield
+
+
+@part
+def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
+    """Everything that a process has open, what it is in the middle of first. Only compiles that a batch touched are asked again."""
+    compiles = list(process.ordered())
+    found = [(block[n], one) for block in _blocks(compiles) for n, one in _open_in(block)]
+    if not found:
+        return ()
+    newest = next((own.records[0] for own in reversed(compiles) if own.is_compile and own.records), -1)
+    kept = [one for own, one in found if not _given_up(one, own, newest)]
+    return tuple(sorted(kept, key=lambda one: (one.what == OUTSIDE, -(one.since or 0.0))))
+
+
+def _given_up(one: Inside, compile_: Compile, newest: int) -> bool:
+    """Whether the process has begun another compile since, though this has no end: an exception leaves the capture of a backward
+    without an end, and a compile without timing events may lack its metrics."""
+    return (one.what == CAPTURE or not one.phases) and newest > compile_.records[-1]
+
+
+def inside(process: Process) -> Inside | None:
+    """What a process is in the middle of, as far as its log tells; None: nothing is open."""
+    found = all_inside(process)
+    return found[0] if found else None
+
+
+@part
+def last_record(process: Process, reader: Reader) -> float | None:
+    """When its last record was written, in microseconds since the epoch: the time of the last event before it, and what the times
+    of day of both differ in. None where there is no event near it."""
+    last = max((own.records[-1] for own in process.ordered() if own.records), default=-1)
+    log = reader.log
+    for record in range(last, max(last - BACK, -1), -1):
+        if log.kind(record).event != EVENT:
+            continue
+        at = number_in(reader.json(record, EVENT_LIMIT), "ts")
+        if at is None:
+            continue
+        passed = _micros(reader.head(last)) - _micros(reader.head(record))
+        return at + max(passed + DAY_US if passed < -DAY_US / 2 else passed, 0.0)
+    return None
+
+
+def _micros(line: bytes) -> float:
+    """The time of day of a record."""
+    match = PREFIX.match(line)
+    if match is None:
+        return 0.0
+    return (int(match[4]) * 3600 + int(match[5]) * 60 + float(match[6] + b"." + match[7])) * 1e6

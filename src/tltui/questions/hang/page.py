@@ -1,0 +1,430 @@
+"""The page `where`: remarks, collectives, stacks and next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.profiles_and_dumps import RefusedDump
+from tltui.model.run import Run
+from tltui.questions.coverage.input_sections import add_not_read
+from tltui.questions.coverage.job_inputs import not_read
+from tltui.questions.hang.flight_recorder import DEFAULT, Call, Collectives, GroupName, Mismatch, Pending, compare_dumps
+from tltui.questions.hang.open_phases import INTERRUPTED, Inside
+from tltui.questions.hang.process_sections import Here, StackGroup, add_processes, stack_groups, stacks_answer
+from tltui.questions.hang.where import INSIDE, Group, Older, Where, read_where
+from tltui.questions.hang.where_sections import (
+    FEW,
+    GROUPS_SHOWN,
+    add_group,
+    add_rest,
+    answer,
+    doing,
+    is_unnamed,
+    many_ranks,
+    short,
+    subject,
+    these,
+)
+from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, end_answer
+from tltui.questions.job_failures.job_failures import RunFailure, run_failures
+from tltui.questions.question import Question
+from tltui.questions.ranks.stragglers_page import clock_said
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 4
+"""Collectives, mismatches and dumps that could not be read, of each as many."""
+NAME_WIDTH = 40
+
+
+def collectives_answer(recorded: Collectives, over: bool = False) -> str:
+    """The answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that nobody waits any more."""
+    first = next((item for item in recorded.pending if item.missing), None)
+    if first is not None:
+        return _not_entered(first, over)
+    if recorded.mismatches:
+        return f"{_mismatch(recorded.mismatches[0])}."
+    unknown = next((item for item in recorded.pending if item.unknown), None)
+    if unknown is not None:
+        who = _these(_waiting(unknown))
+        return (
+            f"{who} {_wait(_waiting(unknown), over)} in {_call(unknown)}; no dump of the flight recorder shows whether "
+            f"{_these(unknown.unknown).lower()} entered it."
+        )
+    return ""
+
+
+def _not_entered(item: Pending, over: bool) -> str:
+    """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
+    waiting, have = _waiting(item), "had" if over else "have" if many_ranks(item.missing) else "has"
+    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
+    text += f" since {fmt.clock(item.since)}"
+    if len(item.last) == 1:
+        last = item.last[0]
+        text += f"; the last one that {'they' if many_ranks(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+    return f"{text}."
+
+
+def _call(item: Pending) -> str:
+    return f"{_name(item.operation)}, number {item.sequence} of {_group(item.group)}{_at(item.waiting[-1])}"
+
+
+def _operation(call: Call) -> str:
+    return f"{_name(call.operation)}, number {call.sequence}"
+
+
+def _at(call: Call) -> str:
+    """` (job.py:288 in sync)`"""
+    if call.frame is None or not call.frame.file:
+        return ""
+    return f" ({sanitize(fmt.place(call.frame.file, call.frame.line))} in {_name(call.frame.function)})"
+
+
+def _group(group: GroupName) -> str:
+    if group.description == DEFAULT:
+        return "the group of all ranks"
+    described = "" if group.description in ("", "undefined") else f" ({_name(group.description)})"
+    return f"process group {_name(group.name)}{described}"
+
+
+def _name(text: str) -> str:
+    return fmt.clip_middle(sanitize(text), NAME_WIDTH)
+
+
+def _waiting(item: Pending) -> str:
+    return ", ".join(call.ranks for call in item.waiting)
+
+
+def _wait(ranks: str, over: bool) -> str:
+    return "waited" if over else "wait" if many_ranks(ranks) else "waits"
+
+
+def _these(ranks: str) -> str:
+    return these(short(ranks))
+
+
+def _mismatch(item: Mismatch) -> str:
+    calls = "; ".join(f"{_these(call.ranks).lower()}: {_made(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN])
+    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {calls}"
+
+
+def _made(call: Call, differs: str) -> str:
+    if differs == "operation":
+        return _name(call.operation)
+    if differs == "dtypes":
+        return f"{_name(call.operation)} of {', '.join(map(_name, call.dtypes[:SHOWN]))}"
+    return f"{_name(call.operation)} of {_sizes(call.input_sizes)}"
+
+
+def _sizes(sizes: Sequence[Sequence[int]]) -> str:
+    shown = ", ".join(f"[{', '.join(map(str, item))}]" for item in sizes[:SHOWN])
+    return shown + (", …" if len(sizes) > SHOWN else "") if sizes else "no tensors"
+
+
+def add_collectives(page: Page, recorded: Collectives, refused: Sequence[RefusedDump]) -> None:
+    """Every collective in which ranks wait, calls that do not match, and dumps that could not be read."""
+    page.heading(f"Flight recorder of {_these(recorded.ranks).lower()}" if recorded.ranks else "Flight recorder")
+    for item in recorded.pending[:SHOWN]:
+        _add_pending(page, item)
+    if (more := len(recorded.pending) - SHOWN) > 0:
+        page.say(f"and {fmt.plural(more, 'more collective')} in which ranks wait", "  ", tokens.DIM)
+    for mismatch in recorded.mismatches[:SHOWN]:
+        page.say(f"{_mismatch(mismatch)}.", "  ", tokens.WARN)
+    if recorded.is_older:
+        page.say("All that these dumps have is older than this run: they are of another one.", "  ")
+    elif recorded.ranks and not recorded.pending and not recorded.mismatches:
+        page.say("Every collective that a dump has was over when it was written.", "  ")
+    for dump in refused[:SHOWN]:
+        page.say(f"not read: {fmt.home(sanitize(dump.path))}: {dump.reason}", "  ", tokens.WARN)
+    if (more := len(refused) - SHOWN) > 0:
+        page.say(f"and {fmt.plural(more, 'more dump')} not read", "  ", tokens.DIM)
+
+
+def _add_pending(page: Page, item: Pending) -> None:
+    number = f"  number {item.sequence} of {_group(item.group)}"
+    page.row([(_name(item.operation), tokens.STRONG), number, (f"  {_name(item.backend)}", tokens.DIM)])
+    for call in item.waiting:
+        pieces: list[Piece] = [f"{_these(call.ranks).lower()}: {_name(call.state)}"]
+        if call.input_sizes:
+            pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
+        page.row([*pieces, *_frame(page, call)], "    ")
+    for call in item.last:
+        page.row([f"{_these(call.ranks).lower()}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
+    if item.missing and not item.last:
+        page.say(f"{_these(item.missing).lower()}: not entered, nor any other call of this group that the dumps have", "    ")
+    if item.unknown:
+        page.say(f"{_these(item.unknown).lower()}: no dump, or an older one", "    ", tokens.DIM)
+
+
+def _frame(page: Page, call: Call) -> list[Piece]:
+    if call.frame is None or not call.frame.file:
+        return []
+    return ["  ", page.place(call.frame.file, call.frame.line), f" {_name(call.frame.function)}"]
+
+
+OTHERS_SHOWN = 3
+PID_MAX = 1 << 22
+"""No process of Linux has a greater number."""
+
+
+def add_remarks(page: Page, found: Where) -> None:
+    """What must be known to read it rightly: clocks, ranks without a log, older processes, others that have something open."""
+    remarks = [f"{clock_said(clock)} Times here are put right." for clock in found.clocks[:OTHERS_SHOWN]]
+    if len(found.clocks) > OTHERS_SHOWN:
+        remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
+    if found.missing:
+        remarks.append(page.so_far(f"There is no log of {these(short(found.missing)).lower()}."))
+    lines = [(text, "") for text in remarks]
+    lines += _restarted(found.restarted) + _beside(found)
+    if lines:
+        page.blank()
+    for text, ref in lines:
+        if ref:
+            page.row([f"{text} ", (f"[{ref}]", tokens.LINK, ref)], "")
+        else:
+            page.say(text, "", tokens.DIM)
+
+
+Line = tuple[str, str]
+"""A text, and the address that it leads to; '' for none."""
+
+
+def _restarted(restarted: Sequence[Older]) -> list[Line]:
+    """Older processes of ranks: those that ended inside of something, then how many there are."""
+    stood = [one for one in restarted if one.open is not None]
+    lines = []
+    for one in stood[:OTHERS_SHOWN]:
+        assert one.open is not None
+        whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
+        verb = "stood in" if one.over else "is in"
+        lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
+    rest = len(restarted) - len(lines)
+    if rest:
+        what = "older process of the same ranks" if restarted[0].rank is not None else "older log"
+        many = "older processes of the same ranks" if restarted[0].rank is not None else "older logs"
+        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {what if rest == 1 else many} left out.", ""))
+    return lines
+
+
+def _beside(found: Where) -> list[Line]:
+    """Processes without a rank and forked ones, and other threads."""
+    lines = []
+    for one in found.beside[:OTHERS_SHOWN]:
+        assert one.open is not None
+        lines.append((f"Beside them process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
+    rest = len(found.beside) - len(lines)
+    if rest:
+        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} beside them with something open.", ""))
+    if found.also:
+        first, more = found.also[0], len(found.also) - 1
+        whose = f"Also open on rank {first.rank}" if found.numbered else "Also open"
+        said = f"{whose}, in another thread: {_open(first.open)}"
+        lines.append((said + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
+    return lines
+
+
+def _open(one: Inside) -> str:
+    said = doing(one, one.id)
+    return f"{said}: {sanitize(one.trail)}" if one.trail else said
+
+
+def add_advice(page: Page, found: Where, asked: bool = False, missing: tuple[int, int] | None = None) -> None:
+    """What to do next, in a line or two. `asked`: what its processes do is on the page already. `missing`: a rank that others wait
+    for by the flight recorder, and its process: it is the one to look at."""
+    running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
+    if not running:
+        if not asked:
+            _still_alive(page, found)
+        return
+    page.blank()
+    first = running[0]
+    if any(group.waits_for for group in running):
+        waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
+        page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
+    elif first.state == INSIDE and any(group.state != INSIDE for group in running):
+        page.say(
+            f"So far the logs do not show whether the ranks with nothing open compute, or wait for {subject(first, found)}.", "",
+            tokens.DIM,
+        )  # fmt: skip
+    elif first.state != INSIDE:
+        page.say(
+            "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
+            "loading of data, or code that is not compiled.", "", tokens.DIM,
+        )  # fmt: skip
+    rank, pid = missing or (first.first, first.pid)
+    if not asked:
+        _ask_it(page, pid, f"where rank {rank} runs" if found.numbered else "of the job")
+
+
+def _still_alive(page: Page, found: Where) -> None:
+    """A log that nobody wrote into for ten minutes may count as ended, and a job may hang for hours."""
+    stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
+    if stood is not None:
+        page.blank()
+        _ask_it(page, stood.pid, "where it runs")
+
+
+def _ask_it(page: Page, pid: int, which: str) -> None:
+    """How one sees what a process does now. Old logs, as of torch 2.4, have the number of the thread in place of the process."""
+    command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
+    page.say(
+        f"On the machine {which}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
+        f"--stacks where its Python code is{command}.", "", tokens.DIM,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WhereReport:
+    """Where a job is."""
+
+    answer: str
+    """In a sentence."""
+    where: Where
+    here: Here | None = None
+    """What the processes of the run on this machine do, where that was asked for."""
+    stacks: tuple[StackGroup, ...] = ()
+    """Their Python stacks in groups, the odd one first, where these were asked for."""
+    collectives: Collectives | None = None
+    """What torch's flight recorder wrote of collectives; None where there is no dump of it."""
+    failures: tuple[RunFailure, ...] = ()
+    """How the processes of an ended job failed, as its output reports it: causes before consequences."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """Where the processes of the scope are."""
+    return where_document(run, scope, options, None)
+
+
+def where_document(run: Run, scope: Scope, options: Options, here: Here | None, ref: str = "") -> Document:
+    """The same, with what its processes on this machine were found to do. `ref`: its address, where it is not that of the view."""
+
+    def fill(page: Page) -> Generator[None, None, WhereReport]:
+        found = yield from read_where(run, scope.processes if str(scope.ref) else None)
+        yield from run.dumps.steps()
+        recorded = _recorded(run, scope)
+        groups = stack_groups(run, here) if here is not None else ()
+        failures = () if found.goes_on or str(scope.ref) else run_failures(run)
+        if failures:
+            found = replace(found, groups=_causes_first(found.groups, failures))
+        by_dumps = collectives_answer(recorded, not found.goes_on) if recorded is not None else ""
+        end = end_answer(failures)
+        first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(found)) if sentence]
+        report = WhereReport(f"{end} {first}".strip(), found, here, groups, recorded, failures)
+        at_once = frozenset() if str(scope.ref) else add_overlaps(page, run)
+        if at_once:  # they are the processes of another job, no older ones
+            found = replace(found, restarted=tuple(one for one in found.restarted if one.pid not in at_once))
+        if failures:
+            add_ends(page, run, failures)
+        elif is_unnamed(run, found):
+            page.say(UNNAMED, "", tokens.WARN)
+        page.say(first, "", "" if failures else tokens.STRONG)
+        for sentence in others:
+            page.say(sentence)
+        add_not_read(page, not_read(run))
+        page.more("this is as far as it is written")
+        _groups(page, found)
+        if recorded is not None:
+            add_collectives(page, recorded, run.dumps.refused)
+        add_remarks(page, found)
+        if here is not None:
+            add_processes(page, run, here)
+        add_advice(page, found, here is not None or bool(failures), _missing(run, recorded))
+        return report
+
+    return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
+
+
+def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:
+    """Order groups of ranks: those that failed by themselves first, those that the launcher ended last."""
+    newest = max(failure.launch for failure in failures)
+    culprits = {item.rank for item in failures if item.launch == newest and not item.is_consequence}
+    followers = {item.ranks for item in failures if item.launch == newest and item.is_consequence}
+    return tuple(sorted(groups, key=lambda group: 0 if group.first in culprits else 2 if group.ranks in followers else 1))
+
+
+def _recorded(run: Run, scope: Scope) -> Collectives | None:
+    """What the dumps of the flight recorder show of the whole run; None without a dump."""
+    if str(scope.ref) or not (run.dumps.dumps or run.dumps.refused):
+        return None
+    ranks = [rank.number for rank in run.ranks if rank.number is not None]
+    began = min((process.started for process in run.processes() if process.is_traced and process.started), default=0.0)
+    return compare_dumps(run.dumps.dumps, ranks, began * 1e6)
+
+
+def _missing(run: Run, recorded: Collectives | None) -> tuple[int, int] | None:
+    """A rank that has not entered a collective in which others wait, and its newest process; None where no dump shows one."""
+    rank = next((own.first_missing for own in recorded.pending if own.missing), None) if recorded is not None else None
+    processes = [process for process in run.processes() if process.rank == rank and process.is_traced] if rank is not None else []
+    return (rank, processes[-1].pid) if rank is not None and processes else None
+
+
+def _groups(page: Page, found: Where) -> None:
+    if len(found.groups) > 1 or (found.groups and found.groups[0].state == INSIDE):
+        page.blank()
+        for number, group in enumerate(found.groups[:GROUPS_SHOWN]):
+            add_group(page, group, found, number < FEW)
+        add_rest(page, found.groups[GROUPS_SHOWN:], found)
+
+
+@dataclass(frozen=True, slots=True)
+class WhereRow:
+    """Ranks that are at the same place, who is behind first."""
+
+    ranks: str
+    """The ranks, as ranges."""
+    count: int
+    """How many they are."""
+    state: str
+    """`inside`: something is open; `between`: nothing is; `empty`: no compile was begun."""
+    over: bool
+    """Whether their logs have ended: then they were there."""
+    what: str
+    """What they are in the middle of."""
+    function: str | None
+    """That is compiled, or was compiled last."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    ref: str
+    """The address of the compile on the first of them."""
+    trail: str
+    """The open phases that tell most."""
+    since_s: float | None
+    """When the innermost of them began, in seconds since 1970 (UTC)."""
+    done: int
+    """Compiles that each has finished at least."""
+    behind: bool
+    """Nothing is open, and they have come less far than others."""
+
+
+def where_rows(data: WhereReport) -> Iterator[WhereRow]:
+    """A row each."""
+    for own in data.where.groups:
+        since = None if own.since is None else own.since / 1e6
+        yield WhereRow(own.ranks, own.count, own.state, own.over, own.what, own.function, own.file, own.line, own.ref, own.trail,
+                       since, own.done, own.behind)  # fmt: skip
+
+
+QUESTION = Question(
+    name="where",
+    help="where it hangs: what is open on which ranks, since when, and who has nothing open",
+    key="W",
+    group="many ranks, and hangs",
+    order=130,
+    needs=Needs("does not tell what is open now"),
+    document=document,
+    answer=WhereReport,
+    rows=WhereRow,
+    records=where_rows,
+    doc="""
+    Where a job is, or hangs: what is open on which ranks, since when, and who has nothing open. A row a group of ranks.
+    """,
+)

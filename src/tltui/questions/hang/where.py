@@ -1,0 +1,484 @@
+"""Position of each process of a run: open phases, waiting ranks, interrupted compiles."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile, Process, Rank
+from tltui.model.rank_ranges import gaps, range_text, ranges
+from tltui.model.record_reader import Reader
+from tltui.model.ref import NO_ID, parse_ref
+from tltui.model.run import Run
+from tltui.questions.compare.pairing import code_of
+from tltui.questions.coverage.job_inputs import ranks_here
+from tltui.questions.hang.clock_offsets import Clock, Offset, clocks, offsets, without_late, written_us
+from tltui.questions.hang.open_phases import (
+    AGAIN,
+    CAPTURE,
+    INTERRUPTED,
+    OUTSIDE,
+    Inside,
+    Phase,
+    all_inside,
+    inside,
+    inside_of,
+    last_record,
+    read_inside,
+    written,
+)
+from tltui.questions.timing.timing_events import Event, events_of
+
+COMPILER_COLLECTIVE, GUARD_COLLECTIVE = "compiler_collective", "guard_collective"
+COLLECTIVES = frozenset((COMPILER_COLLECTIVE, GUARD_COLLECTIVE))
+"""Phases in which a rank does nothing but wait for all others."""
+
+
+def collective_of(inside: Inside | None) -> str:
+    """The collective of the compiler that a rank is in; '' for none."""
+    name = inside.phases[-1].name if inside is not None and inside.phases else ""
+    return name if name in COLLECTIVES else ""
+
+
+def awaited(collectives: Mapping[int, str]) -> dict[int, frozenset[int]]:
+    """Find whom each rank waits for: rank → ranks that are not in a collective of the compiler. Ranks that wait for nobody are
+    left out. `collectives`: rank → the collective that it is in."""
+    absent = frozenset(rank for rank, name in collectives.items() if not name)
+    return {rank: absent for rank, name in collectives.items() if name and absent}
+
+
+TOGETHER_US = 500_000
+"""Between two ends that an exception leaves one after the other."""
+AFTERWARDS = "gc"
+"""What torch does at the end of each compile, also of an interrupted one."""
+
+
+@part
+def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
+    """What an interrupted compile was in the middle of; None for one that was not interrupted."""
+    if not compile_.facts.interrupted:
+        return None
+    phases = before_the_ends([event for event in events_of(compile_, reader) if event.phase in "BE" and event.name != AFTERWARDS])
+    return Inside(str(compile_.ref), compile_.label, INTERRUPTED, *compile_.frame.code, phases, *written(compile_))
+
+
+def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
+    """What was open before the ends that stand together at the end."""
+    first = len(events)
+    while first and events[first - 1].phase == "E" and (first == len(events) or _close(events[first - 1], events[first])):
+        first -= 1
+    stack: list[Phase] = []
+    for event in events[:first]:
+        if event.phase == "B":
+            stack.append(Phase(event.name, event.at))
+            continue
+        place = next((n for n in range(len(stack) - 1, -1, -1) if stack[n].name == event.name), None)
+        if place is not None:
+            del stack[place]
+    return tuple(stack)
+
+
+def _close(one: Event, following: Event) -> bool:
+    return following.at - one.at < TOGETHER_US
+
+
+INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a compile is called on some ranks."""
+
+    id: str
+    ranks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Ranks that are at the same place."""
+
+    ranks: str
+    """As ranges: `0–6, 8–511`; of a run without ranks the numbers of its processes, '' where it is one."""
+    count: int
+    state: str
+    """`inside`: something is open; `between`: nothing is; `empty`: it has not begun a compile."""
+    over: bool
+    """Whether their logs have ended: then they were there."""
+    what: str
+    """See `Inside.what`; '' unless inside."""
+    function: str | None
+    """That is compiled, or was compiled last."""
+    file: str | None
+    line: int | None
+    number: int
+    """Which compile of the function, from 1; 0 where that is not known."""
+    ids: tuple[Named, ...]
+    """What the compile is called; several where ranks call it otherwise."""
+    ref: str
+    """The address of the compile on the first of the ranks."""
+    phases: tuple[Phase, ...]
+    """Open phases, the outermost first, on the first of the ranks, by its clock."""
+    trail: str
+    """Those that tell most."""
+    since: float | None
+    """When the innermost phase began, the first of the ranks; microseconds since the epoch, clocks put right."""
+    until: float | None
+    """The same, the last of the ranks."""
+    last: float | None
+    """The newest record of them."""
+    artifact: str
+    """What the first of them wrote last of the compile beside timing events, by name."""
+    graph: str
+    """The address of the last graph that it wrote; '' where there is none."""
+    done: int
+    """Compiles that each has finished at least."""
+    passed: str
+    """Of an open compile: the ranks with nothing open that have finished it."""
+    not_begun: str
+    """The ranks with nothing open that have not begun it."""
+    behind: bool
+    """Nothing is open, and they have come less far than others."""
+    first: int
+    """The first of the ranks."""
+    pid: int
+    """Its process."""
+    collective: str
+    """The collective of the compiler that they wait in: `compiler_collective`, `guard_collective`; '' for none."""
+    waits_for: str
+    """The ranks that are not in a collective of the compiler, for which these wait; '' where they wait for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """An older process of a rank that was started again, or another one that has something open."""
+
+    rank: int | None
+    ref: str
+    pid: int
+    over: bool
+    open: Inside | None
+    """What it was in the middle of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """Something else that is open on a rank."""
+
+    rank: int
+    open: Inside
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the processes of a run are."""
+
+    goes_on: bool
+    """Whether any of the logs may still be written."""
+    ranks: int
+    """Ranks, or processes without a rank, that are compared."""
+    numbered: bool
+    """Whether they are ranks."""
+    groups: tuple[Group, ...]
+    """Who is behind first."""
+    behind: str
+    """The ranks with nothing open that have come less far than others, as ranges."""
+    clocks: tuple[Clock, ...]
+    missing: str
+    """Ranks below the highest one of which there is no log."""
+    restarted: tuple[Older, ...]
+    beside: tuple[Older, ...]
+    """Processes without a rank beside ranks, and forked ones, that have something open."""
+    quiet: int
+    """Those that have nothing open."""
+    also: tuple[Also, ...]
+    """What else is open on the same processes: other threads."""
+
+
+NAMED = 4
+"""Ids of one function that are told apart."""
+Code = tuple[str, "str | None", "int | None"]
+Key = tuple[Code, int]
+
+
+class Step(NamedTuple):
+    """A compile of a process: the `number`-th of its code, from 1."""
+
+    code: Code
+    number: int
+    start: float | None
+    """When it began, in microseconds by the clock of the process."""
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A compile that a process is in, or began last."""
+
+    key: Key
+    done: bool
+    ref: str
+    label: str
+    function: str | None
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one process is."""
+
+    inside: tuple[Inside, ...]
+    """What it is in the middle of first, then what else is open."""
+    at: At | None
+    """The compile that it is in, with nothing open the one that it began last; None for none."""
+    done: int
+    """Compiles that it finished."""
+    last: float | None
+    """When its last record was written, by its own clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A rank, or a process without one, as it is compared."""
+
+    number: int
+    process: Process
+    place: Place
+    over: bool
+
+
+@part
+def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
+    """The compiles of a process in the order in which they began."""
+    counts: Counter[Code] = Counter()
+    codes: dict[int, Code] = {}
+    found = []
+    for compile_ in _compiles(process):
+        frame = compile_.frame
+        code = codes.get(id(frame))
+        if code is None:
+            code = codes[id(frame)] = code_of(frame.compiles[0])
+        counts[code] += 1
+        # damage may have taken the metrics: a compile of which all events have their ends is over too
+        done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
+        found.append(Step(code, counts[code], compile_.start_us, done))
+    return tuple(found)
+
+
+def _compiles(process: Process) -> list[Compile]:
+    return [compile_ for compile_ in process.ordered() if compile_.is_compile]
+
+
+@part
+def place_of(process: Process, reader: Reader) -> Place:
+    """Where a process is."""
+    found, steps = all_inside(process), steps_of(process)
+    compiles, at = _compiles(process), None
+    if not found and compiles and (stood := stood_in(compiles[-1])) is not None:
+        found = (stood,)
+    own: Compile | None = None
+    if found and found[0].what not in (AGAIN, CAPTURE, OUTSIDE):
+        own = process.find(parse_ref(found[0].ref).id or NO_ID)
+    elif not found and compiles:
+        own = compiles[-1]
+    if own is not None:
+        step = steps[compiles.index(own)]
+        at = At((step.code, step.number), step.done, str(own.ref), own.label, *own.frame.code)
+    return Place(found, at, sum(step.done for step in steps), last_record(process))
+
+
+def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
+    """Where the processes of a run are, or only these."""
+    reading = read_where(run, processes)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast(Where, stop.value)
+
+
+def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
+    """The same, with a pause after each piece."""
+    asked = run.processes() if processes is None else processes
+    chosen = [process for process in asked if process.is_traced]  # nothing else tells what was open
+    for process in chosen:
+        yield from read_inside(process)
+        place_of(process)
+    units, restarted, beside = _sorted_out(run.ranks, chosen)
+    yield
+    numbered = bool(units) and units[0].process.rank is not None
+    shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
+    if shifts:
+        shifts = without_late(shifts, ((unit.number, unit.place.last, written_us(unit.process.log)) for unit in units))
+    yield
+    behind = _behind(units)
+    groups = _groups(units, shifts, behind)
+    yield
+    others = [_older(process) for process in beside]
+    return Where(
+        any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
+        range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
+        tuple(_older(process) for process in restarted),
+        tuple(one for one in others if one.open is not None), sum(one.open is None for one in others),
+        tuple(Also(u.number, one) for u in units for one in u.place.inside[1:]),
+    )  # fmt: skip
+
+
+def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
+    """Who is compared, older processes of the same ranks, and processes beside them."""
+    wanted = {id(process) for process in chosen}
+    own = [(rank.number, [p for p in rank.processes if id(p) in wanted]) for rank in ranks]
+    numbered = [(number, processes) for number, processes in own if number is not None and processes]
+    unnumbered = [p for number, processes in own if number is None for p in processes]
+    if not numbered:
+        units, restarted = _at_once(unnumbered)
+        return units, restarted, []
+    launch = max(_launch(p) for _, processes in numbered for p in processes)
+    units, restarted, beside = [], [], unnumbered
+    for number, processes in numbered:
+        same = {id(p) for p in processes}
+        mains = [p for p in processes if id(p.parent) not in same] or processes
+        newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
+        beside += [p for p in processes if id(p.parent) in same and p is not newest]
+        restarted += [p for p in mains if p is not newest]
+        if _launch(newest) == launch:
+            units.append(_unit(number, newest))
+        else:
+            restarted.append(newest)
+    return units, restarted, beside
+
+
+def _launch(process: Process) -> int:
+    number = process.launch.rpartition("_")[2]
+    return int(number) if number.isdigit() and len(number) < 10 else -1
+
+
+def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
+    """Of processes without a rank those that ran together with the newest one, and the others: runs before it."""
+    if not processes:
+        return [], []
+    newest = processes[-1]
+    units, before = [], []
+    for process in processes:
+        last = last_record(process)
+        together = not process.log.ended or (last is not None and newest.started and last / 1e6 > newest.started)
+        if process is newest or together:
+            units.append(_unit(process.number, process))
+        else:
+            before.append(process)
+    return units, before
+
+
+def _unit(number: int, process: Process) -> Unit:
+    return Unit(number, process, place_of(process), process.log.ended)
+
+
+def _older(process: Process) -> Older:
+    return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
+
+
+def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
+    """Without those few that were started again, and not with the others: these began all that they did later."""
+    again = {process.rank for process in restarted}
+    few = [unit for unit in units if unit.process.rank not in again]
+    return few if 2 * len(few) >= len(units) else units
+
+
+def _starts(units: Sequence[Unit]) -> dict[int, dict[Hashable, float]]:
+    """When each compile began on each rank, by its own clock."""
+    found: dict[int, dict[Hashable, float]] = {}
+    for unit in units:
+        found[unit.number] = {(s.code, s.number): s.start for s in steps_of(unit.process) if s.start is not None}
+        own = unit.place
+        if own.inside and own.at is not None and not own.at.done and own.inside[0].phases:
+            found[unit.number].setdefault(own.at.key, own.inside[0].phases[0].since)
+    return found
+
+
+def _behind(units: Sequence[Unit]) -> set[int]:
+    """Ranks with nothing open that have finished less than others, and came to no place that is as late."""
+    if len(units) < 2:
+        return set()
+    first = max(units, key=lambda unit: len(steps_of(unit.process)))
+    order = {(step.code, step.number): n for n, step in enumerate(steps_of(first.process))}
+    elsewhere = len(order)
+    reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
+    furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
+    most = max(unit.place.done for unit in units)
+    late = {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
+    return late & _lacking(units) if all(unit.over for unit in units) else late
+
+
+def _lacking(units: Sequence[Unit]) -> set[int]:
+    """Ranks without a compile that more than half of the ranks finished: of a job that is over nobody else is behind."""
+    done = {u.number: {(step.code, step.number) for step in steps_of(u.process) if step.done} for u in units}
+    counts = Counter(key for keys in done.values() for key in keys)
+    usual = {key for key, count in counts.items() if 2 * count > len(units)}
+    return {number for number, keys in done.items() if not usual <= keys}
+
+
+def _groups(units: Sequence[Unit], shift: Mapping[int, Offset], behind: set[int]) -> tuple[Group, ...]:
+    """Ranks at the same place, those that are behind first; of as many finished compiles those that are inside of one. Ranks that
+    wait for others in a collective of the compiler come after all others."""
+    together: dict[Hashable, list[Unit]] = defaultdict(list)
+    for unit in units:
+        together[_place_key(unit), unit.number in behind].append(unit)
+    idle = [unit for unit in units if not unit.place.inside]
+    finished: dict[int, frozenset[Key]] = {}
+    if len(idle) < len(units):
+        finished = {u.number: frozenset((s.code, s.number) for s in steps_of(u.process) if s.done) for u in idle}
+    waiting = awaited({u.number: collective_of(u.place.inside[0]) if u.place.inside else "" for u in units})
+    found = [_group(own, shift, finished, waiting, own[0].number in behind) for own in together.values()]
+    return tuple(sorted(found, key=lambda group: (group.waits_for != "", group.state != INSIDE, group.done, -group.count)))
+
+
+def _place_key(unit: Unit) -> Hashable:
+    place = unit.place
+    key = place.at.key if place.at is not None else None
+    if not place.inside:
+        return unit.over, key
+    first = place.inside[0]
+    return unit.over, key, first.what, first.trail, None if key else first.id
+
+
+def _group(
+    own: Sequence[Unit], shift: Mapping[int, Offset], finished: Mapping[int, frozenset[Key]],
+    waiting: Mapping[int, frozenset[int]], behind: bool,
+) -> Group:  # fmt: skip
+    first = own[0]
+    open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
+    begun = [(u.number, u.place.inside[0].since) for u in own if u.place.inside]
+    since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
+    last = [_put_right(u.place.last, shift.get(u.number)) for u in own if u.place.last is not None]
+    key = at.key if open_ is not None and at is not None and not at.done else None
+    passed = {rank for rank, keys in finished.items() if key in keys}
+    told = open_ or at
+    return Group(
+        ranges(u.number for u in own) if first.process.rank is not None or not first.process.alone else "", len(own),
+        INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
+        told.function if told else None, told.file if told else None, told.line if told else None, at.key[1] if at else 0,
+        _ids(own), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
+        min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
+        open_.graph if open_ else "", min(u.place.done for u in own), ranges(passed) if key else "",
+        ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,
+        collective_of(open_), ranges(waiting.get(first.number, ())),
+    )  # fmt: skip
+
+
+def _put_right(when: float, clock: Offset | None) -> float:
+    return when if clock is None else when - clock.at(when)
+
+
+def _ids(own: Sequence[Unit]) -> tuple[Named, ...]:
+    """What the compile is called, the most ranks first."""
+    by_id: dict[str, list[int]] = defaultdict(list)
+    for unit in own:
+        place = unit.place
+        label = place.inside[0].id if place.inside else place.at.label if place.at is not None else ""
+        if label:
+            by_id[label].append(unit.number)
+    most = sorted(by_id.items(), key=lambda item: -len(item[1]))
+    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:NAMED])

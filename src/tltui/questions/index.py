@@ -1,0 +1,118 @@
+"""Index of the questions, made by `python tools/renew.py` from `QUESTION` in their modules, which it does not import."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """What is needed of a question before its page is asked for; the fields are those of `questions.question.Question`."""
+
+    name: str
+    key: str
+    help: str
+    group: str
+    help_order: int
+    module: str
+    """The module with its `QUESTION`."""
+    sorts: tuple[str, ...] = ()
+    sort_label: str = "sorted by"
+    in_debug_dir: bool = False
+    """Whether a torch_compile_debug directory has what it shows."""
+
+
+QUESTIONS: tuple[Entry, ...] = (
+    Entry(
+        "summary", "1", "what happened in the run, and what to look at first",
+        "look at a run", 10, "tltui.questions.overview.summary_page",
+        in_debug_dir=True,
+    ),
+    Entry(
+        "problems", "2", "errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+        "look at a run", 20, "tltui.questions.problems.page",
+    ),
+    Entry(
+        "recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps",
+        "why is it so", 30, "tltui.questions.recompiles.page",
+    ),
+    Entry(
+        "stacks", "4", "where in the code the compilations take place: their stacks as one tree",
+        "why is it so", 65, "tltui.questions.stacks.page",
+    ),
+    Entry(
+        "guards", "5", "what compiled code relies on: guards by source, their cost, and which failed later",
+        "why is it so", 50, "tltui.questions.guards.page",
+    ),
+    Entry(
+        "shapes", "6", "dynamic sizes: each symbol, its guards, what was fixed and by which line",
+        "why is it so", 60, "tltui.questions.shapes.page",
+    ),
+    Entry(
+        "caches", "7", "cache hits, misses, bypasses: why, time saved, and how a missed key differs",
+        "why is it so", 70, "tltui.questions.caches.page",
+    ),
+    Entry(
+        "timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
+        "why is it so", 80, "tltui.questions.timing.page",
+        sorts=("own", "total", "count", "name"),
+    ),
+    Entry(
+        "runtime", "T", "where run time goes, by a profile: compiles, kernels, lines, guards, eager code",
+        "why is it so", 90, "tltui.questions.runtime.page",
+        sorts=("time", "mean", "calls", "name", "code"),
+    ),
+    Entry(
+        "ranks", "9", "in what the ranks of a job differ: which ranks, in what, and since when",
+        "many ranks, and hangs", 100, "tltui.questions.ranks.page",
+    ),
+    Entry(
+        "matrix", "M", "all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+        "many ranks, and hangs", 110, "tltui.questions.ranks.matrix_page",
+        sorts=("difference", "status", "graph", "time", "cache"), sort_label="the cells tell:",
+    ),
+    Entry(
+        "stragglers", "", "which ranks were late or slow, in what, who waited for them, whose clock is off",
+        "many ranks, and hangs", 120, "tltui.questions.ranks.stragglers_page",
+    ),
+    Entry(
+        "where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open",
+        "many ranks, and hangs", 130, "tltui.questions.hang.page",
+    ),
+    Entry(
+        "provenance", "", "which line of source became which nodes and kernels, and how much of it is known",
+        "why is it so", 140, "tltui.questions.provenance.page",
+        in_debug_dir=True,
+    ),
+    Entry(
+        "layers", "", "which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+        "why is it so", 150, "tltui.questions.layers.page",
+        sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
+    ),
+    Entry(
+        "fusion", "", "which operations went into which kernel, what was not fused and why",
+        "why is it so", 160, "tltui.questions.fusion.page",
+        in_debug_dir=True,
+    ),
+    Entry(
+        "passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced",
+        "why is it so", 170, "tltui.questions.passes.page",
+        in_debug_dir=True,
+    ),
+    Entry(
+        "absent", "", "which artifacts are not in the trace, and why: failed, cut off, not logged, cached",
+        "look at a run", 680, "tltui.questions.problems.absent_page",
+    ),
+    Entry(
+        "metrics", "", "all fields of the metrics; settings that differ between compiles and ranks",
+        "look at a run", 690, "tltui.questions.metrics.page",
+    ),
+    Entry(
+        "exports", "", "export runs: what export guessed, could not decide, or found wrong, and why",
+        "why is it so", 700, "tltui.questions.exports.page",
+    ),
+    Entry(
+        "vllm", "", "the compile calls of vLLM, their pieces by ranges of sizes, and what each pass did",
+        "why is it so", 710, "tltui.questions.vllm.page",
+    ),
+)
+BY_NAME = {question.name: question for question in QUESTIONS}

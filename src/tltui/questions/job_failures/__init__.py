@@ -1,0 +1,1 @@
+"""Failures of a job, from its output."""

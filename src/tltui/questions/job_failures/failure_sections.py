@@ -1,0 +1,205 @@
+"""Sections about how a job ended."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Inside
+from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
+from tltui.questions.job_failures.job_failures import (
+    RunFailure,
+    outputs_of,
+    own_failures,
+    told_first,
+    traceback_of,
+    traced_processes,
+)
+from tltui.questions.problems.compile_problems import read_reason
+from tltui.questions.problems.reason_sections import add_said, add_traceback
+from tltui.questions.records.log_page import line_in_log
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+INDENT = "    "
+SHOWN = 3
+"""Failures of a launch that have a line each."""
+LAUNCHES_SHOWN = 3
+FOLDED = 100
+"""Failures that are listed below the first ones."""
+RANKS_SHOWN = 4
+"""Ranks with two processes at once that are listed."""
+UNNAMED = (
+    "These logs do not show which rank failed first. Open the job's output too: add its file to the command, as in "
+    "`tltui where TRACE job.out`."
+)
+
+
+def add_ends(page: Page, run: Run, failures: Sequence[RunFailure]) -> None:
+    """Add how each launch ended: its first failure, other culprits, and in one line the ranks that only followed."""
+    launches = failures[0].launches if failures else 1
+    numbers = sorted({item.launch for item in failures})
+    shown = numbers if len(numbers) <= LAUNCHES_SHOWN else [numbers[0], *numbers[1 - LAUNCHES_SHOWN :]]
+    starts = _starts(run) if launches > 1 else {}
+    for number in shown:
+        _add_launch(page, [item for item in failures if item.launch == number], starts)
+    if rest := len(numbers) - len(shown):
+        page.add((f"and {fmt.plural(rest, 'more launch', 'more launches')} that failed", tokens.LINK, "@problems"))
+    if launches > 1 and launches not in numbers:
+        page.row(["  ", (f"launch {launches}{starts.get(launches, '')}: no failure in the output", tokens.DIM)], "")
+
+
+def _starts(run: Run) -> dict[int, str]:
+    """Launch → ` (started 14:08:33)`, as far as logs contain it."""
+    starts: dict[int, float] = {}
+    for process in traced_processes(run)[0]:
+        starts[process.launch] = min(process.started, starts.get(process.launch, process.started))
+    return {number: f" (started {fmt.clock(at * 1e6)})" for number, at in starts.items()}
+
+
+def _add_launch(page: Page, failures: Sequence[RunFailure], starts: dict[int, str]) -> None:
+    culprits = own_failures(failures)
+    head = f"launch {failures[0].launch}{starts.get(failures[0].launch, '')}: " if failures[0].launches > 1 else ""
+    for item in culprits[:SHOWN]:
+        sentence = (fmt.clip(head + sentence_of(item), 2 * page.width), tokens.ERROR)
+        page.row([page.status(Status.ERROR), " ", sentence, *_where(page, item)], "")
+    if len(culprits) > SHOWN:
+        page.add((f"and {fmt.plural(len(culprits) - SHOWN, 'more failure')} in the output", tokens.LINK, "@problems"))
+    followed = [item for item in failures if item.is_consequence]
+    if followed:
+        texts = [_short(item) for item in followed[:SHOWN]]
+        text = f"after that {', '.join(texts)}" if culprits else ", ".join(texts)
+        page.row(["  ", (fmt.clip(sanitize(text), 2 * page.width), tokens.DIM)], "")
+
+
+def _short(item: RunFailure) -> str:
+    """A consequence without its error, which only repeats that another process ended."""
+    return item.sentence.partition(": ")[0]
+
+
+def sentence_of(item: RunFailure) -> str:
+    """`rank 1 failed first (SIGKILL) in the backward of Net.forward [1:5/0], in inductor_compile`"""
+    event, colon, error = item.sentence.partition(": ")
+    return sanitize(event) + _place(item) + sanitize(colon + error)
+
+
+def _place(item: RunFailure) -> str:
+    """`, in the backward of Net.forward, phase inductor_compile`: what the process was in; empty where no log shows it."""
+    if item.open is not None:
+        return f", in {open_work(item.open)}"
+    if item.compiling:
+        what = "the backward" if item.is_backward else "the compile"
+        return f", in {what} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
+    return ", with no compile open" if is_outside(item) else ""
+
+
+def is_outside(item: RunFailure) -> bool:
+    """Return whether the log of a process that failed shows that it was in no compile."""
+    return item.has_log and item.open is None and not item.compile and not item.is_compile and not item.is_consequence
+
+
+def open_work(inside: Inside) -> str:
+    """`the backward of Net.forward, phase inductor_compile`: what a process had begun and not ended."""
+    trail = f", phase {sanitize(inside.trail)}" if inside.trail else ""
+    if inside.what == CAPTURE:
+        return f"the capture of a backward by compiled autograd{trail}"
+    if inside.what == OUTSIDE:
+        return f"work outside of any compile with an id{trail}"
+    name = fmt.clip_middle(sanitize(inside.function), 60) if inside.function else "a function that the log does not name"
+    return f"the backward of {name}{trail}" if inside.what == BACKWARD_OF else f"the compile of {name}{trail}"
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def end_answer(failures: Sequence[RunFailure]) -> str:
+    """The end of the newest launch that failed in a sentence; empty where no output names a culprit."""
+    newest = max((item.launch for item in failures), default=0)
+    culprits = [item for item in own_failures(failures) if item.launch == newest]
+    if not culprits:
+        return ""
+    return capital(sentence_of(culprits[0])).rstrip(".") + "."
+
+
+def launches_in(run: Run) -> int:
+    """Return how many launches of the job left logs."""
+    return max((process.launch for process in traced_processes(run)[0]), default=1)
+
+
+def add_overlaps(page: Page, run: Run) -> frozenset[int]:
+    """Add a warning where two jobs wrote into one directory at the same time; return the pids of the processes."""
+    overlaps = traced_processes(run)[1]
+    if overlaps:
+        pids = "; ".join(f"rank {one.rank}: pids {one.pids[0]}, {one.pids[1]}" for one in overlaps[:RANKS_SHOWN])
+        more = f" and {len(overlaps) - RANKS_SHOWN} more ranks" if len(overlaps) > RANKS_SHOWN else ""
+        page.say(
+            f"Two jobs ran at once and wrote into this directory ({pids}{more}). Give each job a directory of its own: this page "
+            "mixes them.", "", tokens.WARN,
+        )  # fmt: skip
+    return frozenset(pid for one in overlaps for pid in one.pids)
+
+
+def _where(page: Page, item: RunFailure) -> list[Piece]:
+    """The user's line, and the compile."""
+    pieces: list[Piece] = []
+    if item.file is not None:
+        pieces += ["  ", page.place(item.file, item.line)]
+    if item.compile:
+        pieces += ["  ", (f"[{item.compile}]", tokens.LINK, item.compile)]
+        pieces += [] if item.is_certain else [(" probably", tokens.DIM)]
+    return pieces
+
+
+def add_job_failures(page: Page, run: Run, found: Sequence[RunFailure]) -> Generator[None, None, None]:
+    """All that the output tells of how the job ended."""
+    if not found:
+        return
+    page.heading(f"How the job ended, by its output ({fmt.count(len(found))})")
+    for number, item in enumerate(found[: SHOWN + FOLDED]):
+        if number == SHOWN:
+            page.open(f"{fmt.count(len(found) - SHOWN)} more", folded=True)
+            page.add("  ", (f"{fmt.count(len(found) - SHOWN)} more", tokens.DIM))
+        _add_failure(page, run, item)
+        yield
+    page.close(0)
+
+
+def add_of_compile(page: Page, run: Run, ref: str) -> None:
+    """The failures in the output that are probably those of a compile."""
+    for item in told_first(run):
+        if item.compile == ref:
+            page.heading("Failure in the output")
+            _add_failure(page, run, item)
+
+
+def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
+    is_cause = not item.is_consequence and item.is_deadly
+    page.open(sanitize(item.sentence))
+    head = f"launch {item.launch}: " if item.launches > 1 else ""
+    sentence = (fmt.clip(head + sentence_of(item), 4 * page.width), tokens.ERROR if is_cause else tokens.DIM)
+    page.row([page.status(Status.ERROR) if is_cause else "·", " ", sentence, *_where(page, item)])
+    if item.means:
+        page.say(capital(item.means) + ".", INDENT)
+    if is_outside(item):
+        page.say("Its log has no open compile: it failed outside of torch.compile.", INDENT)
+    if item.host or item.time:
+        host = f"on {item.host} " if item.host else ""
+        page.say(sanitize(host + (f"at {item.time.replace('_', ' ')}" if item.time else "")).strip(), INDENT)
+    if item.compile and not item.is_certain:
+        page.say("The output does not name the compile: this is the last one before it without an end.", INDENT, tokens.DIM)
+    model = next((model for model in outputs_of(run) if model.log.path == item.log), None)
+    if model is not None:
+        page.add(INDENT, ("in the output", tokens.LINK, line_in_log(run, model, item.offset, page.options)))
+    traceback = traceback_of(run, item) if item.role not in (ENDED, FOLLOWED) else None
+    if traceback is not None and traceback.is_compile:
+        reason = read_reason(traceback.message).first
+        add_said(page, sanitize(fmt.one_line(reason.explanation)), [sanitize(fmt.one_line(hint)) for hint in reason.hints], INDENT)
+    if traceback is not None and traceback.parts:
+        add_traceback(page, traceback.parts, " of the traceback", INDENT)
+    page.close()

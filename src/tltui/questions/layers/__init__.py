@@ -1,0 +1,1 @@
+"""Layers of the model: their kernels, nodes, lines and costs."""

@@ -1,0 +1,418 @@
+"""Layers and static kernel costs: records, module names, JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tltui.model.record_reader import list_in, text_in
+from tltui.questions.provenance.graph_names import GraphText
+from tltui.questions.provenance.records import KERNEL, Kernel
+from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.torch_names import Parameter, unwrapped
+
+MERGED = "*"
+"""Stands for the number of an iteration where iterations are merged: `layers.*.attn`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCost:
+    """What generated code tells of a kernel without running it. None where it does not say."""
+
+    loads: int | None = None
+    """Buffers that C++ reads; of Triton the loads in its code, as Inductor counts them."""
+    stores: int | None = None
+    reductions: int | None = None
+    """Of Triton; C++ does not say."""
+    bytes: int | None = None
+    """Read and written, by the sizes of the buffers: each whole, once for each pointer to it."""
+    estimated_us: float | None = None
+    """Inductor's estimate, where it was logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module of the model: `layers.3.attn`. The outermost is ''."""
+
+    path: str
+    parent: int
+    """Its place in `UnitLayers.layers`; -1 for the outermost."""
+    pre: tuple[str, ...]
+    """Pre-grad nodes of it and of what it holds, in the order of the graph."""
+    post: tuple[str, ...]
+    kernels: tuple[str, ...]
+    """Keys of kernels (`Kernel.key`) that compute something of it. A kernel may be in several layers."""
+    alone: tuple[str, ...]
+    """Those of them that compute nothing outside of it."""
+    lines: tuple[str, ...]
+    """`FILE:LINE`, the user's own first."""
+    cost: StaticCost = field(default_factory=StaticCost)
+    """Of those of `kernels` together of which it is known."""
+    priced: int = 0
+    """How many of `kernels` those are, for the bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A line on the way from the outermost caller to an operation: a node of the call tree of a unit."""
+
+    file: str
+    line: int
+    function: str
+    parent: int
+    """-1 at the top."""
+    kernels: tuple[str, ...]
+    post: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLayers:
+    """The layers and call sites of one unit, in the order in which they first run."""
+
+    unit: str
+    layers: tuple[Layer, ...]
+    sites: tuple[Site, ...]
+    of_pre: dict[str, str]
+    """Pre-grad node → path of its innermost layer."""
+    of_post: dict[str, str]
+    of_kernel: dict[str, tuple[str, ...]]
+    """Key of a kernel → its innermost layers."""
+    unknown: int
+    """Kernels of which no layer is known."""
+    why: str
+    """Why there are no layers, or not all; '' where all is known."""
+    costs: dict[str, StaticCost]
+    """Key of a kernel → its cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """All units of a compile."""
+
+    ref: str
+    units: tuple[UnitLayers, ...]
+
+    def unit(self, name: str) -> UnitLayers | None:
+        """The unit of a name."""
+        return next((unit for unit in self.units if unit.unit == name), None)
+
+
+_SIGNATURE = re.compile(r"^\s*#?\s*(?P<name>\w+): (?:PARAMETER|BUFFER)\b[^\n]*?target='(?P<path>[^'\n]+)'", re.M)
+_MODULE = re.compile(r"_modules\['([^'\]]+)'\]")
+_SOURCE = re.compile(r"^[LG]\['(\w+)'\]")
+_STEP = re.compile(r"\.(\w+)|\['([^'\]]+)'\]|\[(\d+)\]")
+_NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
+
+
+def signature_of(text: str) -> dict[str, Parameter]:
+    """The parameters of an exported program: name in the graph → its module, as the list behind the graph says."""
+    found = {}
+    for line in _SIGNATURE.finditer(text):
+        *modules, own = line["path"].split(".")
+        found[line["name"]] = Parameter("", unwrapped(tuple(modules)), own)
+    return found
+
+
+def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
+    """`L['self']._modules['layers']._modules['0']` → `self` and `layers`, `0`. None for what is held by no variable."""
+    root = _SOURCE.match(source)
+    if root is None:
+        return None
+    rest = source[root.end() :]
+    if not rest or "_modules[" in rest:
+        return root[1], unwrapped(tuple(_as_in_names(word) for word in _MODULE.findall(rest)))
+    steps = [a or b or c for a, b, c in _STEP.findall(rest)]
+    return root[1], unwrapped(tuple(map(_as_in_names, steps)))
+
+
+def _as_in_names(word: str) -> str:
+    """A module as Dynamo writes it into names."""
+    return re.sub(r"[^a-zA-Z0-9]+", "_", word).strip("_")
+
+
+def merged(path: str) -> str:
+    """The path with its numbers as `*`: what iterations have in common."""
+    return _NUMBER.sub(lambda found: found[0].rstrip("0123456789") + MERGED, path) if any(map(str.isdigit, path)) else path
+
+
+def is_below(path: str, other: str) -> bool:
+    """Whether a module is `other` or in it."""
+    return not other or path == other or path.startswith(other + ".")
+
+
+WIDE = 20_000
+"""Columns of a line that are read."""
+_META = re.compile(r"'(num_load|num_store|num_reduction|kernel_num_gb)': ([0-9.e+-]{1,30})")
+_POINTER = re.compile(r"(?:const )?([\w:]+)\s*\*\s*(?:__restrict__\s+)?((?:in_out|in|out)_ptr\d+)\b")
+_TRITON = re.compile(r"^\s*def \w+\(([^)]*)\)")
+_SIZED = re.compile(
+    r"(?:\b(\w+) = empty_strided\w*|\bassert_size_stride|\b(\w+) = reinterpret_tensor|reinterpret_tensor)"
+    r"\((?:(\w+), )?\(([\d, ]*)\), \(([\d, ]*)\)"
+)
+_DTYPE = re.compile(r"\b(\w+) = empty_strided\w*\([^)]*\)?, \([\d, ]*\), torch\.(\w+)\)")
+_SAME = re.compile(r"^\s*(\w+) = (\w+)(?:;|$)")
+_ARGUMENT = re.compile(r"reinterpret_tensor\(\w+, \([\d, ]*\), \([\d, ]*\), \d+\)|[A-Za-z_]\w*|-?\d+")
+_VIEW = re.compile(
+    r"^torch\.ops\.aten\.(?:view|reshape|_unsafe_view|permute|t|transpose|expand|squeeze|unsqueeze|slice|select|split|detach|alias"
+    r"|as_strided)\."
+)
+_TYPE = re.compile(r"^(b|u|i|f|c|bf)(\d+)(?:\w*?)\[([\d, ]*)\](?:\[([\d, ]*)\])?")
+_C_BYTES = {
+    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "at::Half": 2, "at::BFloat16": 2, "bool": 1, "uint8_t": 1, "int8_t": 1,
+    "int16_t": 2, "int32_t": 4, "int64_t": 8, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8,
+}  # fmt: skip
+_DTYPE_BYTES = {
+    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
+    "complex64": 8, "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
+
+
+def costs_of_unit(
+    kernels: Sequence[Kernel], code: Sequence[str], elsewhere: Sequence[str], post: GraphText | None, estimates: object
+) -> dict[str, StaticCost]:
+    """Key of a kernel → its cost. `code` are the lines that call, `elsewhere` those of AOTInductor's kernels, `estimates` the
+    parsed artifact."""
+    buffers = _buffers(code, post)
+    estimated = _estimated(kernels, estimates)
+    found = {}
+    for kernel in kernels:
+        cost = _of_kernel(kernel, code, elsewhere if kernel.definition_pane == KERNEL else code, buffers, post)
+        if kernel.key in estimated:
+            cost = StaticCost(cost.loads, cost.stores, cost.reductions, cost.bytes, estimated[kernel.key])
+        if cost != StaticCost():
+            found[kernel.key] = cost
+    return found
+
+
+def together(costs: Iterable[StaticCost]) -> StaticCost:
+    """The sums over kernels, each over those of which it is known; None where it is known of none."""
+    own = list(costs)
+
+    def added(values: Iterable[int | None]) -> int | None:
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
+
+    times = [cost.estimated_us for cost in own if cost.estimated_us is not None]
+    return StaticCost(
+        added(cost.loads for cost in own), added(cost.stores for cost in own), added(cost.reductions for cost in own),
+        added(cost.bytes for cost in own), sum(times) if times else None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    numbers: int
+    """Of elements in memory."""
+    size: int | None
+    """Bytes of one."""
+
+
+def _numbers(sizes: str, strides: str) -> int:
+    """The elements in memory of a tensor: an expanded dimension has one."""
+    shape = [int(size) for size in sizes.split(",") if size.strip()]
+    steps = [int(stride) for stride in strides.split(",") if stride.strip()] or [1] * len(shape)
+    count = 1
+    for size, stride in zip(shape, steps, strict=False):
+        count *= size if stride else 1
+    return count
+
+
+def _buffers(code: Sequence[str], post: GraphText | None) -> dict[str, _Buffer]:
+    """The sizes of names in the code, where they are numbers; arguments have the names and types of the graph. A name that has
+    another size elsewhere (a partition, a subgraph) has none."""
+    found: dict[str, _Buffer | None] = {}
+    for node in post.nodes if post is not None else ():
+        if node.kind == "placeholder" and node.graph == 0 and (kind := _TYPE.match(node.type)):
+            found[node.name] = _Buffer(_numbers(kind[3], kind[4] or ""), max(int(kind[2]) // 8, 1))
+
+    def put(name: str, buffer: _Buffer) -> None:
+        old = found.get(name, buffer)
+        found[name] = None if old is None or old.numbers != buffer.numbers else _Buffer(buffer.numbers, buffer.size or old.size)
+
+    for line in code:
+        text = line[:WIDE]
+        if "_strided" in text or "_stride(" in text or "reinterpret_tensor" in text:
+            for match in _SIZED.finditer(text):
+                name = match[1] or match[2] or (match[3] if "assert_size_stride" in match[0] else "")
+                if name:
+                    dtype = _DTYPE.search(text) if match[1] else None
+                    put(name, _Buffer(_numbers(match[4], match[5]), _DTYPE_BYTES.get(dtype[2]) if dtype else None))
+        elif " = " in text and (same := _SAME.match(text)) and (old := found.get(same[2])) is not None:
+            put(same[1], old)
+    return {name: buffer for name, buffer in found.items() if buffer is not None}
+
+
+def _of_kernel(
+    kernel: Kernel, code: Sequence[str], own: Sequence[str], buffers: dict[str, _Buffer], post: GraphText | None
+) -> StaticCost:
+    if kernel.definition is None:
+        return _of_node(kernel, post)
+    lines = own[kernel.definition[0] - 1 : kernel.definition[1]]
+    meta = {found[1]: float(found[2]) for line in lines if "inductor_meta" in line for found in _META.finditer(line[:WIDE])}
+    pointers = _pointers(lines)
+    moved = _moved(kernel, code, buffers, pointers)
+    if "num_load" in meta:
+        if "kernel_num_gb" in meta:
+            moved = round(meta["kernel_num_gb"] * 1e9)
+        stores = int(meta["num_store"]) if "num_store" in meta else _written(pointers)
+        return StaticCost(int(meta["num_load"]), stores, int(meta["num_reduction"]) if "num_reduction" in meta else None, moved)
+    if not pointers:
+        return StaticCost()
+    return StaticCost(sum(name.startswith("in") for name, _ in pointers), _written(pointers), None, moved)
+
+
+def _written(pointers: Sequence[tuple[str, int | None]]) -> int | None:
+    return sum(name.startswith(("out", "in_out")) for name, _ in pointers) if pointers else None
+
+
+def _pointers(lines: Sequence[str]) -> list[tuple[str, int | None]]:
+    """The pointers of the signature in order, with the bytes of an element; of other arguments the name is ''."""
+    for n, line in enumerate(lines):
+        if triton := _TRITON.match(line[:WIDE]):
+            names = [part.strip().partition(":")[0] for part in triton[1].split(",")]
+            return [(name if "_ptr" in name else "", None) for name in names if name]
+        if "kernel(" in line and "void" in line:
+            head = ""
+            for other in lines[n : n + 400]:
+                head += other[:WIDE]
+                if ")" in other:
+                    break
+            return [
+                (found[2], _C_BYTES.get(found[1])) if (found := _POINTER.search(part)) else ("", None)
+                for part in head.partition("(")[2].rpartition(")")[0].split(",")
+            ]  # fmt: skip
+    return []
+
+
+def _moved(
+    kernel: Kernel, code: Sequence[str], buffers: dict[str, _Buffer], pointers: Sequence[tuple[str, int | None]]
+) -> int | None:
+    """The bytes that one call reads and writes."""
+    if not pointers or not kernel.call_lines:
+        return None
+    text = " ".join(code[line - 1].strip()[:WIDE] for line in kernel.call_lines if 0 < line <= len(code))
+    given = _ARGUMENT.findall(text.partition("(")[2])
+    if len(given) < len(pointers):
+        return None
+    total = 0
+    for (name, size), argument in zip(pointers, given, strict=False):
+        if not name:
+            continue
+        buffer = _argument(argument, buffers)
+        each = size or (buffer.size if buffer is not None else None)
+        if buffer is None or each is None:
+            return None
+        total += buffer.numbers * each * (2 if name.startswith("in_out") else 1)
+    return total
+
+
+def _argument(text: str, buffers: dict[str, _Buffer]) -> _Buffer | None:
+    sized = _SIZED.search(text)
+    if sized is None:
+        return buffers.get(text)
+    whole = buffers.get(sized[3] or "")
+    return _Buffer(_numbers(sized[4], sized[5]), whole.size if whole is not None else None)
+
+
+def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
+    """An external kernel runs one operator: the node of it that is no view."""
+    nodes = [node for name in kernel.post_nodes if post is not None and (node := post.find(name)) is not None]
+    nodes = [node for node in nodes if node.kind == "call" and not _VIEW.match(node.target)]
+    if post is None or len(nodes) != 1:
+        return StaticCost()
+    reads = post.graph.producers(nodes[0])
+    sizes = [_bytes(node) for node in (*reads, nodes[0])]
+    known = [size for size in sizes if size is not None]
+    return StaticCost(len(reads), 1, None, sum(known) if len(known) == len(sizes) else None)
+
+
+def _bytes(node: FxNode) -> int | None:
+    """The bytes of a tensor of which a graph says the type: `f32[8, 16][16, 1]cpu`."""
+    found = _TYPE.match(node.type)
+    if found is None:
+        return None
+    return _numbers(found[3], found[4] or "") * max(int(found[2]) // 8, 1)
+
+
+def _estimated(kernels: Sequence[Kernel], estimates: object) -> dict[str, float]:
+    """Key of a kernel → µs, as Inductor estimated it."""
+    ops = [(text_in(op, "name") or "", op.get("estimated_runtime_ns")) for op in list_in(estimates, "ops") if isinstance(op, dict)]
+    told = [(name, float(ns) / 1000) for name, ns in ops if isinstance(ns, (int, float)) and not isinstance(ns, bool)]
+    if not told or len(told) != len(ops):
+        return {}
+    if len(told) == len(kernels):
+        pairs = list(zip(told, kernels, strict=True))
+        if all(name == kernel.name or "." not in name for (name, _), kernel in pairs):
+            return {kernel.key: us for (_, us), kernel in pairs}
+    found: dict[str, float] = {}
+    for name in dict.fromkeys(name for name, _ in told):
+        times = [us for other, us in told if other == name]
+        own = [kernel.key for kernel in kernels if kernel.name == name]
+        if len(own) == len(times):
+            found.update(zip(own, times, strict=True))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """A kernel of a layer, in the order of the code."""
+
+    key: str
+    """As in provenance: `NAME:HANDLE`, or `NAME`."""
+    layers: tuple[str, ...]
+    """The innermost layers that it computes something of."""
+    nodes: tuple[str, ...]
+    """Post-grad nodes."""
+    lines: tuple[str, ...]
+    """`FILE:LINE`."""
+    cost: StaticCost
+    us: float | None
+    """Measured, with a profile: in all, or a step on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """A layer, or with `--merge` all iterations of one."""
+
+    path: str
+    """The outermost is ''."""
+    iterations: int
+    """How many layers it stands for."""
+    kernels: int
+    kernels_only_here: int
+    """Kernels that compute nothing outside of it."""
+    nodes: int
+    """Post-grad nodes."""
+    lines: tuple[str, ...]
+    cost: StaticCost
+    """Of the kernels of which it is known together."""
+    priced: int
+    """Of how many kernels the bytes are known."""
+    us: float | None
+    """Measured: the whole time of the kernels that are in it. Such figures of several layers are never added."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """One lowering."""
+
+    unit: str
+    why: str
+    """Why layers are not known, or not of all kernels; ''."""
+    unknown: int
+    """Kernels of which no layer is known."""
+    layers: tuple[LayerCost, ...]
+    kernels: tuple[KernelCost, ...]
+    sites: tuple[Site, ...]
+    """The call tree; () where one layer was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileLayers:
+    """The layers of a compile."""
+
+    ref: str
+    layer: str
+    """The layer that was asked for; '' for all."""
+    units: tuple[UnitCosts, ...]

@@ -1,0 +1,514 @@
+"""Nodes and kernels of each layer, followed from the pre-grad graph to the lowered graphs."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
+from tltui.model.node_answers import content_key, part, reader_of, shared
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader
+from tltui.questions.layers.layer_costs import (
+    Layer,
+    Layers,
+    Site,
+    StaticCost,
+    UnitLayers,
+    costs_of_unit,
+    is_below,
+    signature_of,
+    together,
+)
+from tltui.questions.layers.node_layers import Frames, Key, Program, ancestors, frames_of_guards, program_of
+from tltui.questions.provenance import unit_artifacts
+from tltui.questions.provenance.graph_names import COMPUTED, GraphText, parse_graph
+from tltui.questions.provenance.provenance import LIMIT, provenance_of
+from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
+from tltui.questions.provenance.unit_artifacts import KERNELS, TEXTS, WRAPPER, Parts, Stacks, parts_of
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.torch_names import Owner, Parameter, common, parameter_of
+
+Line = tuple[str, int, str]
+
+
+def sites_of(stacks: Stacks, kernels: Iterable[Kernel]) -> tuple[Site, ...]:
+    """The call tree of the kernels of a unit, parents before children, in the order in which they first run."""
+    chains: list[tuple[Kernel, tuple[Line, ...]]] = []
+    for kernel in kernels:
+        own = stacks.frames.get(kernel.key) or stacks.frames.get(kernel.name, ())
+        chains += [(kernel, chain) for stack in own if (chain := _seen(stack))]
+    head = _head([chain for _, chain in chains])
+    parents: list[int] = []
+    lines: list[Line] = []
+    reached: list[dict[str, tuple[str, ...]]] = []
+    known: dict[tuple[int, Line], int] = {}
+    for kernel, chain in chains:
+        at = -1
+        for line in chain[head:]:
+            below = known.setdefault((at, line), len(lines))
+            if below == len(lines):
+                parents.append(at)
+                lines.append(line)
+                reached.append({})
+            at = below
+            reached[at][kernel.key] = kernel.post_nodes
+    return tuple(
+        Site(*line, parent, tuple(found), tuple(dict.fromkeys(node for nodes in found.values() for node in nodes)))
+        for line, parent, found in zip(lines, parents, reached, strict=True)
+    )
+
+
+def _seen(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
+    """The frames of a stack, outermost first: of torch and Python only those below which there is nobody else's."""
+    placed = [frame for frame in stack if frame.line is not None]
+    theirs = (Owner.USER, Owner.LIBRARY)
+    kept = [frame for frame in placed if frame.owner in theirs] or placed[-1:]
+    return tuple((frame.file, frame.line or 0, frame.name) for frame in kept)
+
+
+def _head(chains: list[tuple[Line, ...]]) -> int:
+    """How many frames all chains begin with; at least one of each stays."""
+    if not chains:
+        return 0
+    least = min(map(len, chains)) - 1
+    first = chains[0]
+    return next((n for n in range(least) if any(chain[n] != first[n] for chain in chains)), max(least, 0))
+
+
+_PRIMAL = re.compile(r"^primals_(\d{1,9})$")
+_INPUT = re.compile(r"(?:Plain|Param)AOTInput\(.*?idx=(\d{1,9})\)")
+_VIEW = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|view|unsqueeze|expand|_to_copy|convert_element_type)\.")
+_SUMS = ("torch.ops.aten.add.Tensor", "torch.ops.aten.addmm.default")
+_RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
+
+
+def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> dict[str, int]:
+    """Placeholder → the number of the input that it stands for, as the joint graph notes it; else by order, where there are as
+    many."""
+    found: dict[str, int] = {}
+    for node in joint.nodes if joint is not None else ():
+        if node.kind == "placeholder" and node.graph == 0 and (note := _INPUT.match(node.note)):
+            found[node.name] = int(note[1])
+    if found:
+        return found
+    own = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
+    primals = [name for name in own if _PRIMAL.match(name)] or [name for name in own if name.startswith("arg")]
+    return {name: n for n, name in enumerate(primals)} if len(primals) == len(program.inputs) else {}
+
+
+def forward_layers(
+    graph: GraphText, program: Program, inputs: dict[str, int], before: dict[str, tuple[str, ...]], inference: bool
+) -> dict[str, str]:
+    """Nodes of a forward → layers. `before` has the nodes that torch says each came from."""
+    by_name = {step.name: n for n, step in enumerate(program.steps)}
+    found: dict[str, str] = {}
+    anchors: list[tuple[int, int]] = []
+    nodes = _nodes(graph)
+    attributes = {
+        node.name: program.attributes[node.target] for node in graph.nodes
+        if node.kind == "get_attr" and node.graph == 0 and node.target in program.attributes
+    }  # fmt: skip
+    held = _held(nodes, inputs | attributes)
+    for n, (node, key) in enumerate(nodes):
+        told = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
+        steps = [program.steps[k].layer for k in told]
+        if told and None not in steps:
+            found[node.name] = program.module(common(layer or "" for layer in steps))
+            if len(told) == 1:
+                anchors.append((n, told[0]))
+            continue
+        read = _readers(program, (held[name] for name in node.args if name in held), key)
+        if len(read) == 1:
+            anchors.append((n, read[0]))
+    if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
+        _bounded(graph, nodes, program, anchors, found)
+    _between(nodes, program, [] if inference else anchors, found, False)
+    return found
+
+
+def backward_layers(
+    graph: GraphText, lines: Sequence[str], program: Program, inputs: dict[str, int], forward: GraphText | None,
+    forward_layers_: dict[str, str],
+) -> dict[str, str]:  # fmt: skip
+    """Nodes of a backward → layers."""
+    found: dict[str, str] = {}
+    anchors: list[tuple[int, int]] = []
+    nodes = _nodes(graph)
+    gradients = _gradients(graph, lines, inputs)
+    held = _held(nodes, inputs)
+    lines_of = {node.name: key for node, key in nodes}
+    for n, (node, key) in enumerate(nodes):
+        if (layer := _again(graph, node, key, forward, forward_layers_)) is not None:
+            found[node.name] = layer
+            continue
+        reads = [held[name] for name in node.args if name in held]
+        read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
+        if len(read) == 1:
+            anchors.append((n, -read[0]))
+    again = set(found)
+    _between(nodes, program, anchors, found, True)
+    for node, _ in nodes:
+        if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
+            found.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
+    return found
+
+
+def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
+    """What the outermost graph computes, and where it was written."""
+    found = []
+    for node in graph.nodes:
+        if node.kind in COMPUTED and node.graph == 0:
+            origin = graph.origin(node)
+            found.append((node, (origin.path, origin.place) if origin else ("", 0)))
+    return found
+
+
+def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, int]:
+    """The inputs, and what is made of one of them alone: a weight that is transposed or converted."""
+    held = dict(inputs)
+    for node, _ in nodes:
+        if len(node.args) == 1 and node.args[0] in held and node.name not in held and _VIEW.match(node.target):
+            held[node.name] = held[node.args[0]]
+    return held
+
+
+def _bounded(
+    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str]
+) -> None:
+    """The layers of nodes by what they read and who reads them: a step comes behind the steps that it reads."""
+    low: dict[str, int] = {}
+    high: dict[str, int] = {}
+    exact = {nodes[n][0].name: step for n, step in anchors}
+    for node, _ in nodes:
+        low[node.name] = exact.get(node.name, max((low.get(name, 0) for name in node.args), default=0))
+    for node, _ in reversed(nodes):
+        own = high[node.name] = exact.get(node.name, high.get(node.name, len(program.steps)))
+        for name in node.args:
+            high[name] = min(own, high.get(name, own))
+    for node, key in nodes:
+        if node.name not in found and key[0]:
+            if node.name in exact:
+                layer = program.steps[exact[node.name]].layer
+            else:
+                layer = program.layer_of(key, low[node.name], high[node.name])
+            if layer is not None:
+                found[node.name] = layer
+
+
+def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
+    """The steps of a line that read one of these inputs."""
+    return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
+
+
+def _between(
+    nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str], backward: bool
+) -> None:
+    """The layers of nodes that are not known yet. Steps of a backward are negative: they fall as its nodes go on."""
+    chain = _rising(anchors)
+    places = [n for n, _ in chain]
+    own = dict(anchors)
+    for n, (node, key) in enumerate(nodes):
+        if node.name in found or not key[0]:
+            continue
+        if n in own:
+            layer = program.steps[abs(own[n])].layer
+        else:
+            at = bisect_left(places, n)
+            low, high = chain[at - 1][1] if at else None, chain[at][1] if at < len(chain) else None
+            if backward:
+                low, high = None if high is None else -high, None if low is None else -low
+            layer = program.layer_of(key, low or 0, high)
+            if layer is None:
+                layer = program.layer_of(key)
+        if layer is not None:
+            found[node.name] = layer
+
+
+def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest part of the anchors whose steps rise: nodes that were moved elsewhere are left out."""
+    tails: list[int] = []
+    ends: list[int] = []
+    previous: list[int] = []
+    for n, (_, step) in enumerate(anchors):
+        at = bisect_right(tails, step)
+        previous.append(ends[at - 1] if at else -1)
+        if at == len(tails):
+            tails.append(step)
+            ends.append(n)
+        else:
+            tails[at], ends[at] = step, n
+    chain = []
+    n = ends[-1] if ends else -1
+    while n >= 0:
+        chain.append(anchors[n])
+        n = previous[n]
+    return chain[::-1]
+
+
+def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -> dict[str, list[int]]:
+    """Node → the inputs whose gradient it is: what a backward returns at place i is that of the i-th input."""
+    last = next((node for node in reversed(graph.nodes) if node.kind == "output" and node.graph == 0), None)
+    match = _RETURN.match(lines[last.line].partition(";")[0]) if last is not None and last.line < len(lines) else None
+    names = [name.strip() for name in (match[1] or match[2] or "").split(",")] if match else []
+    names = [name for name in names if name]
+    found: dict[str, list[int]] = {}
+    if inputs and len(names) == len(inputs):
+        for name, number in zip(names, inputs.values(), strict=True):
+            if name != "None":
+                found.setdefault(name, []).append(number)
+    return found
+
+
+def _again(graph: GraphText, node: FxNode, key: Key, forward: GraphText | None, layers: dict[str, str]) -> str | None:
+    """The layer of a node of the forward that a backward computes again: it has its name, its operator and its line."""
+    other = forward.find(node.name) if forward is not None and graph.named(node) else None
+    if other is None or forward is None or node.name not in layers or other.target != node.target or other.type != node.type:
+        return None
+    origin = forward.origin(other)
+    return layers[node.name] if origin is not None and (origin.path, origin.place) == key else None
+
+
+GUARDS = "dynamo_cpp_guards_str"
+JOINT = "aot_joint_graph"
+EXPORTED = "exported_program"
+RUNTIMES = ("inductor_runtime_and_tensor_meta", "inductor_tlparse_runtime")
+_READ = TEXTS | {GUARDS, JOINT, EXPORTED, *RUNTIMES}
+NO_GRAPH = "torch wrote no graph of the program"
+NO_NAMES = "no parameter of a module is read by its name"
+
+
+def layers_of(compile_: Compile, found: Provenance | None = None) -> Layers:
+    """The layers of all units of a compile. `found`: its whole provenance, where that is at hand."""
+    content = _content_of(compile_)
+    units = shared(compile_, layers_of, content, lambda: _units(compile_, found or provenance_of(compile_))) if content else ()
+    return Layers(str(compile_.ref), units)
+
+
+@part
+def _content_of(compile_: Compile, reader: Reader) -> bytes:
+    return content_key(compile_, reader, _READ, LIMIT)
+
+
+class _Texts:
+    """Reads and parses every text once."""
+
+    def __init__(self, compile_: Compile) -> None:
+        self.reader = reader_of(compile_)
+        self.artifacts = artifacts_of(compile_)
+        self._lines: dict[int, list[str]] = {}
+        self._graphs: dict[int, GraphText] = {}
+        self._programs: dict[int, tuple[Program, bool]] = {}
+
+    def lines(self, artifact: Artifact) -> list[str]:
+        """The lines of a payload."""
+        if artifact.record not in self._lines:
+            self._lines[artifact.record] = self.reader.text(artifact.record, LIMIT).replace("\r\n", "\n").split("\n")
+        return self._lines[artifact.record]
+
+    def graph(self, artifact: Artifact | None) -> GraphText | None:
+        """A parsed graph."""
+        if artifact is None:
+            return None
+        if artifact.record not in self._graphs:
+            self._graphs[artifact.record] = parse_graph(self.lines(artifact))
+        return self._graphs[artifact.record]
+
+    def last(self, name: str, attempt: int | None = None) -> Artifact | None:
+        """The last artifact of a name."""
+        found = (a for a in reversed(self.artifacts) if a.name == name and (attempt is None or a.attempt == attempt))
+        return next(found, None)
+
+    def program(self, pre: Artifact) -> tuple[Program, bool]:
+        """The layers of a pre-grad graph, and whether any parameter is known."""
+        if pre.record not in self._programs:
+            self._programs[pre.record] = self._program(pre)
+        return self._programs[pre.record]
+
+    def _program(self, pre: Artifact) -> tuple[Program, bool]:
+        graph = self.graph(pre)
+        assert graph is not None
+        exported = self.last(EXPORTED)
+        signed = signature_of(self.reader.text(exported.record, LIMIT)) if exported is not None else {}
+        names = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
+        names += [node.target for node in graph.nodes if node.kind == "get_attr" and node.graph == 0]
+        known: dict[str, Parameter] = {}
+        for name in names:
+            found = signed.get(name) or parameter_of(name, exported is not None)
+            if found is not None:
+                known[name] = found
+        one = len({parameter.root for parameter in known.values()}) <= 1
+
+        def naming(root: str, path: tuple[str, ...]) -> str:
+            return ".".join(path if one or not root else (root, *path))
+
+        guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
+        text = self.reader.text(guards.record, LIMIT) if guards is not None and known else ""
+        roots = {parameter.root for parameter in known.values()}
+        frames = frames_of_guards(text, naming) if roots else Frames()
+        paths = {name: naming(parameter.root, parameter.path) for name, parameter in known.items()}
+        return program_of(graph, known, paths, frames), bool(known)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of one unit while it is put together."""
+
+    pre: dict[str, str] = field(default_factory=dict)
+    post: dict[str, str] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+    why: str = ""
+
+
+def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
+    texts = _Texts(compile_)
+    known = {unit.number: unit for unit in provenance.units}
+    done: dict[int, _Found] = {}
+    units = []
+    for parts in parts_of(texts.artifacts, units_of(texts.artifacts), texts.reader):
+        unit = known.get(parts.unit.number)
+        if unit is None:
+            continue
+        found = done[parts.unit.number] = _found(texts, parts, unit, done)
+        units.append(_unit(texts, parts, unit, found))
+    return tuple(units)
+
+
+def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _Found]) -> _Found:
+    """The layers of the nodes of a unit."""
+    if parts.pre is None:
+        return _Found(why=parts.pre_why or NO_GRAPH)
+    program, named = texts.program(parts.pre)
+    found = _Found(program=program, why="" if named else NO_NAMES)
+    if not named:
+        return found
+    found.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
+    post = texts.graph(parts.post)
+    if post is None or parts.post is None:
+        return found
+    joint = texts.graph(texts.last(JOINT, parts.pre.attempt))
+    inputs = inputs_of(post, joint, program)
+    forward = done.get(parts.forward) if parts.forward is not None else None
+    if unit.direction == "backward":
+        graph = _forward_graph(texts, parts)
+        if not inputs and graph is not None:
+            inputs = inputs_of(graph, joint, program)
+        found.post = backward_layers(post, texts.lines(parts.post), program, inputs, graph, forward.post if forward else {})
+    else:
+        found.post = forward_layers(post, program, inputs, _before(texts, parts, unit), unit.direction == "inference")
+    return found
+
+
+def _forward_graph(texts: _Texts, parts: Parts) -> GraphText | None:
+    """The post-grad graph of the forward of a backward."""
+    units = units_of(texts.artifacts)
+    others = parts_of(texts.artifacts, units, texts.reader) if parts.forward is not None else []
+    return next((texts.graph(other.post) for other in others if other.unit.number == parts.forward), None)
+
+
+def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tuple[str, ...]]:
+    """The pre-grad nodes that torch says post-grad nodes came from, by their names."""
+    pre, post = texts.graph(parts.pre), texts.graph(parts.post)
+    recorded = any(name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.POST_NODES))
+    if pre is None or post is None or not recorded:
+        return {}
+    names: dict[int, list[str]] = {}
+    for node in pre.nodes:
+        names.setdefault(node.line + 1, []).append(node.name)
+    links = unit.maps.get("postToPre", {})
+    return {
+        node.name: tuple(name for line in links.get(node.line + 1, ()) for name in names.get(line, ()))
+        for node in post.nodes if node.line + 1 in links
+    }  # fmt: skip
+
+
+def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> UnitLayers:
+    of_kernel = {kernel.key: layers for kernel in unit.kernels if (layers := _of_kernel(kernel, found))}
+    unknown = len(unit.kernels) - len(of_kernel)
+    why = found.why
+    if unknown and not why:
+        why = "the nodes are not known, or not where in the program they stand"
+    costs = _costs(texts, parts, unit)
+    stacks = unit_artifacts.kernel_stacks(unit_artifacts.read_json(texts.reader, parts.record(unit_artifacts.KERNEL_STACKS)))
+    return UnitLayers(
+        unit.unit, _layers(unit, found, of_kernel, costs), sites_of(stacks, unit.kernels), found.pre, found.post, of_kernel,
+        unknown, why if unknown or found.why else "", costs,
+    )  # fmt: skip
+
+
+def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, StaticCost]:
+    """What code, graph and estimates tell of each kernel."""
+    code = parts.members.get(OUTPUT_CODE) or parts.members.get(WRAPPER)
+    kernels = parts.members.get(KERNELS)
+    logged = [a for a in texts.artifacts if a.name in RUNTIMES and a.unit == parts.unit.number]
+    estimates = unit_artifacts.read_json(texts.reader, logged[-1].record) if logged else None
+    return costs_of_unit(
+        unit.kernels, texts.lines(code) if code is not None else [], texts.lines(kernels) if kernels is not None else [],
+        texts.graph(parts.post), estimates,
+    )  # fmt: skip
+
+
+def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
+    """The innermost layers that a kernel computes something of: by its nodes, else by its lines where they are of one layer."""
+    if not found.pre:
+        return ()
+    layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
+    if not kernel.post_nodes:
+        layers = [found.pre.get(name) for name in kernel.pre_nodes]
+    if not kernel.post_nodes and not any(layer is not None for layer in layers):
+        places = (place.rpartition(":") for place in kernel.user_lines)
+        layers = [found.program.layer_of((file, int(line))) for file, _, line in places]
+    return tuple(dict.fromkeys(layer for layer in layers if layer is not None))
+
+
+def _layers(
+    unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
+) -> tuple[Layer, ...]:
+    """The modules in the order in which they first run, with what is in them and in what they hold."""
+    paths: dict[str, None] = {}
+    for layer in (*found.pre.values(), *found.post.values(), *(path for layers in of_kernel.values() for path in layers)):
+        if layer not in paths:
+            for path in reversed([path for path in ancestors(layer) if not path or path in found.program.modules]):
+                paths.setdefault(path)
+    if not paths:
+        return ()
+    order = sorted(paths, key=lambda path: path != "")  # stable: the outermost first
+    numbers = {path: n for n, path in enumerate(order)}
+    held = _Held(numbers)
+    pre, post = held.names(found.pre.items()), held.names(found.post.items())
+    kernels = held.names((key, layer) for key, layers in of_kernel.items() for layer in layers)
+    lines = held.names((f"{step.key[0]}:{step.key[1]}", step.layer) for step in found.program.steps if step.layer is not None)
+    places = {str(place): n for n, place in enumerate(unit.places)}
+    made = []
+    for path in order:
+        parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
+        own = tuple(kernels.get(path, ()))
+        priced = [costs[key] for key in own if key in costs]
+        known = sorted((line for line in lines.get(path, ()) if line in places), key=places.__getitem__)
+        made.append(Layer(
+            path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), own,
+            tuple(key for key in own if all(is_below(layer, path) for layer in of_kernel[key])), tuple(known), together(priced),
+            sum(cost.bytes is not None for cost in priced),
+        ))  # fmt: skip
+    return tuple(made)
+
+
+class _Held:
+    """What layers hold, each what those in it hold too."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._around: dict[str, tuple[str, ...]] = {}
+        self._paths = frozenset(paths)
+
+    def names(self, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, None]]:
+        """Layer → the names that are in it, in their order."""
+        found: dict[str, dict[str, None]] = {}
+        for name, layer in pairs:
+            if layer not in self._around:
+                self._around[layer] = tuple(path for path in ancestors(layer) if path in self._paths)
+            for path in self._around[layer]:
+                found.setdefault(path, {})[name] = None
+        return found

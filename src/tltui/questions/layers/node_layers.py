@@ -1,0 +1,433 @@
+"""The layer of each node of the pre-grad graph, from guards and source lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tltui.questions.layers.layer_costs import is_below, merged, source_path
+from tltui.questions.provenance.graph_names import COMPUTED, GraphText
+from tltui.questions.stacks.tracebacks import is_end_of
+from tltui.text.torch_names import Parameter, common
+
+_CALLED = re.compile(
+    r"not ___dict_contains\('forward', ([LG]\[[^\n]*?)\.__dict__\)  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
+)
+_READ = re.compile(
+    r"___check_type_id\(([LG]\[[^\n]*?)\._(?:parameters|buffers), [^\n]*?  # ([^\n]*)  # (\S[^\n]*?):(\d{1,9}) in (\S+)"
+)
+Naming = Callable[[str, tuple[str, ...]], str]
+"""The variable of a module and its path there → its path in the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A line that runs."""
+
+    file: str
+    function: str
+    line: int
+
+
+@dataclass(slots=True)
+class Frames:
+    """The code of modules: what is known of whose a line is. Modules that differ in numbers only have the same code."""
+
+    calls: dict[str, At] = field(default_factory=dict)
+    """Module → where it is called."""
+    lines: dict[tuple[str, str], dict[int, set[str]]] = field(default_factory=dict)
+    """File (its end) and function → line → the modules, numbers merged, whose code it is."""
+    _files: dict[str, str] = field(default_factory=dict)
+
+    def add(self, at: At, path: str) -> None:
+        """A line of a module's own code."""
+        self.lines.setdefault((self.file(at.file), at.function), {}).setdefault(at.line, set()).add(merged(path))
+
+    def file(self, path: str) -> str:
+        """The file as guards name it, by its path in a graph."""
+        if path not in self._files:
+            known = {file for file, _ in self.lines}
+            self._files[path] = path if path in known else next((file for file in known if is_end_of(file, path)), path)
+        return self._files[path]
+
+    def owners(self, at: At) -> set[str]:
+        """Whose code a line may be, numbers merged: of a function the lines follow each other, so it is that of the known lines
+        around it."""
+        known = self.lines.get((self.file(at.file), at.function))
+        if not known:
+            return set()
+        if at.line in known:
+            return known[at.line]
+        ordered = sorted(known)
+        n = bisect_left(ordered, at.line)
+        around = ordered[max(n - 1, 0) : n + 1]
+        return set().union(*(known[line] for line in around))
+
+    def caller(self, path: str) -> str:
+        """The module whose code calls a module: the nearest one around it that is called itself."""
+        parts = path.split(".")[:-1]
+        while parts and ".".join(parts) not in self.calls:
+            parts.pop()
+        return ".".join(parts)
+
+
+def frames_of_guards(text: str, naming: Naming) -> Frames:
+    """What the text of the guards (`dynamo_cpp_guards_str`) tells of the code of modules."""
+    frames = Frames()
+    read: list[tuple[str, At]] = []
+    for path, at, _ in _found(_CALLED, text, naming):
+        frames.calls.setdefault(path, at)
+    for path, at, code in _found(_READ, text, naming):
+        read.append((reader_of(path, "", code), at))
+    for path, at in frames.calls.items():
+        frames.add(at, frames.caller(path))
+    for path, at in read:
+        frames.add(at, path)
+    return frames
+
+
+def _found(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
+    for found in pattern.finditer(text):
+        source = source_path(found[1])
+        if source is not None:
+            yield naming(*source), At(found[3], found[5], int(found[4])), found[2]
+
+
+def reader_of(path: str, name: str, code: str) -> str:
+    """The module whose code reads a parameter: `self.embed.weight` stands in the one around `embed`."""
+    parts = path.split(".") if path else []
+    away = 0
+    own = re.escape(name) if name else r"[A-Za-z]\w*"
+    for found in re.finditer(rf"((?:\.\w+)*)\.{own}\b", code):
+        words = [word for word in found[1].split(".") if word]
+        same = 0
+        while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
+            same += 1
+        if same and same == len(words):
+            away = max(away, same)
+    return ".".join(parts[: len(parts) - away])
+
+
+def mentions(name: str, code: str) -> bool:
+    """Whether a line of code reads an attribute of this name."""
+    return bool(name) and re.search(rf"\.{re.escape(name)}\b", code) is not None
+
+
+def ancestors(path: str) -> Iterable[str]:
+    """The module and those around it, itself first, '' last."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
+
+
+Key = tuple[str, int]
+"""File and line."""
+
+
+_CALL = re.compile(r"^\s*(?:\w+ = |return )?\w+\.(\w+)\([\w., =]*\)\s*$")
+"""A line that calls an attribute of a module with names for arguments, and does nothing else."""
+
+
+@dataclass(slots=True)
+class Step:
+    """A node that computes something, in the order of the graph."""
+
+    name: str
+    key: Key
+    at: At
+    code: str
+    reads: tuple[int, ...] = ()
+    """Numbers of the inputs that are parameters and that it reads."""
+    layer: str | None = None
+    anchor: bool = False
+
+
+@dataclass(slots=True)
+class Program:
+    """The graph that Inductor began with."""
+
+    steps: list[Step] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    """Names of its inputs, in their order."""
+    attributes: dict[str, int] = field(default_factory=dict)
+    """Parameters that are attributes of the graph → their numbers, which are negative."""
+    paths: dict[int, str] = field(default_factory=dict)
+    """Number of an input that is a parameter → its module."""
+    names: dict[int, str] = field(default_factory=dict)
+    modules: set[str] = field(default_factory=set)
+    """All modules that are known, without those that only hold others."""
+    by_key: dict[Key, list[int]] = field(default_factory=dict)
+    """Line → numbers of its steps."""
+    readers: dict[int, list[int]] = field(default_factory=dict)
+    """Number of an input → the steps that read it."""
+
+    def layer_of(self, key: Key, low: int = 0, high: int | None = None) -> str | None:
+        """The layer of what a line computes between two steps (both inclusive): the innermost that holds all of it. None where
+        nothing is known of it there."""
+        found = self.by_key.get(key, ())
+        last = len(self.steps) if high is None else high
+        layers = [self.steps[n].layer for n in found if low <= n <= last]
+        known = [layer for layer in layers if layer is not None]
+        return None if not known or len(known) < len(layers) else self.module(common(known))
+
+    def module(self, path: str) -> str:
+        """The innermost module that runs: a list of modules only holds them."""
+        return next(found for found in ancestors(path) if not found or found in self.modules)
+
+
+def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str], frames: Frames) -> Program:
+    """All nodes with their layers. `paths` has the module of each parameter."""
+    program = Program()
+    held = _inputs(program, graph, parameters, paths)
+    program.modules |= set(frames.calls)
+    for node in graph.nodes:
+        if node.kind not in COMPUTED or node.graph != 0:
+            continue
+        origin = graph.origin(node)
+        place = (origin.path, origin.place) if origin else ("", 0)
+        at = At(place[0], origin.function if origin else "", place[1])
+        reads = tuple(dict.fromkeys(held[name] for name in node.args if name in held))
+        program.steps.append(Step(node.name, place, at, origin.code if origin else "", reads))
+    for n, step in enumerate(program.steps):
+        if step.key[0]:
+            program.by_key.setdefault(step.key, []).append(n)
+        for number in step.reads:
+            program.readers.setdefault(number, []).append(n)
+    _anchors(program, frames)
+    program.modules |= {step.layer for step in program.steps if step.layer}
+    if not frames.calls:  # what a list holds is called, also where no guard says so
+        program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
+    _between(program, frames)
+    _leaves(program, frames)
+    return program
+
+
+def _in_list(path: str) -> bool:
+    around, _, last = path.rpartition(".")
+    return bool(around) and last.isdecimal()
+
+
+def _inputs(program: Program, graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str]) -> dict[str, int]:
+    """The inputs, and under which names parameters go: Dynamo gives each a second one."""
+    held: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.graph != 0:
+            continue
+        if node.kind == "placeholder":
+            if node.name in parameters:
+                number = held[node.name] = len(program.inputs)
+                program.paths[number], program.names[number] = paths[node.name], parameters[node.name].name
+            program.inputs.append(node.name)
+        elif node.kind == "get_attr" and node.target in parameters:
+            number = held[node.name] = program.attributes[node.target] = -1 - len(program.paths)
+            program.paths[number], program.names[number] = paths[node.target], parameters[node.target].name
+        elif node.kind == "alias" and node.args and node.args[0] in held:
+            held[node.name] = held[node.args[0]]
+    return held
+
+
+def _anchors(program: Program, frames: Frames) -> None:
+    """The nodes that read parameters. In a function that is given parameters (attention of `torch.nn`) those of a module and of
+    its children are the module's."""
+    given: list[Step] = []
+    last: Step | None = None
+    for step in program.steps:
+        if not step.reads or _shared(program, frames, step):
+            continue
+        told = [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
+        step.layer, step.anchor = common(told), True
+        if any(mentions(program.names[n], step.code) for n in step.reads):
+            frames.add(step.at, step.layer)
+            last = None
+            continue
+        same = last is not None and (last.at.file, last.at.function) == (step.at.file, step.at.function)
+        given = [*given, step] if same else [step]
+        last = step
+        around = common(found.layer or "" for found in given)
+        if same and any(found.layer == around for found in given):
+            for found in given:
+                found.layer = around
+        else:
+            given = [step]
+
+
+def _called(frames: Frames, path: str) -> str:
+    """The module that runs: where guards tell which are called, one that is not only holds parameters for the one around it."""
+    return path if not frames.calls or path in frames.calls else frames.caller(path)
+
+
+def _shared(program: Program, frames: Frames, step: Step) -> bool:
+    """Whether a node reads a parameter that several modules have (tied weights), and this line is not known to be the owner's: of
+    lines that read it that of the call of another module tells nothing of the owner."""
+    for number in step.reads:
+        lines = {program.steps[n].key for n in program.readers[number]}
+        called = frames.calls.get(program.paths[number])
+        if len(lines) > 1 and called is not None and not _same(frames, called, step.at):
+            return merged(program.paths[number]) not in frames.owners(step.at)
+    return False
+
+
+def _same(frames: Frames, a: At, b: At) -> bool:
+    return (frames.file(a.file), a.function, a.line) == (frames.file(b.file), b.function, b.line)
+
+
+@dataclass(slots=True)
+class _Gap:
+    """What stands between two anchors."""
+
+    before: Step | None
+    after: Step | None
+    base: str
+
+
+def _between(program: Program, frames: Frames) -> None:
+    places = [n for n, step in enumerate(program.steps) if step.anchor]
+    seen: dict[str, set[tuple[int, Key]]] = {}
+    entered = _entered(program, frames, places)
+    bounds = [-1, *places, len(program.steps)]
+    for first, last in pairwise(bounds):
+        before = program.steps[first] if first >= 0 else None
+        after = program.steps[last] if last < len(program.steps) else None
+        base = _base(program, before, after, seen)
+        gap = _Gap(before, after, base)
+        kept = {n: _owners(program, frames, gap, program.steps[n], n, entered) for n in range(first + 1, last)}
+        for n, layer in _settled(kept, gap, program).items():
+            program.steps[n].layer = layer
+        _within(program, range(first + 1, last), first, last, base)
+
+
+def _base(program: Program, before: Step | None, after: Step | None, seen: dict[str, set[tuple[int, Key]]]) -> str:
+    """The innermost module whose one call holds both anchors. Where one that has been seen in this call comes again, the
+    module is called again, and what holds both is around it."""
+    if after is None or after.layer is None:
+        return ""
+    base = "" if before is None else program.module(common((before.layer or "", after.layer)))
+    marks = {(number, after.key) for number in after.reads}
+    while base and marks & seen.get(base, set()):
+        for path in [path for path in seen if is_below(path, base)]:
+            del seen[path]
+        base = program.module(base.rpartition(".")[0])
+    for path in reversed(list(ancestors(after.layer))):
+        if before is None or not is_below(before.layer or "", path):
+            for old in [known for known in seen if is_below(known, path)] if path else ():
+                del seen[old]
+        seen.setdefault(path, set()).update(marks)
+    return base
+
+
+def _entered(program: Program, frames: Frames, places: Iterable[int]) -> dict[tuple[str, int], int]:
+    """Module and line of its code → the first anchor in what it calls there."""
+    found: dict[tuple[str, int], int] = {}
+    for n in places:
+        inner = ""
+        for path in ancestors(program.steps[n].layer or ""):
+            if inner and inner in frames.calls:
+                found.setdefault((path, frames.calls[inner].line), n)
+            inner = path if path in frames.calls or not inner else inner
+    return found
+
+
+def _runs(frames: Frames, cand: str, anchor: Step | None, at: At) -> int | None:
+    """The line of a module's code that leads to an anchor in it; None where it is not known, or in another function."""
+    if anchor is None or anchor.layer is None or not is_below(anchor.layer, cand):
+        return None
+    if anchor.layer == cand:
+        called: At | None = anchor.at
+    else:
+        inner = [path for path in ancestors(anchor.layer) if path != cand and is_below(path, cand) and path in frames.calls]
+        called = frames.calls[inner[-1]] if inner else None
+    if called is None or (frames.file(called.file), called.function) != (frames.file(at.file), at.function):
+        return None
+    return called.line
+
+
+def _owners(
+    program: Program, frames: Frames, gap: _Gap, step: Step, n: int, entered: dict[tuple[str, int], int]
+) -> list[str]:  # fmt: skip
+    """The modules whose code a node between two anchors may be, as its line tells."""
+    owners = frames.owners(step.at)
+    if not owners:
+        return []
+    found = []
+    for anchor in (gap.before, gap.after):
+        for path in ancestors(anchor.layer or "") if anchor is not None else ():
+            if is_below(path, gap.base) and path not in found and merged(path) in owners:
+                found.append(path)
+    if merged(gap.base) in owners and gap.base not in found:
+        found.append(gap.base)
+    return [path for path in found if _agrees(program, frames, gap, step, path, n, entered)]
+
+
+def _leaves(program: Program, frames: Frames) -> None:
+    """Modules without parameters (dropout, an activation of torch): where a line does nothing but call one, what it computes is
+    in it."""
+    holding = {around for path in (*frames.calls, *program.paths.values()) for around in ancestors(path.rpartition(".")[0])}
+    holding |= set(program.paths.values())
+    for step in program.steps:
+        call = None if step.anchor or step.layer is None else _CALL.match(step.code)
+        leaf = f"{step.layer}.{call[1]}" if call and step.layer else call[1] if call else ""
+        called = frames.calls.get(leaf) if leaf and leaf not in holding else None
+        if called is not None and _same(frames, called, step.at):
+            step.layer = leaf
+
+
+def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:
+    """Which of them it is: what was left is not entered again, and what was entered is not left before the anchor behind it."""
+    found = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
+    order = [n for n, paths in kept.items() if paths]
+    for ends, numbers in ((True, order), (False, order[::-1])):
+        passed: list[str] = []
+        for n in numbers:
+            if n in found:
+                if not passed or passed[-1] != found[n]:
+                    passed.append(found[n])
+                continue
+            kept[n] = [
+                path for path in kept[n]
+                if path == gap.base or _ends(path, gap) != ends or all(is_below(other, path) for other in passed)
+            ]  # fmt: skip
+            if len(kept[n]) == 1:
+                found[n] = kept[n][0]
+                passed.append(found[n])
+    for n in order:
+        if n not in found and kept[n]:
+            found[n] = program.module(common(kept[n]))
+    return found
+
+
+def _ends(path: str, gap: _Gap) -> bool:
+    """Whether a module is left in a gap, not entered."""
+    return gap.before is not None and is_below(gap.before.layer or "", path)
+
+
+def _agrees(
+    program: Program, frames: Frames, gap: _Gap, step: Step, cand: str, n: int, entered: dict[tuple[str, int], int]
+) -> bool:  # fmt: skip
+    """Whether the line can run here in the code of a module, whose lines go forward but in loops."""
+    before, after, line = _runs(frames, cand, gap.before, step.at), _runs(frames, cand, gap.after, step.at), step.at.line
+    if cand != gap.base:  # it ends, or begins, in this gap
+        return (before is None or before <= line) if _ends(cand, gap) else (after is None or line <= after)
+    if before is None or after is None:
+        return (before is None or before <= line) and (after is None or line <= after)
+    if before <= line and (line <= after or after <= before):
+        return True
+    if line > after or after > before:
+        return False
+    first = entered.get((cand, after), 0)  # the loop goes on: then it ran before what it calls was called first
+    earlier = program.by_key.get(step.key, ())
+    return bool(earlier) and bisect_right(earlier, first) > 0 and n > first
+
+
+def _within(program: Program, gap: range, first: int, last: int, base: str) -> None:
+    """What lies between two nodes of one module is in it."""
+    steps = program.steps
+    known = [n for n in (first, *gap, last) if 0 <= n < len(steps) and steps[n].layer is not None]
+    for n in gap:
+        if steps[n].layer is None:
+            at = bisect_right(known, n)
+            around = common(steps[k].layer or "" for k in known[max(at - 1, 0) : at + 1]) if 0 < at < len(known) else base
+            steps[n].layer = program.module(around) if is_below(around, base) else base

@@ -1,0 +1,583 @@
+"""The page `layers`: the layer tree, kernels of a layer, the call tree."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import add_alike
+from tltui.documents.scope import Scope
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, at_line
+from tltui.model.run import Run
+from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.layers.layer_costs import (
+    MERGED,
+    CompileLayers,
+    KernelCost,
+    Layer,
+    LayerCost,
+    Layers,
+    Site,
+    StaticCost,
+    UnitCosts,
+    UnitLayers,
+    is_below,
+    merged,
+    together,
+)
+from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.provenance.provenance import content_of, provenance_of
+from tltui.questions.provenance.records import Kernel, Provenance, UnitProvenance
+from tltui.questions.question import Question
+from tltui.questions.runtime.costs import Costs, costs_of
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+NEAR = 5
+ROOT = "(model)"
+"""What the outermost layer is called."""
+
+
+def named(found: Layers) -> tuple[str, ...]:
+    """All layers of a compile, in the order in which they first run, each once, those of merged iterations behind them."""
+    paths = dict.fromkeys(layer.path for unit in found.units for layer in unit.layers)
+    return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
+
+
+def iterations(paths: Collection[str]) -> dict[str, str]:
+    """Path → that of all its iterations: `layers.*.attn`. Only what is in a list is one: the parts of a module that runs itself
+    (`Sequential`) follow each other."""
+    known, found = set(paths), {}
+    for path in paths:
+        parts = path.split(".")
+        found[path] = ".".join(
+            MERGED if part.isdecimal() and ".".join(parts[:n]) not in known else part for n, part in enumerate(parts)
+        )
+    return found
+
+
+def matches(path: str, wanted: str) -> bool:
+    """Whether a layer is meant by a name, in which `*` stands for any number; the end of a path is enough."""
+    whole, parts = path.split("."), wanted.split(".")
+    if wanted in ("", ROOT):
+        return not path
+    if len(parts) > len(whole):
+        return False
+    return all(a == b or (b == MERGED and a.isdecimal()) for a, b in zip(whole[-len(parts) :], parts, strict=True))
+
+
+def chosen(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
+    """The layers that a name means: those of that path; else those whose path ends so, where they are of one kind."""
+    known = list(paths)
+    exact = [path for path in known if len(path.split(".")) == len(wanted.split(".")) and matches(path, wanted)]
+    if exact:
+        return tuple(exact)
+    ends = [path for path in known if matches(path, wanted)]
+    return tuple(ends) if len({merged(path) if MERGED in wanted else path for path in ends}) <= 1 else ()
+
+
+def near(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
+    """Layers whose names are like one that there is not."""
+    known = [path for path in paths if path]
+    ends = [path for path in known if matches(path, wanted)]
+    last = wanted.rpartition(".")[2]
+    alike = difflib.get_close_matches(wanted, known, NEAR, 0.5)
+    return tuple(dict.fromkeys((*ends, *alike, *(path for path in known if last and path.rpartition(".")[2] == last))))[:NEAR]
+
+
+def layers_in(unit: UnitLayers, merge: bool) -> tuple[tuple[Layer, int], ...]:
+    """The layers of a unit and how many each stands for: with `merge` those that differ in numbers only are one, whose parent is
+    the place of the merged one around it."""
+    if not merge:
+        return tuple((layer, 1) for layer in unit.layers)
+    groups: dict[str, list[Layer]] = {}
+    whole = iterations([layer.path for layer in unit.layers])
+    for layer in unit.layers:
+        groups.setdefault(whole[layer.path], []).append(layer)
+    places = {path: n for n, path in enumerate(groups)}
+    found = []
+    for path, same in groups.items():
+        around = unit.layers[same[0].parent].path if same[0].parent >= 0 else None
+        found.append((union(unit, path, same, -1 if around is None else places[whole[around]]), len(same)))
+    return tuple(found)
+
+
+def union(unit: UnitLayers, path: str, layers: Iterable[Layer], parent: int = -1) -> Layer:
+    """Several layers as one. A kernel that is in two of them counts once, and is alone where it computes nothing outside of all."""
+    own = list(layers)
+    if len(own) == 1:
+        one = own[0]
+        return Layer(path, parent, one.pre, one.post, one.kernels, one.alone, one.lines, one.cost, one.priced)
+    inside = {name for layer in own for name in layer.kernels}
+    kernels = tuple(key for key in unit.of_kernel if key in inside)
+    paths = {layer.path for layer in own}
+    alone = tuple(key for key in kernels if all(_in(path, paths) for path in unit.of_kernel[key]))
+    priced = [unit.costs[key] for key in kernels if key in unit.costs]
+    return Layer(
+        path, parent, tuple(dict.fromkeys(name for layer in own for name in layer.pre)),
+        tuple(dict.fromkeys(name for layer in own for name in layer.post)), kernels, alone,
+        tuple(dict.fromkeys(line for layer in own for line in layer.lines)), together(priced),
+        sum(cost.bytes is not None for cost in priced),
+    )  # fmt: skip
+
+
+def _in(path: str, paths: set[str]) -> bool:
+    while path:
+        if path in paths:
+            return True
+        path = path.rpartition(".")[0]
+    return "" in paths
+
+
+DEEP = 2
+"""Layers from this depth on are folded at first, where there are many."""
+MANY = 40
+LABEL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A layer in the tree."""
+
+    name: str
+    parent: int
+    target: str
+    iterations: int
+    kernels: int
+    alone: int
+    nodes: int
+    cost: StaticCost
+    priced: int
+    us: float | None
+
+
+def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
+    """The tree, a line a layer: what is in it and in what it holds. `of`: what measured times are of, '' without a profile."""
+    heads = ["kernels", "alone", "nodes", "moved"]
+    estimated = any(row.cost.estimated_us is not None for row in rows)
+    heads += ["estimated"] if estimated else []
+    heads += [f"µs {of}"] if of else []
+    cells = [_cells(row, estimated, bool(of)) for row in rows]
+    widths = [max(len(head), *(len(row[n]) for row in cells)) for n, head in enumerate(heads)]
+    room = page.width - 4 - sum(widths) - 2 * len(widths)
+    titles = ("  " + head.rjust(width) for head, width in zip(heads, widths, strict=True))
+    page.add("  ", ("layer".ljust(room) + "".join(titles), tokens.LABEL))
+    below: dict[int, list[int]] = {}
+    for n, row in enumerate(rows):
+        below.setdefault(row.parent, []).append(n)
+
+    def add(n: int, depth: int) -> None:
+        row = rows[n]
+        held = below.get(n, ())
+        name = sanitize(row.name) + (f" × {row.iterations}" if row.iterations > 1 else "")
+        if held:
+            page.open(row.name, folded=len(rows) > MANY and depth >= DEEP)
+        shown = fmt.clip_middle(name, max(room - 2 * depth, 8))
+        pad = " " * max(room - 2 * depth - len(shown), 0)
+        page.add("  " + "  " * depth, (shown, tokens.LINK, row.target), pad,
+                 *("  " + cell.rjust(width) for cell, width in zip(cells[n], widths, strict=True)))  # fmt: skip
+        for inner in held:
+            add(inner, depth + 1)
+        if held:
+            page.close()
+
+    for n in below.get(-1, ()):
+        add(n, 0)
+    page.say("A kernel counts in each layer that it computes something of; alone: in this one only.", "  ", tokens.DIM)
+    if any(row.priced < row.kernels for row in rows):
+        page.say("≥: not of all kernels of the layer is it known how much they move.", "  ", tokens.DIM)
+
+
+def _cells(row: Row, estimated: bool, measured: bool) -> list[str]:
+    found = [str(row.kernels), str(row.alone), str(row.nodes), moved(row.cost, row.priced < row.kernels)]
+    if estimated:
+        found.append("" if row.cost.estimated_us is None else micros(row.cost.estimated_us))
+    if measured:
+        found.append("" if row.us is None else micros(row.us))
+    return found
+
+
+def moved(cost: StaticCost, more: bool = False) -> str:
+    """`12.3 KB`, `≥ 12.3 KB` where that is not of all."""
+    if cost.bytes is None:
+        return ""
+    return ("≥ " if more else "") + fmt.size_of(cost.bytes)
+
+
+def micros(us: float) -> str:
+    """Microseconds with a digit behind the point where that tells something."""
+    return f"{us:.1f}" if us < 100 else f"{us:,.0f}"
+
+
+def static_text(cost: StaticCost) -> str:
+    """`3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`: what is known of it."""
+    told = [
+        fmt.plural(count, noun) for count, noun in ((cost.loads, "load"), (cost.stores, "store"), (cost.reductions, "reduction"))
+        if count is not None and (count or noun != "reduction")
+    ]  # fmt: skip
+    if cost.bytes is not None:
+        told.append(fmt.size_of(cost.bytes))
+    if cost.estimated_us is not None:
+        told.append(f"estimated {micros(cost.estimated_us)} µs")
+    return ", ".join(told)
+
+
+def add_kernels(
+    page: Page, ref: str, unit: UnitProvenance | None, layer: Layer, paths: Sequence[str], kernels: Sequence[KernelCost],
+    us: float | None, of: str,
+) -> None:  # fmt: skip
+    """One layer, or the iterations of one (`paths`): its sums, its lines, and its kernels in the order of the code."""
+    said = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; "
+    said += fmt.plural(len(layer.post), "node")
+    name = sanitize(layer.path) or "the whole model"
+    page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {said}", "  ", tokens.STRONG)
+    if told := static_text(layer.cost):
+        some = f" (of {layer.priced} of {len(layer.kernels)} kernels)" if layer.priced < len(layer.kernels) else ""
+        page.labelled("together", told + some, gap=LABEL)
+    if us is not None:
+        page.labelled("measured", f"{micros(us)} µs {of} in kernels that are in it", gap=LABEL)
+    links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
+    page.row([("see".ljust(LABEL), tokens.LABEL), *links])
+    _places(page, "lines", layer.lines)
+    if unit is None:
+        return
+    by_key = {kernel.key: kernel for kernel in unit.kernels}
+    inside = set(layer.post)
+    page.blank()
+    for cost in kernels:
+        others = [path for path in cost.layers if not any(is_below(path, own) for own in paths)]
+        _kernel(page, unit, by_key[cost.key], cost, inside, others, of)
+
+
+def _kernel(
+    page: Page, unit: UnitProvenance, kernel: Kernel, cost: KernelCost, inside: set[str], others: Sequence[str], of: str
+) -> None:
+    """A kernel of a layer: its cost, its nodes there, what else it computes, its lines."""
+    ref = unit.panes[kernel.call_pane].ref
+    target = at_line(ref, kernel.call_lines[0]) if kernel.call_lines and ref else ""
+    page.open(kernel.key)
+    name = fmt.clip_middle(sanitize(kernel.key), page.width - 14)
+    pieces: list[Piece] = ["  ", (name, tokens.LINK if target else tokens.NAME, target)]
+    if cost.us is not None:
+        pieces.append((f"  {micros(cost.us)} µs {of}", tokens.STRONG))
+    page.add(*pieces)
+    if told := static_text(cost.cost):
+        page.labelled("cost", told, "    ", LABEL)
+    if kernel.post_nodes:
+        own = [name for name in kernel.post_nodes if name in inside]
+        page.labelled("nodes", sanitize(", ".join(own or kernel.post_nodes)), "    ", LABEL)
+    if others:
+        page.labelled("also in", sanitize(", ".join(path or "no module" for path in others)), "    ", LABEL, tokens.DIM)
+    _places(page, "lines", kernel.user_lines, "    ")
+    page.close()
+
+
+def _places(page: Page, label: str, places: Sequence[str], indent: str = "  ") -> None:
+    if not places:
+        return
+    pieces: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
+    for n, place in enumerate(places):
+        file, _, line = place.rpartition(":")
+        pieces.append((fmt.place(file, int(line)), tokens.LINK, fmt.place_target(file, int(line))))
+        if n < len(places) - 1:
+            pieces.append(", ")
+    page.row(pieces, indent)
+
+
+def add_sites(page: Page, sites: Sequence[Site]) -> None:
+    """The call tree, folded: who called what leads to which kernels."""
+    if not sites:
+        return
+    page.blank()
+    title = "call sites, as the stacks of the kernels have them"
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.LABEL))
+    depths: list[int] = []
+    for site in sites:
+        depths.append(0 if site.parent < 0 else depths[site.parent] + 1)
+    order: dict[int, list[int]] = {}
+    for n, site in enumerate(sites):
+        order.setdefault(site.parent, []).append(n)
+    waiting = list(reversed(order.get(-1, [])))
+    while waiting:
+        n = waiting.pop()
+        site = sites[n]
+        waiting += reversed(order.get(n, []))
+        where = fmt.place(site.file, site.line)
+        page.row([
+            (where, tokens.LINK, fmt.place_target(site.file, site.line)), (f" in {sanitize(site.function)}  ", tokens.DIM),
+            fmt.plural(len(site.kernels), "kernel"),
+        ], "    " + "  " * min(depths[n], 12))  # fmt: skip
+    page.close()
+
+
+MERGE = "merged"
+SORTS = ("each", MERGE)
+AT_ONCE = 8
+"""Compiles that are looked at between two moments at which a reader may leave."""
+NAMED = 8
+LISTED = 200
+"""Compiles up to which each has its own line."""
+NOTHING = "No layer is known here: no graph reads parameters of a module by their names."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    one = "only this layer: layers.3.attn, layers.*.attn, or an end of it: attn"
+    parser.add_argument("place", nargs="?", metavar="LAYER", help=one)
+    same = "the same, for a layer that is called like an address"
+    parser.add_argument("--layer", metavar="LAYER", dest="filter", default="", help=same)
+    parser.add_argument("--merge", action="store_const", dest="sort", const=MERGE, default="", help="iterations as one: layers.*")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The layers of the scope. Raises `BadAddress` for a layer that there is not."""
+    def fill(page: Page) -> Generator[None, None, tuple[CompileLayers, ...]]:
+        costs = costs_of(run)
+        if len(scope.compiles) != 1 and not options.filter:
+            page.add((f"Layers{scope.title}", tokens.TITLE))
+            return (yield from _many(page, scope))
+        compile_ = scope.compiles[0] if len(scope.compiles) == 1 else (yield from _only(scope, options.filter))
+        page.add((f"Layers of [{compile_.ref}]", tokens.TITLE))
+        provenance = provenance_of(compile_)
+        found = layers_of(compile_, provenance)
+        name = _wanted(found, options.filter, scope.n)
+        return (_compile(page, provenance, found, name, options.sort == MERGE, costs),)
+
+    return GrowingDocument(_address(scope), f"layers{scope.title}", options, fill, Page)
+
+
+def _address(scope: Scope) -> str:
+    return scope.page("layers") + (f"#{scope.n}" if scope.n is not None else "")
+
+
+def _wanted(found: Layers, name: str, number: int | None) -> str | None:
+    """The layer that is asked for, by its name or its number; None for all."""
+    known = named(found)
+    if name:
+        if not chosen(known, name):
+            alike = sanitize(", ".join(near(known, name)))
+            said = f". It has: {alike}" if alike else ", and none like it"
+            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}{said}")
+        return name
+    if number is None:
+        return None
+    if not 0 < number <= len(known):
+        raise BadAddress(f"[{found.ref}] has {fmt.plural(len(known), 'layer')}, and no number {number}")
+    return known[number - 1] or ROOT
+
+
+def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
+    """The one compile of several that has a layer. Raises `BadAddress`."""
+    found: list[Compile] = []
+    for n, compile_ in enumerate(scope.compiles):
+        if n % AT_ONCE == 0:
+            yield
+        if chosen(named(layers_of(compile_)), name):
+            found.append(compile_)
+    if len(found) != 1:
+        several = ", ".join(f"[{compile_.ref}]" for compile_ in found[:NAMED]) + (" …" if len(found) > NAMED else "")
+        said = f"several compiles have it: {several}; name one, as in 0/0" if found else "no compile here has it"
+        raise BadAddress(f"of which compile is the layer {sanitize(name)!r}? {said[0].upper()}{said[1:]}")
+    return found[0]
+
+
+def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers, ...]]:
+    """A line for each compile that has layers; of very many compiles those that have the same together."""
+    done = []
+    kinds: dict[tuple[UnitLayers, ...] | bytes, list[str]] = {}
+    away: list[Away] = []
+    for n, compile_ in enumerate(scope.compiles):
+        if n % AT_ONCE == 0:
+            yield
+        try:
+            found = layers_of(compile_)
+        except Elsewhere as error:
+            away.append((str(compile_.ref), error))
+            done.append(CompileLayers(str(compile_.ref), "", (UnitCosts("", str(error.strerror), 0, (), (), ()),)))
+            continue
+        if not any(unit.layers for unit in found.units):
+            continue
+        same = kinds.setdefault(content_of(compile_) or found.units, [])
+        same.append(found.ref)
+        done.append(CompileLayers(found.ref, "", tuple(UnitCosts(u.unit, u.why, u.unknown, (), (), ()) for u in found.units)))
+        said = f" {fmt.plural(len({layer.path for unit in found.units for layer in unit.layers}), 'layer')}, "
+        said += f"{fmt.plural(sum(len(unit.of_kernel) for unit in found.units), 'kernel')} in them"
+        if len(same) == 1 or len(scope.compiles) <= LISTED:
+            page.row([(f"[{found.ref}]", tokens.LINK, f"@layers:{found.ref}"), said], "")
+    if not done:
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
+    if len(scope.compiles) > LISTED:
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same layers", several, lambda ref: f"@layers:{ref}")
+    add_elsewhere(page, away, "layers")
+    return tuple(done)
+
+
+def _compile(
+    page: Page, provenance: Provenance, found: Layers, name: str | None, merge: bool, costs: Costs | None
+) -> CompileLayers:  # fmt: skip
+    if not found.units:
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
+    units = []
+    numbers = {path: n for n, path in enumerate(named(found), 1)}
+    for unit in found.units:
+        own = provenance.unit(unit.unit)
+        measured = _measured(costs, found.ref, unit.unit)
+        page.heading(unit.unit)
+        if not unit.layers:
+            page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
+        if name is None:
+            units.append(_tree(page, found.ref, unit, own, merge, measured, numbers, costs))
+        else:
+            units.append(_one(page, found.ref, unit, own, name, measured, costs))
+    return CompileLayers(found.ref, name or "", tuple(units))
+
+
+def _measured(costs: Costs | None, ref: str, unit: str) -> Mapping[str, float]:
+    """Key of a kernel → µs, of those that were measured."""
+    if costs is None:
+        return {}
+    return {key: costs.scaled(ref, kernel.time.us) for key, kernel in costs.of_kernels(ref, unit).items()}
+
+
+def _told(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
+    times = [measured[key] for key in layer.kernels if key in measured]
+    return LayerCost(
+        layer.path, count, len(layer.kernels), len(layer.alone), len(layer.post), layer.lines, layer.cost, layer.priced,
+        sum(times) if times else None,
+    )  # fmt: skip
+
+
+def _tree(
+    page: Page, ref: str, unit: UnitLayers, own: UnitProvenance | None, merge: bool, measured: Mapping[str, float],
+    numbers: Mapping[str, int], costs: Costs | None,
+) -> UnitCosts:  # fmt: skip
+    layers = layers_in(unit, merge)
+    told = tuple(_told(layer, count, measured) for layer, count in layers)
+    rows = []
+    for (layer, count), cost in zip(layers, told, strict=True):
+        target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
+        around = layers[layer.parent][0].path if layer.parent >= 0 else ""
+        name = _short(layer.path, around)
+        alone = cost.kernels_only_here
+        row = Row(name, layer.parent, target, count, cost.kernels, alone, cost.nodes, cost.cost, cost.priced, cost.us)
+        rows.append(row)
+    if rows:
+        add_tree(page, rows, costs.of if costs is not None else "")
+    if unit.unknown and unit.layers:
+        page.say(page.so_far(f"Of {fmt.plural(unit.unknown, 'kernel')} no layer is known: {unit.why}."), "  ", tokens.DIM)
+    add_sites(page, unit.sites)
+    return UnitCosts(unit.unit, unit.why, unit.unknown, told, _kernels(unit, own, None, measured), unit.sites)
+
+
+def _short(path: str, around: str) -> str:
+    """`self_attn` in `layers.0`."""
+    return path.removeprefix(f"{around}.") if around else path or ROOT
+
+
+def _one(
+    page: Page, ref: str, unit: UnitLayers, own: UnitProvenance | None, name: str, measured: Mapping[str, float],
+    costs: Costs | None,
+) -> UnitCosts:  # fmt: skip
+    """The kernels of one layer, or of all iterations of one."""
+    paths = set(chosen((layer.path for layer in unit.layers), name))
+    layers = [layer for layer in unit.layers if layer.path in paths]
+    if not layers:
+        page.say(f"{sanitize(name)} computes nothing here, as far as is known.", "  ", tokens.DIM)
+        return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
+    whole = union(unit, layers[0].path if len(layers) == 1 else name, layers)
+    told = _told(whole, len(layers), measured)
+    kernels = _kernels(unit, own, set(whole.kernels), measured)
+    add_kernels(page, ref, own, whole, [layer.path for layer in layers], kernels, told.us, costs.of if costs is not None else "")
+    return UnitCosts(unit.unit, unit.why, unit.unknown, (told,), kernels, ())
+
+
+def _kernels(
+    unit: UnitLayers, own: UnitProvenance | None, wanted: set[str] | None, measured: Mapping[str, float]
+) -> tuple[KernelCost, ...]:
+    """The kernels in the order of the code."""
+    return tuple(
+        KernelCost(
+            kernel.key, unit.of_kernel.get(kernel.key, ()), kernel.post_nodes, kernel.user_lines,
+            unit.costs.get(kernel.key, StaticCost()), measured.get(kernel.key),
+        ) for kernel in (own.kernels if own is not None else ()) if wanted is None or kernel.key in wanted
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer of the model in one lowering. A kernel is in each layer that it computes something of: rows are never added."""
+
+    ref: str
+    """The address of the compile."""
+    unit: str
+    """The lowering."""
+    layer: str
+    """The path of the module; empty for the outermost."""
+    iterations: int
+    """How many layers it stands for."""
+    kernels: int
+    """Kernels that compute something of it."""
+    kernels_only_here: int
+    """Kernels that compute nothing else."""
+    nodes: int
+    """Post-grad nodes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+    loads: int | None
+    """Loads in the code of its kernels, as far as it tells."""
+    stores: int | None
+    """Stores."""
+    reductions: int | None
+    """Reductions."""
+    bytes: int | None
+    """Bytes that its kernels move, by their code."""
+    estimated_us: float | None
+    """What Inductor estimates its kernels to take, in microseconds."""
+    us: float | None
+    """What a profile measured, in microseconds."""
+
+
+def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
+    """A row each."""
+    for compile_ in data:
+        for unit in compile_.units:
+            for own in unit.layers:
+                cost = own.cost
+                yield LayerRow(compile_.ref, unit.unit, own.path, own.iterations, own.kernels, own.kernels_only_here, own.nodes,
+                               joined(own.lines), cost.loads, cost.stores, cost.reductions, cost.bytes, cost.estimated_us,
+                               own.us)  # fmt: skip
+
+
+QUESTION = Question(
+    name="layers",
+    help="which kernels, nodes and lines belong to which layer of the model, and what they move and take",
+    group="why is it so",
+    order=150,
+    sorts=SORTS,
+    sort_label="iterations:",
+    needs=Needs("", ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True),
+    document=document,
+    add_arguments=add_arguments,
+    answer=tuple[CompileLayers, ...],
+    rows=LayerRow,
+    records=layer_rows,
+    doc="""
+    Which kernels, nodes and lines belong to which layer of the model, and what they move and take. A row a layer.
+
+    Of several compiles the page only says how many layers each has, and the rows of all of them take a while where they are many.
+
+    `layer`: only this one: `layers.3.attn`, `layers.*.attn`, or an end of it. `merge`: iterations as one, `layers.*`.
+    """,
+)

@@ -1,0 +1,567 @@
+"""The page `metrics`: the fields of one record, and differences, sums and values over a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import alike_on_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.rank_ranges import ranges
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run
+from tltui.questions.index import BY_NAME
+from tltui.questions.metrics.compile_metrics import (
+    BYTES,
+    CONFIG,
+    COPIES,
+    COUNT,
+    EPOCH_S,
+    EPOCH_US,
+    GROUPS,
+    OTHER,
+    RUNNING,
+    TO_SECONDS,
+    VERSIONS,
+    CompileMetrics,
+    Field,
+    MetricsRecord,
+    RunMetrics,
+    Setting,
+    Total,
+    Variant,
+    about,
+    metrics_of,
+)
+from tltui.questions.metrics.metric_sums import run_metrics
+from tltui.questions.question import Question
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+from tltui.trace.grammar import number
+
+EVENTS = {
+    "compilation_metrics": "Forward",
+    "bwd_compilation_metrics": "Backward, compiled later",
+    "aot_autograd_backward_compilation_metrics": "Backward, compiled later",
+    "compilation_metrics_runtime": "At run time",
+    "bwd_compilation_metrics_runtime": "Backward at run time",
+}
+UNKNOWN = "not known to this version of tltui"
+ITEMS_SHOWN = 3
+ENTRIES_SHOWN = 2000
+
+
+def add_record(page: Page, found: CompileMetrics, record: MetricsRecord) -> None:
+    """One section; fields without a value at its end, folded."""
+    page.heading(EVENTS.get(record.event, record.event))
+    page.add("  ", (fmt.clip_middle(record.ref, page.width - 2), tokens.LINK, record.ref))
+    if not record.fields:
+        page.say("The record is damaged: its fields cannot be read.", "  ", tokens.WARN)
+        return
+    told = [field for field in record.fields if field.value is not None]
+    width = min(max((len(field.name) for field in told), default=0), max(page.width // 2 - 4, 20))
+    for group in GROUPS:
+        members = [field for field in told if field.group == group and field.name not in COPIES]
+        if members:
+            title = UNKNOWN if group == OTHER else group
+            page.open(title)
+            page.add("  ", (title, tokens.LABEL))
+            for field in members:
+                _field(page, field, record.ref, width, found)
+            page.close()
+    copies = [field for field in told if field.name in COPIES]
+    if copies:
+        title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
+        page.open(title, folded=True)
+        page.add("  ", (title, tokens.DIM))
+        for field in copies:
+            _field(page, field, record.ref, width, found)
+        page.close()
+    add_names(page, [field.name for field in record.fields if field.value is None], "without a value")
+
+
+def add_meanings(page: Page, names: Sequence[str]) -> None:
+    """What some fields count, folded: their names promise other things."""
+    known = [(name, about(name).help) for name in dict.fromkeys(names) if about(name).help]
+    if not known:
+        return
+    page.heading("What the fields mean", folded=True)
+    for name, meaning in known:
+        page.row([(name, tokens.NAME), f"  {meaning}"])
+
+
+def add_names(page: Page, names: Sequence[str], what: str) -> None:
+    """Names of fields, folded."""
+    if not names:
+        return
+    title = f"{fmt.plural(len(names), 'field')} {what}"
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.DIM))
+    page.say(", ".join(names), "    ", tokens.DIM)
+    page.close()
+
+
+def _field(page: Page, field: Field, ref: str, width: int, found: CompileMetrics) -> None:
+    name = page.clip_middle(sanitize(field.name), width)
+    head: list[Piece] = ["    ", (name, tokens.NAME), " " * (width - len(name)), "  "]
+    room = page.width - width - 6
+    if isinstance(field.value, (dict, list)) and field.value:
+        _container(page, head, field, ref, room, found)
+        return
+    text = sanitize(field.value) if isinstance(field.value, str) else value_text(field.value, field.unit)
+    if isinstance(field.value, str) and (len(text) > room or "\n" in field.value):
+        _long_text(page, head, field, ref, room)
+        return
+    if not text:
+        page.add(*head, ("(empty)", tokens.DIM, ref))
+        return
+    raw = raw_text(field.value, field.unit)
+    shown = [text.ljust(8), raw] if raw else [text]
+    pieces: list[Piece] = [*head, (fmt.clip(text, room), _style(field.value), ref)]
+    if raw and len("  ".join(shown)) <= room:
+        pieces += [" " * (len(shown[0]) - len(text) + 2), (raw, tokens.DIM)]
+    used = max(len("  ".join(shown)), 18)
+    if field.help and used + 2 + len(field.help) <= room:
+        pieces += [" " * (used - len("  ".join(shown)) + 2), (field.help, tokens.DIM)]
+    page.add(*pieces)
+
+
+def _style(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return tokens.CONSTANT
+    return tokens.NUMBER if isinstance(value, (int, float)) else tokens.STRING
+
+
+def value_text(value: Any, unit: str) -> str:
+    """A value as people read it: `8.99 s`, `58 µs`, `25.6 KB`, `true`."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, (int, float)):
+        return number_text(value, unit)
+    return as_json(value)
+
+
+def number_text(value: float, unit: str) -> str:
+    """A number in its unit."""
+    if number(value) is None:  # NaN, 1e308, 10**400: nothing can be reckoned with them
+        return str(value)
+    if unit in TO_SECONDS:
+        seconds = value * TO_SECONDS[unit]
+        return f"{seconds * 1e6:.0f} µs" if 0 < seconds < 0.0005 else fmt.seconds(seconds)
+    if unit == EPOCH_S:
+        return fmt.when(value * 1e6)
+    if unit == EPOCH_US:
+        return fmt.when(value)
+    if unit == BYTES:
+        return fmt.size_of(value)
+    if unit in (COUNT, RUNNING) and float(value).is_integer():
+        return fmt.count(int(value))
+    return str(value)
+
+
+def raw_text(value: Any, unit: str) -> str:
+    """The number as torch wrote it, where that looks different."""
+    if not number(value):
+        return ""
+    return str(value) if unit in TO_SECONDS or unit in (EPOCH_S, EPOCH_US, BYTES) else ""
+
+
+def as_json(value: Any) -> str:
+    """Any value as one line of JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return "(nested too deeply)"
+
+
+def _long_text(page: Page, head: list[Piece], field: Field, ref: str, room: int) -> None:
+    """The first line beside the name, all of it folded below."""
+    lines = [line for part in field.value.split("\n") for line in fmt.wrap(part, page.width - 6)]
+    first = sanitize(fmt.one_line(field.value))
+    page.open(field.name, folded=True)
+    page.add(*head, (fmt.clip(first, room), tokens.STRING, ref))
+    for line in lines[:ENTRIES_SHOWN]:
+        page.add("      ", line)
+    page.close()
+
+
+def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int, found: CompileMetrics) -> None:
+    """A list or an object: how many entries, and below it the entries, folded where they are many."""
+    value = field.value
+    entries = [(str(key), item) for key, item in value.items()] if isinstance(value, dict) else [("", item) for item in value]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and len(value[0]) <= room and "\n" not in value[0]:
+        page.add(*head, (sanitize(value[0]), tokens.STRING, ref))
+        return
+    noun = ("entry", "entries") if isinstance(value, dict) else ("item", "items")
+    what = fmt.plural(len(entries), *noun)
+    if field.name in found.same_configs:
+        what += f", the same as in [{found.first}]"
+    elif field.group == CONFIG and found.first and isinstance(value, dict):
+        what += f", not the same as in [{found.first}]: see the metrics of the run"
+    page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
+    page.add(*head, (fmt.clip(what, room), tokens.STRING, ref))
+    add_entries(page, entries, "      ")
+    page.close()
+
+
+def add_entries(page: Page, entries: Sequence[tuple[str, Any]], indent: str) -> None:
+    """Keys and values; items of a list as they are, texts of several lines with their lines."""
+    width = min(max((len(key) for key, _ in entries), default=0), max(page.width // 2 - len(indent), 16))
+    for key, item in entries[:ENTRIES_SHOWN]:
+        if _has_lines(item):
+            _lines(page, key, item, indent)
+        elif not key:
+            page.say(sanitize(item if isinstance(item, str) else as_json(item)), indent)
+        else:
+            name = page.clip_middle(sanitize(key), width)
+            lines = fmt.wrap(sanitize(as_json(item)), page.width - len(indent) - width - 2) or [""]
+            for n, line in enumerate(lines):
+                page.add(indent, (name.ljust(width) if n == 0 else " " * width, tokens.KEY if n == 0 else ""), "  ", line)
+    if len(entries) > ENTRIES_SHOWN:
+        page.add(indent, (f"and {fmt.count(len(entries) - ENTRIES_SHOWN)} more", tokens.DIM))
+
+
+def _has_lines(item: Any) -> bool:
+    """Whether it is a text of several lines, or a list or an object of such texts."""
+    if isinstance(item, str):
+        return "\n" in item
+    return isinstance(item, (list, dict)) and any(
+        _has_lines(part) for part in (item.values() if isinstance(item, dict) else item) if isinstance(part, (str, list))
+    )
+
+
+def _lines(page: Page, key: str, item: Any, indent: str) -> None:
+    if isinstance(item, dict):
+        for name, part in item.items():
+            _lines(page, str(name), part, indent)
+        return
+    if key:
+        page.add(indent, (key, tokens.KEY))
+        indent += "  "
+    for text in item if isinstance(item, list) else [item]:
+        for line in (text if isinstance(text, str) else as_json(text)).strip("\n").split("\n"):
+            page.add(indent, line)
+
+
+COMPILES_SHOWN = 8
+COMPILES_FOLDED = 500
+SETTINGS_SHOWN = 30
+
+
+def _metrics(ref: str) -> str:
+    return str(parse_ref(ref).at("metrics"))
+
+
+def add_list(page: Page, measured: Sequence[Compile]) -> None:
+    """The compiles, each with a link to its own metrics; the slowest first, of several ranks that of the slowest."""
+    page.heading("Every field, by compile")
+    slow = sorted(measured, key=lambda c: -c.tally.seconds)
+    groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
+    rows: list[list[Piece]] = []
+    for own in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
+        slowest = str(own[0].ref)
+        name, file, line = own[0].frame.code
+        rows.append([
+            (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
+            (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
+            (fmt.from_to([compile_.tally.seconds for compile_ in own]), tokens.NUMBER, slowest),
+            *([(f"{fmt.count(len(own))} ranks", tokens.DIM)] if len(own) > 1 else []),
+        ])  # fmt: skip
+    left = sum(map(len, groups[COMPILES_SHOWN:]))
+    more = f"{fmt.count(left)} more compiles"
+    if len(groups) > len(rows):
+        more += f", {fmt.count(sum(map(len, groups[COMPILES_SHOWN : len(rows)])))} of them here"
+    page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
+
+
+def add_differences(page: Page, found: RunMetrics) -> None:
+    """Settings and versions that are not the same in all records."""
+    versions = [text for text in found.texts if text.name in VERSIONS and len(text.values) > 1]
+    settings = [*versions, *found.settings]
+    page.heading(f"Settings that differ ({fmt.count(len(settings))})" if settings else "Settings")
+    if settings:
+        for setting in settings[:SETTINGS_SHOWN]:
+            _setting(page, setting)
+        if len(settings) > SETTINGS_SHOWN:
+            what = f"{fmt.count(len(settings) - SETTINGS_SHOWN)} more"
+            page.open(what, folded=True)
+            page.add("  ", (what, tokens.DIM))
+            for setting in settings[SETTINGS_SHOWN:]:
+                _setting(page, setting)
+            page.close()
+    elif found.configs:
+        page.say(f"The {fmt.plural(len(found.configs), 'configuration')} and the versions are the same in all records.", "  ")
+    else:
+        page.say("The metrics of this torch hold no configurations.", "  ")
+    if found.configs:
+        page.say("Which of them the job changed can't be told: the log does not hold torch's defaults.", "  ", tokens.DIM)
+
+
+def _setting(page: Page, setting: Setting) -> None:
+    name = f"{setting.where}.{setting.name}" if setting.where else setting.name
+    page.add("  ", (fmt.clip_middle(sanitize(name), page.width - 2), tokens.STRONG))
+    for value in setting.values:
+        _variant(page, value, "    ")
+
+
+def _variant(page: Page, value: Variant, indent: str) -> None:
+    """`value  12 records · ranks 0, 1 · first in [0:0/0]`"""
+    where = fmt.plural(value.count, "record")
+    if len(value.ranks) > 1 or value.ranks not in ((), (None,)):
+        names = ranges(rank for rank in value.ranks if rank is not None)
+        named = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
+        where += "".join(f", {who}" for who in (named, "no rank" if None in value.ranks else "") if who)
+    text = _text(value)
+    tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first}]", tokens.LINK, _metrics(value.first))]
+    room = page.width - len(indent) - len(where) - len(value.first) - 6
+    if len(text) <= room and "\n" not in text:
+        page.add(indent, (sanitize(text), tokens.STRING), *tail)
+        return
+    page.open(fmt.clip(sanitize(fmt.one_line(text)), 60), folded=True)
+    page.add(indent, (fmt.clip(sanitize(fmt.one_line(text)), max(room, 12)), tokens.STRING), *tail)
+    for line in text.split("\n"):
+        page.say(sanitize(line), indent + "  ", tokens.DIM)
+    page.close()
+
+
+def _text(value: Variant) -> str:
+    return (value.value or "(empty)") if isinstance(value.value, str) else as_json(value.value)
+
+
+def add_texts(page: Page, found: RunMetrics) -> None:
+    """Values of fields that are no numbers."""
+    texts = [text for text in found.texts if not (text.name in VERSIONS and len(text.values) > 1)]
+    if not texts:
+        return
+    page.heading("Values")
+    for text in texts:
+        if len(text.values) == 1 and not _is_long(text.values[0], page.width):
+            value = text.values[0]
+            page.row([
+                (text.name, tokens.NAME), "  ", (sanitize(_text(value)), tokens.STRING, _metrics(value.first)),
+                (f"  {fmt.plural(value.count, 'record')}", tokens.DIM),
+            ])  # fmt: skip
+            continue
+        page.add("  ", (fmt.clip_middle(sanitize(text.name), page.width - 2), tokens.NAME))
+        for value in text.values:
+            _variant(page, value, "    ")
+
+
+def _is_long(value: Variant, width: int) -> bool:
+    text = _text(value)
+    return len(text) > width // 2 or "\n" in text
+
+
+def add_totals(page: Page, found: RunMetrics) -> None:
+    """Sums and extremes by group."""
+    shown = [total for total in found.totals if total.unit not in (EPOCH_S, EPOCH_US)]
+    if not shown:
+        return
+    page.heading("Numbers")
+    page.say("Times hold each other (duration > dynamo > aot_autograd > inductor > code_gen > triton) and can't be added.", "  ",
+             tokens.DIM)  # fmt: skip
+    for group in GROUPS:
+        members = [total for total in shown if total.group == group and total.name not in COPIES and (total.most or total.least)]
+        if not members:
+            continue
+        title = UNKNOWN if group == OTHER else group
+        page.open(title)
+        page.add("  ", (title, tokens.LABEL))
+        page.grid([_labels("field", "sum", "records", "most", ""), *map(_total, members)], "    ", right=(1, 2, 3))
+        page.close()
+    zero = [total.name for total in shown if not total.most and not total.least]
+    add_names(page, zero, "with nothing but 0")
+
+
+def _labels(*names: str) -> list[Piece]:
+    return [(name, tokens.LABEL) for name in names]
+
+
+def _total(total: Total) -> list[Piece]:
+    target = _metrics(total.most_ref)
+    return [
+        (total.name, tokens.NAME),
+        (number_text(total.sum, total.unit) if total.sum is not None else "", tokens.NUMBER, target),
+        (fmt.count(total.count), tokens.DIM),
+        (number_text(total.most, total.unit), tokens.NUMBER, target),
+        (f"[{total.most_ref}]", tokens.LINK, target),
+    ]
+
+
+def add_configs(page: Page, found: RunMetrics) -> None:
+    """The whole configurations, folded."""
+    if not found.configs:
+        return
+    page.heading("Configurations")
+    for config in found.configs:
+        entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
+        what = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
+        what += "" if config.variants == 1 else f", {config.variants} variants, this one"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
+        add_entries(page, [(str(key), value) for key, value in entries], "    ")
+        page.close()
+
+
+def add_empty(page: Page, names: Sequence[str], what: str) -> None:
+    """Fields without a value anywhere."""
+    if names:
+        page.blank()
+    add_names(page, names, what)
+
+
+SYMBOLS_SHOWN = 100
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The metrics of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, CompileMetrics | RunMetrics]:
+        if scope.ref.id is not None and not scope.ref.is_frame and scope.compiles:
+            return _compile(page, run, scope.compiles[0])
+        return (yield from _fill(page, run, scope))
+
+    return GrowingDocument(scope.page("metrics"), f"metrics{scope.title}", options, fill, Page)
+
+
+def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
+    first = next((c for c in run.compiles() if c.metrics), None)
+    found = metrics_of(compile_, first)
+    page.add(("Metrics", tokens.TITLE), " of ", (f"[{found.ref}]", tokens.LINK, found.ref))
+    name, file, line = compile_.frame.code
+    words: list[Piece] = []
+    if name:
+        words += [(fmt.clip_middle(sanitize(name), 40), tokens.FUNCTION), page.place(file, line)]
+    words.append(fmt.plural(len(found.records), "record"))
+    page.joined(words)
+    if not found.records:
+        page.blank()
+        page.say(_no_metrics(compile_, page.goes_on))
+    for record in found.records:
+        add_record(page, found, record)
+    _symbols(page, found)
+    add_meanings(page, [field.name for record in found.records for field in record.fields if field.value is not None])
+    return found
+
+
+def _no_metrics(compile_: Compile, goes_on: str) -> str:
+    if not compile_.is_compile:
+        return "Records without the id of a frame have no metrics: torch writes them when the compile of a frame ends."
+    if goes_on:
+        return f"There are none yet: torch writes the metrics when a compile ends, and {goes_on}."
+    return (
+        "torch writes the metrics when a compile ends, as the last record. This one has none: it is still running, it was "
+        "killed, or the log was cut off."
+    )
+
+
+def _symbols(page: Page, found: CompileMetrics) -> None:
+    """Facts that tlparse shows with the metrics, and that have records of their own."""
+    if not found.specializations and not found.guards_added:
+        return
+    page.heading("Symbols")
+    for item in found.specializations[:SYMBOLS_SHOWN]:
+        what = f"{item.symbol} = {item.value}"
+        page.row([
+            (what, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
+            (f"  fixed: {item.reason}" if item.reason else "  fixed", tokens.DIM),
+        ])  # fmt: skip
+    for guard in found.guards_added[:SYMBOLS_SHOWN]:
+        page.row([(guard.expression, tokens.NAME, guard.record), ("  guard added", tokens.DIM)])
+    left = sum(max(len(items) - SYMBOLS_SHOWN, 0) for items in (found.specializations, found.guards_added))
+    if left:
+        page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
+    if "shapes" in BY_NAME:
+        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{found.ref}"))
+
+
+def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetrics]:
+    ref = str(scope.ref)
+    part: list[Piece] = [" of ", (f"[{ref}]", tokens.LINK, ref)] if ref else [" of the run"]
+    page.add(("Metrics", tokens.TITLE), *part)
+    measured = [compile_ for compile_ in scope.compiles if compile_.metrics]
+    real = sum(compile_.is_compile for compile_ in scope.compiles)
+    words: list[Piece] = [f"{fmt.count(len(measured))} of {fmt.plural(real, 'compile')} have metrics"]
+    page.joined([*words, fmt.plural(sum(len(c.metrics) for c in measured), "record")])
+    page.more("everything below is preliminary")
+    if not measured:
+        page.blank()
+        page.say("torch writes the metrics when the compile of a frame ends. " + page.so_far(
+                 "No compile here has ended, or the log is of a run that compiles no frames, such as torch.export or "
+                 "AOTInductor."))  # fmt: skip
+    else:
+        add_list(page, measured)
+    yield
+    found = yield from run_metrics(ref, scope.compiles)
+    if measured:
+        add_differences(page, found)
+        add_texts(page, found)
+        add_totals(page, found)
+        add_configs(page, found)
+        if not page.goes_on:
+            add_empty(page, found.empty, "without a value in any record")
+        add_meanings(page, [total.name for total in found.totals])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """Of one compile: one field of one metrics record. Of several: one number over all records that have it."""
+
+    ref: str
+    """The address of the record; of several that of the one with the most."""
+    name: str
+    """The field, as torch calls it."""
+    group: str
+    """What it is about."""
+    unit: str
+    """Its unit: `s`, `us`, `ns`, `bytes` …; empty for a count or a word."""
+    count: int
+    """Records that have it."""
+    sum: float | None
+    """The sum; none where it is no number, or a sum means nothing."""
+    least: float | None
+    """The least; none where it is no number."""
+    most: float | None
+    """The most; none where it is no number."""
+    text: str | None
+    """The value where it is no number, as JSON; of several records none."""
+
+
+def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
+    """A row each."""
+    if isinstance(data, RunMetrics):
+        for total_ in data.totals:
+            yield MetricRow(total_.most_ref, total_.name, total_.group, total_.unit, total_.count, total_.sum, total_.least,
+                            total_.most, None)  # fmt: skip
+        return
+    for record in data.records:
+        for own in record.fields:
+            value = own.value
+            number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            text = None if number is not None else value if isinstance(value, str) else json.dumps(value)
+            yield MetricRow(record.ref, own.name, own.group, own.unit, 1, number, number, number, text)
+
+
+QUESTION = Question(
+    name="metrics",
+    help="all fields of the metrics; settings that differ between compiles and ranks",
+    group="look at a run",
+    order=690,
+    needs=Needs("does not have what torch measures of a compile"),
+    document=document,
+    answer=RunMetrics | CompileMetrics,
+    rows=MetricRow,
+    records=metric_rows,
+    doc="""
+    All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most.
+    """,
+)

@@ -1,0 +1,1 @@
+"""News of a growing run."""

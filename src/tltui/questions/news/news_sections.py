@@ -1,0 +1,340 @@
+"""News as lines of text, for the screen and for `tltui tail`."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.kinds import kind_of
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, BREAK, RECOMPILE_GLYPH, Eager, Status, colour, glyph, status_of, without_backward
+from tltui.model.torch_version import version_by_metrics
+from tltui.questions.news.run_news import News, What
+from tltui.questions.problems.compile_problems import (
+    LIMIT,
+    Failure,
+    GraphBreak,
+    from_restart,
+    known_breaks,
+    known_failures,
+    parsed_break,
+)
+from tltui.questions.problems.problem_list import limit_stated
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.recompile_sections import differing, said_of
+from tltui.questions.stacks.tracebacks import last_raised, read_traceback
+from tltui.text import formatting, tokens
+from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.formatting import cells, fit
+from tltui.text.sanitize import sanitize
+from tltui.trace.envelope import is_entry
+
+LONGEST = 400
+"""Characters of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A piece of news, told."""
+
+    text: str
+    """One line; not sanitised."""
+    file: str | None = None
+    """The line of the program that it is about; else a library's, else torch's."""
+    line: int | None = None
+    status: Status | None = None
+    """Of a compile that ended: what became of it."""
+    what: What | None = None
+    """What it turned out to be, where that is more than was known without reading."""
+
+
+def told(run: Run, news: News) -> Told:
+    """The sentence. Of what is not in the file any more it is what was known without reading it."""
+    compile_ = compile_of(run, news)
+    try:
+        found = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
+    except OSError:
+        found = Told(news.text, status=news.status)
+    return replace(found, text=formatting.end(fmt.one_line(found.text[: 4 * LONGEST]), LONGEST)[:LONGEST])
+
+
+def time_of(run: Run, news: News) -> str | None:
+    """`MM-DD HH:MM:SS.micros` in local time of the job, as the record has it that tells; None where none does."""
+    if news.record is None:
+        return None
+    try:
+        prefix = run.models[news.log].log.prefix(news.record)
+    except OSError:
+        return None
+    return f"{prefix.month:02}-{prefix.day:02} {prefix.time}" if prefix is not None else None
+
+
+def compile_of(run: Run, news: News) -> Compile | None:
+    """The compile that a piece of news is about."""
+    process = process_of(run, news) if news.key is not None else None
+    return process.compiles.get(news.key.id) if process is not None and news.key is not None else None
+
+
+def process_of(run: Run, news: News) -> Process | None:
+    """The process that a piece of news is about."""
+    return next((process for process in run.models[news.log].processes if process.key == news.process), None)
+
+
+def _of_log(run: Run, news: News) -> Told:
+    name = fmt.file_name(run.models[news.log].log.path)
+    if news.what is What.PROCESS:
+        return Told(f"{news.text}: {name}")
+    if news.what is What.MOVED:
+        return Told(f"the log is called {fmt.file_name(news.text)} now")
+    return Told(news.text if news.what in (What.EPOCH, What.FAILURE) else f"{name}: {news.text}")
+
+
+def _of_compile(compile_: Compile, news: News) -> Told:
+    found = Told(news.text, status=news.status)
+    if news.what is What.BEGUN:
+        return _begun(compile_, found)
+    if news.what is What.BREAK and news.record is not None:
+        return _break(parsed_break(compile_, reader_of(compile_).payload(news.record, LIMIT)))
+    if news.what is What.RESTART:
+        said = from_restart(news.text).headline
+        broke = _breaks_by_restart(compile_)
+        return Told(f"graph break: {said}", what=What.BREAK) if broke else Told(f"the analysis began again: {said}")
+    if news.what is What.RECOMPILE:
+        return _recompile(compile_)
+    if news.what is What.ERROR:
+        return _error(compile_, news)
+    if news.what is What.EAGER:
+        return _eager(compile_, news)
+    if news.what is What.LIMIT:
+        return replace(found, text=_limit(compile_))
+    if news.what is What.BACKWARD:
+        return _backward(compile_, news)
+    return _ended(compile_, news) if news.what is What.ENDED else found
+
+
+def _begun(compile_: Compile, found: Told) -> Told:
+    started = compile_.started
+    file = compile_.process.string(started.filename) if started is not None else None
+    if started is None or file is None or file.startswith("‹") or is_entry(file):
+        return found
+    return replace(found, file=file, line=started.line)
+
+
+def _ended(compile_: Compile, news: News) -> Told:
+    status = news.status
+    if status is None:
+        broke = bool(compile_.facts.restarts) and _breaks_by_restart(compile_)
+        status = status_of(replace(without_backward(compile_.facts), breaks=int(broke)))
+    text = _after(news.text, news.seconds, "  ")
+    if status is Status.EMPTY:
+        text += ", no operations were captured"
+    elif news.cached == "hit":
+        text += ", from the cache"
+    return Told(text, status=status)
+
+
+def _breaks_by_restart(compile_: Compile) -> bool:
+    """Whether its torch writes graph breaks as restarts only."""
+    span = kind_of("artifact", BREAK).span
+    return version_by_metrics(compile_, reader_of(compile_)).has(span) is False
+
+
+def _break(found: GraphBreak) -> Told:
+    said = f"graph break: {found.headline}"
+    if found.skips_frame:
+        said += "; all of the function runs in eager mode"
+    elif found.stops:
+        said += "; what follows in the function runs in eager mode"
+    lead = found.lead
+    return Told(said, lead.file, lead.line) if lead is not None else Told(said)
+
+
+def _recompile(compile_: Compile) -> Told:
+    found = explained_of(compile_, own_guards=False)
+    shown, _ = differing(found)
+    if not shown:
+        return Told("recompile: torch wrote no reason")
+    reason = shown[0]
+    own = next(iter(reason.stack), None) if reason.whose else None
+    place = (own.file, own.line) if own is not None else (reason.file, reason.line)
+    said, kind = said_of(reason, found).replace("  ", ": ", 1), "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, "
+    return Told(f"recompile: {kind}{said}", *place)
+
+
+def _failure(compile_: Compile, backward: bool) -> Failure | None:
+    return next((failure for failure in known_failures(compile_) if failure.backward is backward), None)
+
+
+def _error(compile_: Compile, news: News) -> Told:
+    backward = any(metrics.record == news.record and not metrics.ends_compile for metrics in compile_.metrics)
+    what = _after("backward failed" if backward else "failed", news.seconds, " after ")
+    failure = _failure(compile_, backward)
+    if failure is None or (compile_.facts.interrupted and not backward):
+        return Told(news.text, status=news.status)
+    return Told(f"{what}: {_said(failure)}", failure.file, failure.line, news.status)
+
+
+def _eager(compile_: Compile, news: News) -> Told:
+    what = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
+    failure = _failure(compile_, False)
+    if failure is not None:
+        return Told(f"{what}: {_said(failure)}", failure.file, failure.line, news.status)
+    breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
+    if not breaks:
+        return Told(what, status=news.status)
+    lead = breaks[-1].lead
+    file, line = (lead.file, lead.line) if lead is not None else (None, None)
+    return Told(f"{what}: {breaks[-1].headline}", file, line, news.status)
+
+
+def _limit(compile_: Compile) -> str:
+    limit = limit_stated(compile_)
+    said = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
+    if compile_.facts.eager is Eager.LIMIT:
+        return f"{said}: calls that fit no compile of it run in eager mode"
+    return f"{said}: an error for calls that fit no compile of it"
+
+
+def _backward(compile_: Compile, news: News) -> Told:
+    if news.status is not None or news.record is None:
+        return Told(_after(news.text, news.seconds, "  "), status=news.status)
+    raised = last_raised(read_traceback(reader_of(compile_).text(news.record, LIMIT)))
+    return Told(f"{news.text}: {raised.type}: {raised.message}" if raised is not None else news.text)
+
+
+def _said(failure: Failure) -> str:
+    """`TypeError: its first line`; of a graph break the reason in a line. Of a backend that raised the line behind is told, too."""
+    first, _, rest = failure.reason.partition("\n")
+    if first.endswith(" raised:"):
+        first = f"{first} {rest.lstrip().partition(chr(10))[0]}".rstrip()
+    if "Explanation:" in failure.reason:
+        first = from_restart(failure.reason).headline
+    return f"{failure.type}: {first}" if first else failure.type
+
+
+def _after(what: str, seconds: float | None, between: str) -> str:
+    return what if seconds is None else f"{what}{between}{fmt.seconds(seconds)}"
+
+
+SCHEMA = 1
+NAME = 28
+"""Columns of the name of a function, at most."""
+LEAST = 32
+"""Columns for a sentence and a place, below which the place is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailLine:
+    """A line of `tltui tail`: one thing that happened."""
+
+    schema: int
+    kind: What
+    time: str | None
+    """`MM-DD HH:MM:SS.micros`, local time of the job; null where no record tells."""
+    rank: int | None
+    pid: int | None
+    ref: str
+    """The address of the compile or the process, as it was when the line was printed; "" of a log without records."""
+    function: str | None
+    status: Status | None
+    """What became of a compile that ended."""
+    seconds: float | None
+    text: str
+    file: str | None
+    """The line of the program that it is about; else a library's, else torch's."""
+    line: int | None
+    log: str
+    """The file of the log."""
+
+
+Timed = tuple[str, News]
+"""A piece of news, and the time of its record."""
+
+
+def in_order(run: Run, streams: Iterable[Sequence[News]]) -> Iterator[Timed]:
+    """News of several logs by time; those of one log stay in the order of its records, whatever its clock says."""
+    return heapq.merge(*(_timed(run, stream) for stream in streams), key=lambda timed: timed[0])
+
+
+def _timed(run: Run, stream: Sequence[News]) -> Iterator[Timed]:
+    last = ""
+    for news in stream:
+        last = time_of(run, news) or last
+        yield last, news
+
+
+def line_of(run: Run, news: News) -> TailLine:
+    """Read what a piece of news says. Addresses are those of now: others may have come since it was found."""
+    found, process, compile_ = told(run, news), process_of(run, news), compile_of(run, news)
+    node = compile_ or process
+    return TailLine(
+        SCHEMA, found.what or news.what, time_of(run, news), process.rank if process is not None else None,
+        process.pid if process is not None else None, str(node.ref) if node is not None else "", news.name,
+        found.status, news.seconds, found.text, found.file, found.line, run.models[news.log].log.path,
+    )  # fmt: skip
+
+
+class Layout:
+    """Lays out lines below each other: columns are as wide as what they have had to hold so far."""
+
+    def __init__(self, options: Options, width: int, name: int = NAME) -> None:
+        """Lines of at most `width` columns, of which the name of a function takes at most `name`."""
+        self._options, self._name = replace(options, width=width), name
+        self._widths = [0, 0, 0]
+
+    def document(self, run: Run, lines: Sequence[tuple[News, TailLine]]) -> Document:
+        """`19:41:03  rank 3  [2/0]  block2  ✓ ended  12.3 s`"""
+        page = Page("@tail", "tail", self._options)
+        rows = [(_columns(run, news, line, self._name), news, line) for news, line in lines]
+        for columns, _, _ in rows:
+            self._widths = [max(width, cells(text)) for width, text in zip(self._widths, columns, strict=True)]
+        for columns, news, line in rows:
+            page.add(*self._row(page, columns, news, line))
+        return page.document(lines)
+
+    def _row(self, page: Page, columns: Sequence[str], news: News, line: TailLine) -> list[Piece]:
+        time = line.time[6:14] if line.time is not None else ""
+        pieces: list[Piece] = [(f"{time:8}", tokens.DIM), "  "]
+        for text, width, style in zip(columns, self._widths, (tokens.LABEL, tokens.LINK, tokens.FUNCTION), strict=True):
+            if width:
+                pieces += [(text, style), " " * (width - cells(text) + 2)]
+        mark, style = _mark(news, line, page.ascii)
+        pieces += [(mark, style), " "]
+        room = page.width - sum(cells(piece_text(piece)) for piece in pieces)
+        text, place = _fitted(sanitize(line.text), sanitize(fmt.place(line.file, line.line)) if line.file is not None else "", room)
+        pieces.append((text, style) if line.kind not in (What.BEGUN, What.ENDED) else text)
+        return [*pieces, "  ", (place, tokens.DIM)] if place else pieces
+
+
+def _fitted(text: str, place: str, room: int) -> tuple[str, str]:
+    """Both in so many columns: where they do not fit the place has half of them; where that is too little it is left out."""
+    if cells(text) + 2 + cells(place) > room:
+        place = fmt.clip_middle(place, max(room // 2, room - 2 - cells(text))) if room >= LEAST else ""
+    return fit(text, max(room - (cells(place) + 2 if place else 0), 1)), place
+
+
+def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str, str]:
+    """Rank, id, and function in so many columns."""
+    process, compile_ = process_of(run, news), compile_of(run, news)
+    number = "" if process is None or process.alone else f".{process.number}"
+    place = f"rank {line.rank}{number}" if line.rank is not None else f"norank{number}" if number else ""
+    label = compile_.label if compile_ is not None else ""
+    return place, label, fmt.clip_middle(fmt.one_line(sanitize(line.function or "")), width)
+
+
+def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:
+    """The glyph of a line, and its style."""
+    if line.status is not None:
+        return glyph(line.status, ascii_), colour(line.status)
+    status = {What.BEGUN: Status.RUNNING, What.BREAK: Status.BREAK}.get(line.kind)
+    if status is not None:
+        return glyph(status, ascii_), colour(status)
+    if line.kind is What.RECOMPILE:
+        return ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, tokens.RECOMPILE
+    return " ", tokens.WARN if news.is_trouble or news.what is What.OVER else ""

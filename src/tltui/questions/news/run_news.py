@@ -1,0 +1,449 @@
+"""News of a growing run: each fact once, in the order of the records, also from several inputs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from heapq import heapify, heappop, heappush
+from itertools import islice, takewhile
+
+from tltui.inputs.forms import TRACE
+from tltui.model.input_coverage import TEXT
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, CompileKey, Process
+from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
+from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
+from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
+from tltui.questions.job_failures.launcher_reports import EXIT
+from tltui.trace.batch import Metrics, Started
+from tltui.trace.envelope import is_entry
+
+REASONS = "recompile_reasons"
+GRAPH = "dynamo_output_graph"
+AHEAD = "eager_compile_backwards_failure"
+BACKWARDS = ("bwd_comp", "aot_autograd_b")
+CACHES = ("fx_graph_cache_", "aotautograd_cache_")
+SIBLINGS_ASKED = 4
+"""Compiles of a function that are asked for its name."""
+
+
+class What(str, Enum):
+    """What happened."""
+
+    PROCESS = "process"
+    EPOCH = "epoch"
+    BEGUN = "begun"
+    RECOMPILE = "recompile"
+    BREAK = "break"
+    RESTART = "restart"
+    ENDED = "ended"
+    ERROR = "error"
+    EAGER = "eager"
+    LIMIT = "limit"
+    BACKWARD = "backward"
+    UNFINISHED = "unfinished"
+    MOVED = "moved"
+    LOST = "lost"
+    UNREADABLE = "unreadable"
+    READABLE = "readable"
+    FAILURE = "failure"
+    OVER = "over"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One fact, as it is known without reading a payload."""
+
+    what: What
+    log: int
+    """The number of the log in `Run.models`."""
+    record: int | None = None
+    """The record that tells; None where none does. Its time is that of the news."""
+    key: CompileKey | None = None
+    """The compile that it is about. Its address is known when all that was found has been taken over: others may come with it."""
+    label: str = ""
+    """`[2/0]`"""
+    rank: int | None = None
+    process: str = ""
+    """The key of the process that it is about."""
+    name: str | None = None
+    """The function."""
+    status: Status | None = None
+    """Of a compile that ended: what became of it. None: the log does not tell yet whether its restarts were graph breaks."""
+    seconds: float | None = None
+    again: bool = False
+    """Of a beginning: the function had been compiled before."""
+    cached: str = ""
+    """How the caches answered: `hit`, `miss`, `bypass`; '' where none was asked, or they differ."""
+    text: str = ""
+    """What happened, in a few words."""
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody who works on something else wants to know."""
+        return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE, What.FAILURE)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A compile of which something was written, and that has not ended."""
+
+    begun: bool = False
+    reasons: bool = False
+    """The log has why it is a recompile."""
+    queued: bool = False
+    """Its graph is in the batch that is being looked at."""
+    told: bool = False
+    """Its recompile has been told."""
+    caches: frozenset[str] = frozenset()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a recompile that is told when its graph is there."""
+        return self.begun and self.reasons and not (self.told or self.queued)
+
+
+_Fact = Process | Compile | Started | Metrics | str
+"""What a record tells: a process writes for the first time, a recompile has its graph, …, an artifact of this name."""
+
+
+class Watch:
+    """Turns what is taken over into news. `quiet`: what stands in the logs that the run has now is not told, only what is added.
+
+    `reads_outputs`: read what the job printed, too, and report the processes that failed by themselves.
+    """
+
+    def __init__(self, run: Run, quiet: bool = False, reads_outputs: bool = False) -> None:
+        self._run = run
+        self._reads_outputs = reads_outputs
+        self._failures: set[tuple[int, str, str]] = set()  # (launch, ranks, sentence) of those that were reported
+        self._ends: Counter[int] = Counter()  # log → ends of processes in it that launchers had reported
+        self._open: dict[Compile, _Open] = {}
+        self._processes: Counter[int] = Counter()  # log → how many of its processes are known
+        self._epochs: dict[Process, int] = {}
+        self._logs_breaks: set[Process] = set()
+        self._unread: set[int] = set()  # logs of which nothing is told until what they have now has been read
+        for number, model in enumerate(run.models if quiet else ()):
+            if model.log.ended or model.log.waiting:
+                self._know(number)
+            else:
+                self._unread.add(number)
+
+    @property
+    def size(self) -> int:
+        """How many things it keeps something of."""
+        return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
+
+    def _know(self, number: int) -> None:
+        """What is there already is no news."""
+        model = self._run.models[number]
+        self._unread.discard(number)
+        self._processes[number] = sum(process.pid != 0 for process in model.processes)
+        for process in model.processes:
+            self._epochs[process] = process.epochs
+            if process.logs_breaks:
+                self._logs_breaks.add(process)
+            for own in process.compiles.values():
+                if own.started is not None and own.is_compile and not own.is_closed:
+                    self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
+
+    def take(self, event: Event, delta: Delta) -> list[News]:
+        """The news of an event that the run has taken over."""
+        if isinstance(event, Read):
+            return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
+        if isinstance(event, Moved):
+            return [self._of_log(What.MOVED, event.log, event.path)]
+        if isinstance(event, Unreadable):
+            what = What.UNREADABLE if event.reason else What.READABLE
+            return [self._of_log(what, event.log, event.reason or "it can be read again")]
+        if isinstance(event, Lost):
+            return self._gone(What.LOST, event.log, event.reason)
+        if isinstance(event, Failed):
+            return self._gone(What.UNREADABLE, event.log, event.error.strerror or str(event.error))
+        return []
+
+    def _gone(self, what: What, number: int, reason: str) -> list[News]:
+        """Nothing more will be read of a log."""
+        if number in self._unread:
+            self._know(number)
+        compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
+        return [self._of_log(what, number, reason), *self._unfinished(number, compiles)]
+
+    def _quietly(self, number: int) -> list[News]:
+        """A part of what a log had before anybody asked."""
+        log = self._run.models[number].log
+        if log.ended or log.waiting:
+            self._know(number)
+        return []
+
+    def _read(self, event: Read, delta: Delta) -> Iterator[News]:
+        """What a batch tells, record by record."""
+        number, batch, model = event.log, event.batch, self._run.models[event.log]
+        facts: list[tuple[int, int, _Fact]] = [(_first(process), 0, process) for process in self._new_processes(number, model)]
+        facts += ((fact.record, 1, fact) for fact in batch.started)
+        facts += ((fact.record, 1, fact) for fact in batch.metrics)
+        facts += ((record, 1, model.log.kinds[kind].name or model.log.kinds[kind].event) for record, kind in batch.notable)
+        heap = [(record, order, n, fact) for n, (record, order, fact) in enumerate(facts)]
+        for owner in delta.compiles if self._open else ():
+            self._await(owner, batch.first, heap)
+        heapify(heap)
+        while heap:
+            record, _, _, fact = heappop(heap)
+            if isinstance(fact, Process):
+                yield self._of_process(What.PROCESS, number, record, fact)
+            elif isinstance(fact, Compile):
+                yield from self._caused(number, record, fact)
+            else:
+                owner = model.owner(record)
+                yield from self._new_epoch(number, record, owner)
+                yield from self._told(number, record, fact, owner)
+                self._await(owner, record, heap)
+        if self._reads_outputs and model.form == TEXT:
+            yield from self._failed_processes(number, model, batch.finished)
+        if batch.finished:
+            yield from self._unfinished(number, delta.compiles)
+            yield self._of_log(What.OVER, number, "nobody writes into it any more")
+
+    def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
+        """The processes that failed by themselves, once a launcher has reported how they ended, or the output has."""
+        printed = printed_of(model.log)
+        ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
+        if not finished and ends <= self._ends[number]:
+            return
+        self._ends[number] = ends
+        for failure in own_failures(run_failures(self._run)):
+            key = (failure.launch, failure.ranks, "" if failure.ranks else failure.sentence)
+            if key not in self._failures and failure.log == model.log.path:
+                self._failures.add(key)
+                head = f"launch {failure.launch}: " if failure.launches > 1 else ""
+                reported = (report.offset for report in printed.reports if report.kind == EXIT and report.pid == failure.pid)
+                offset = failure.offset if failure.pid is None else next(reported, failure.offset)  # the report has a time
+                record = bisect_right(model.log.columns.offset, offset) - 1
+                yield News(What.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
+
+    def _await(self, owner: Compile, since: int, heap: list[tuple[int, int, int, _Fact]]) -> None:
+        """If a recompile is to be told with its graph, see whether that has come."""
+        state = self._open.get(owner)
+        if state is not None and state.waits and (graph := _graph(owner, since)) is not None:
+            state.queued = True
+            heappush(heap, (graph, 2, 0, owner))
+
+    def _told(self, number: int, record: int, fact: Started | Metrics | str, owner: Compile) -> Iterator[News]:
+        if isinstance(fact, Started):
+            return self._begun(number, fact, owner)
+        return self._measured(number, fact, owner) if isinstance(fact, Metrics) else self._noted(number, record, fact, owner)
+
+    def _new_processes(self, number: int, model: LogModel) -> Iterator[Process]:
+        """Processes that were not there before. One whose first lines are no records has no pid yet."""
+        while self._processes[number] < len(model.processes) and (process := model.processes[self._processes[number]]).pid:
+            self._processes[number] += 1
+            yield process
+
+    def _new_epoch(self, number: int, record: int, owner: Compile) -> Iterator[News]:
+        process, epoch = owner.process, owner.id.epoch
+        if epoch > self._epochs.setdefault(process, 1):
+            self._epochs[process] = epoch
+            news = self._of_process(What.EPOCH, number, record, process)
+            yield replace(news, text=f"ids begin again, as after torch._dynamo.reset(): epoch {epoch}")
+
+    def _begun(self, number: int, started: Started, owner: Compile) -> Iterator[News]:
+        if owner.started is None or owner.started.record != started.record or not owner.is_compile:
+            return  # a further attempt
+        state = self._open.setdefault(owner, _Open())
+        state.begun, state.reasons = True, state.reasons or _has_reasons(owner, started.record)
+        again = owner.is_recompile
+        yield replace(self._of(What.BEGUN, number, started.record, owner), again=again, text="begun again" if again else "begun")
+
+    def _noted(self, number: int, record: int, name: str, owner: Compile) -> Iterator[News]:
+        if name in (BREAK, "torch_version"):
+            self._logs_breaks.add(owner.process)
+        if name == BREAK:
+            yield self._of(What.BREAK, number, record, owner, "graph break")
+        elif name == AHEAD:
+            yield self._of(What.BACKWARD, number, record, owner, "the backward could not be compiled ahead of its first call")
+        elif name == REASONS and not _ended_before(owner, record):  # else they are those of the next one with this id
+            self._open.setdefault(owner, _Open()).reasons = True
+        elif name.startswith(CACHES) and (state := self._open.get(owner)) is not None:
+            state.caches |= {name.rpartition("_")[2]}
+
+    def _caused(self, number: int, record: int, owner: Compile) -> Iterator[News]:
+        """Why it is a recompile; once."""
+        state = self._open[owner]
+        if not state.told:
+            state.told = True
+            yield self._of(What.RECOMPILE, number, record, owner, "recompile")
+
+    def _measured(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
+        """The end of a compile, or of its backward."""
+        if metrics.graph_breaks is not None or metrics.pytorch_version is not None:  # since torch 2.7, since 2.10
+            self._logs_breaks.add(owner.process)
+        if metrics.ends_compile and owner.is_compile:
+            yield from self._ended(number, metrics, owner)
+        elif metrics.event.startswith(BACKWARDS) and not metrics.is_runtime:
+            failed = metrics.fail_type is not None
+            text = _failed("backward failed", metrics.fail_type, metrics.fail_reason) if failed else "backward ended"
+            news = self._of(What.ERROR if failed else What.BACKWARD, number, metrics.record, owner, text)
+            yield replace(news, status=Status.ERROR if failed else Status.OK, seconds=metrics.duration_s)
+
+    def _ended(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
+        record, facts = metrics.record, without_backward(owner.facts)
+        state = self._open.setdefault(owner, _Open())
+        if owner.is_recompile or state.reasons:
+            yield from self._caused(number, record, owner)
+        del self._open[owner]
+        news = self._of(What.ENDED, number, record, owner)
+        restarts = () if owner.process in self._logs_breaks else metrics.restart_reasons or ()
+        for reason in restarts:
+            yield replace(news, what=What.RESTART, text=_line(reason))
+        cached = next(iter(state.caches)) if len(state.caches) == 1 else ""
+        news = _outcome(replace(news, status=status_of(facts), seconds=metrics.duration_s, cached=cached), facts)
+        yield replace(news, status=None) if restarts and news.what is What.ENDED else news
+
+    def _unfinished(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
+        """A log has ended: what becomes of the compiles that it has no end of."""
+        left = [owner for owner in compiles if owner.is_compile and not _ended_before(owner)]
+        last = len(self._run.models[number].log) - 1
+        for owner in sorted(left, key=lambda owner: owner.records[0] if owner.records else 0):
+            if self._open.setdefault(owner, _Open()).reasons:
+                yield from self._caused(number, last, owner)
+            del self._open[owner]
+            facts = without_backward(owner.facts)
+            if not facts.traced and not facts.failed:
+                continue  # no text tells of the end of a compile
+            news = self._of(What.UNFINISHED, number, last, owner, "no end of it in the log")
+            yield _outcome(replace(news, status=status_of(facts)), facts)
+        for owner in compiles:
+            if owner.is_compile and owner.facts.backward_unfinished:
+                news = self._of(What.UNFINISHED, number, last, owner, "no end of its backward in the log")
+                yield replace(news, status=Status.MISSING)
+
+    def _of(self, what: What, number: int, record: int, owner: Compile, text: str = "") -> News:
+        process = owner.process
+        return News(
+            what, number, record, owner.key, owner.label, process.rank, process.key, _name(owner, record),
+            text=text,
+        )  # fmt: skip
+
+    def _of_process(self, what: What, number: int, record: int, process: Process) -> News:
+        is_output = what is What.PROCESS and self._run.models[number].form == TEXT
+        has_compiles = any(compile_.is_compile for compile_ in process.compiles.values())
+        text = f"output of process {process.pid}" if is_output and not has_compiles else f"process {process.pid}"
+        return News(what, number, record, rank=process.rank, process=process.key, text=text)
+
+    def _of_log(self, what: What, number: int, text: str) -> News:
+        model = self._run.models[number]
+        record = len(model.log) - 1 if what is What.OVER and len(model.log) else None
+        if not model.processes:
+            return News(what, number, record, text=text)
+        process = model.processes[0]
+        return News(what, number, record, rank=process.rank, process=process.key, text=text)
+
+
+def _outcome(news: News, facts: SharedFacts) -> News:
+    """How a compile ended."""
+    if facts.recompile_limit:
+        return replace(news, what=What.LIMIT, text="the recompile limit was reached")
+    if facts.eager is not None:
+        skipped = facts.eager is Eager.SKIPPED
+        said = "given up after a graph break" if skipped else _failed("given up", facts.fail_type, facts.fail_reason)
+        return replace(news, what=What.EAGER, text=f"{said}: it runs in eager mode")
+    if facts.failed:
+        said = "interrupted" if facts.interrupted else _failed("failed", facts.fail_type, facts.fail_reason)
+        return replace(news, what=What.ERROR, text=said)
+    return news if news.text else replace(news, text="ended")
+
+
+def _failed(what: str, kind: str | None, reason: str | None) -> str:
+    """`failed: TypeError: its first line`"""
+    return ": ".join(part for part in (what, error_name(kind), _line(reason)) if part)
+
+
+def _line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0].strip()
+
+
+def _name(compile_: Compile, record: int) -> str | None:
+    """The function, as far as the log tells up to a record: the metrics know it best, and what a sibling is called it is too."""
+    for own in (compile_, *islice(compile_.frame.compiles, SIBLINGS_ASKED)):
+        told = next((metrics.co_name for metrics in own.metrics if metrics.co_name and metrics.record <= record), None)
+        if told is not None:
+            return told
+        started = own.started
+        said = started is not None and started.record <= record and not is_entry(own.process.string(started.filename))
+        if started is not None and said and started.name is not None:
+            return started.name
+    return None
+
+
+def _graph(compile_: Compile, since: int) -> int | None:
+    """The first graph that was captured in a compile, from a record on."""
+    log, records = compile_.process.log, compile_.records
+    later = (records[place] for place in range(bisect_left(records, since), len(records)))
+    return next((record for record in later if log.kind(record).event == GRAPH), None)
+
+
+def _has_reasons(compile_: Compile, before: int) -> bool:
+    """Whether the log has why it is a recompile, ahead of a record."""
+    log = compile_.process.log
+    return any(log.kind(record).name == REASONS for record in takewhile(lambda record: record < before, compile_.records))
+
+
+def _ended_before(compile_: Compile, record: int | None = None) -> bool:
+    """Whether the log has an end of it, ahead of a record."""
+    ends = (metrics.record for metrics in compile_.metrics if metrics.event == "compilation_metrics")
+    return any(record is None or end < record for end in ends)
+
+
+def _first(process: Process) -> int:
+    return min((compile_.records[0] for compile_ in process.compiles.values() if compile_.records), default=0)
+
+
+OF_ONE = frozenset((
+    What.PROCESS, What.MOVED, What.LOST, What.UNREADABLE, What.READABLE, What.OVER,
+    What.BACKWARD, What.RESTART, What.UNFINISHED,
+))  # fmt: skip
+"""About a file, or what a trace alone tells."""
+
+Numbered = tuple[News, int]
+"""A piece of news, and which of its kind it is that its log tells of the compile."""
+
+
+class Once:
+    """Remembers what was told of processes that several inputs tell of. `number` comes first, in the order of each log; whether it
+    is new can be said when processes have been put together."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._nth: Counter[tuple[int, CompileKey | None, What]] = Counter()
+        self._told: set[Hashable] = set()
+
+    def number(self, news: News) -> Numbered:
+        """The news with its number."""
+        if news.what is not What.BREAK or self._run.joining.is_plain(self._run.models):
+            return news, 0
+        own = (news.log, news.key, news.what)
+        self._nth[own] += 1
+        return news, self._nth[own]
+
+    def new(self, numbered: Iterable[Numbered]) -> Iterator[News]:
+        """What no other input of its process has told; from then on it is told. A trace tells most: it is asked first."""
+        models = self._run.models
+        for news, nth in sorted(numbered, key=lambda own: models[own[0].log].form != TRACE):
+            if self._is_new(news, nth):
+                yield news
+
+    def _is_new(self, news: News, nth: int) -> bool:
+        process = next((own for own in self._run.models[news.log].processes if own.key == news.process), None)
+        whole = self._run.joining.whole(process) if process is not None else None
+        if whole is None or news.what in OF_ONE:
+            return True
+        what = (whole.key, news.key.id if news.key is not None else None, news.what, nth)
+        is_new = what not in self._told
+        self._told.add(what)
+        return is_new

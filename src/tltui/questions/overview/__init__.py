@@ -1,0 +1,1 @@
+"""Overview pages of run, rank, process, frame, compile, attempt and phase."""

@@ -1,0 +1,468 @@
+"""The overviews of a compile, an attempt, a phase and a unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import called
+from tltui.inputs.forms import DEBUG_DIR
+from tltui.model.artifacts import artifacts_of, units_of
+from tltui.model.input_coverage import untold
+from tltui.model.kind import Phase
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile
+from tltui.model.ref import NO_ID, BadAddress
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, SOFT, TABLE, Status, colour, error_name
+from tltui.questions.fusion.unit_fusion import has_fusion
+from tltui.questions.job_failures.failure_sections import add_of_compile
+from tltui.questions.overview.compile_sections import (
+    Part,
+    Study,
+    add_absent,
+    add_artifacts,
+    add_caches,
+    add_ids,
+    add_inputs,
+    add_symbols,
+    part_name,
+    parts_of,
+    study,
+)
+from tltui.questions.overview.summary_sections import TOLD, at_least, standing
+from tltui.questions.problems import reason_sections
+from tltui.questions.problems.compile_problems import known_breaks
+from tltui.questions.problems.reason_sections import (
+    GIVEN_UP,
+    INTERRUPTED,
+    LIMIT_EAGER,
+    LIMIT_RAISES,
+    NO_BREAKS,
+    NO_RECOMPILES,
+    SKIPS,
+    UNSURE,
+    add_called_from,
+)
+from tltui.questions.question import question_of
+from tltui.questions.runtime.cost_sections import compile_said
+from tltui.questions.runtime.costs import costs_of
+from tltui.questions.shapes.compile_inputs import inputs_of
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.sanitize import sanitize
+
+
+def phase_document(run: Run, node: Compile, phase: str, unit: int | None, options: Options) -> TextDocument:
+    """The artifacts of one phase (its key), of one unit (its number from 1) or of all. Raises `BadAddress`."""
+    found = next((p for p in Phase if p.key == phase), None)
+    if found is None:
+        raise BadAddress(f"there is no phase {phase!r}. There are: {', '.join(p.key for p in Phase)}")
+    name = None
+    if unit is not None:
+        name = next((u.name for u in units_of(artifacts_of(node)) if u.number == unit - 1), None)
+        if name is None:
+            raise BadAddress(f"{node.ref} has no unit {unit}")
+    parts = [part for part in parts_of(node) if part.phase == found.title and (unit is None or part.unit == name)]
+    title = f"{called(node)} {found.title}" + (f" {name}" if name else "")
+    page = Page(f"@phase:{node.ref}:{phase}" + (f"#{unit}" if unit else ""), title, options)
+    page.add((found.title, tokens.TITLE), (f" of the {name}" if name else "", tokens.DIM), " of ",
+             (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
+    _parts(page, parts)
+    return page.document()
+
+
+def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocument:
+    """The artifacts of one unit, numbered from 1. Raises `BadAddress`."""
+    units = units_of(artifacts_of(node))
+    unit = next((u for u in units if u.number == n - 1), None)
+    if unit is None:
+        names = ", ".join(f"{u.number + 1} {u.name}" for u in units) or "none"
+        raise BadAddress(f"{node.ref} has no unit {n}. It has: {names}")
+    parts = [part for part in parts_of(node) if part.unit == unit.name]
+    page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
+    owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
+    page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
+    page.say("A unit is one lowering: a graph that Inductor turned into code by itself.", "", tokens.DIM)
+    _parts(page, parts, phases=True)
+    return page.document()
+
+
+def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
+    if not parts:
+        page.blank()
+        page.say("It has no artifacts.", "", tokens.DIM)
+        return
+    stored = sum(part.stored for part in parts)
+    page.add((f"{fmt.plural(len(parts), 'artifact')}, {fmt.size_of(stored)}", tokens.DIM))
+    last = ""
+    for part in parts:
+        if phases and part.phase != last:
+            page.heading(part.phase)
+            last = part.phase
+        page.blank()
+        size = fmt.size_of(part.stored)
+        name = fmt.clip_middle(part_name(part), page.width - len(size) - 4)
+        gap = " " * max(page.width - 2 - len(name) - len(size), 2)
+        page.add("  ", (name, tokens.LINK, part.ref), gap if page.width <= 100 else "  ", (size, tokens.NUMBER))
+        if part.title and part.title != part.name:
+            page.add("    ", (fmt.clip(part.title, page.width - 4), tokens.STRONG))
+        page.say(part.help, "    ", tokens.DIM)
+
+
+def attempt_document(run: Run, node: Compile, attempt: int, options: Options) -> TextDocument:
+    """One attempt of a compile. Raises `BadAddress` for one that there is not."""
+    if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
+        known = ", ".join(map(str, sorted(node.attempts))) or "none"
+        raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
+    name = node.frame.code[0] or ""
+    ref = str(node.ref) + (f"_{attempt}" if attempt else "")
+    page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
+    last = max(node.attempts, default=0)
+    total = max(len(node.attempts), 1)
+    page.add((f"attempt {attempt}", tokens.STRONG), f", one of {total}, of " if total > 1 else " of ",
+             (f"[{node.ref}]", tokens.LINK, str(node.ref)))  # fmt: skip
+    if attempt == last:
+        page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
+    else:
+        page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
+    breaks = [found for found in known_breaks(node, 50) if found.attempt == attempt]
+    if node.counts["dynamo_graph_break_reason"] and breaks:
+        page.heading("Graph break" if attempt == last else "Why it started again")
+        for found in breaks:
+            reason_sections.add_break(page, found)
+            page.blank()
+    elif attempt != last:
+        page.heading("Why it started again")
+        _restarts(page, node)
+    inputs = inputs_of(node, reader_of(node), attempt)
+    add_inputs(page, inputs, None)
+    add_symbols(page, inputs.symbols)
+    parts: tuple[Part, ...] = tuple(part for part in parts_of(node) if part.attempt == attempt)
+    add_artifacts(page, parts)
+    log = node.process.log
+    count = sum(1 for record in node.records if (log.context(record).attempt or 0) == attempt)
+    page.heading("Records")
+    page.add("  ", (fmt.plural(count, "record"), tokens.STRONG), " of this attempt  ",
+             ("all records of the compile", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+    return page.document()
+
+
+def _restarts(page: Page, node: Compile) -> None:
+    """The restart reasons: the metrics have them as a set, without order and without the attempt."""
+    reasons = node.facts.restarts
+    if not reasons:
+        when = " when a compile failed" if node.facts.failed else ""
+        page.say(f"The log does not say: metrics name no restart reason{when}.", "  ", tokens.DIM)
+        return
+    if len(reasons) > 1:
+        page.say("one of these (torch does not say which belongs to which attempt):", "  ", tokens.DIM)
+    for reason in reasons[:8]:
+        page.say(next((line for line in reason.splitlines() if line.strip()), "no reason"), "  ")
+
+
+def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
+    """The overview of a compile, of a captured backward `[!0]`, or of the records without an id."""
+    known = study(node)
+    page = Page(str(node.ref), title_of(node, known), options)
+    _status(page, run, node, known)
+    # that a function was given up for a graph break is said there
+    failures = [
+        own for own in known.failures if node.status is not Status.EAGER or not reason_sections.is_told_by(own, known.breaks)
+    ]
+    if failures:
+        page.heading("Failure" if len(failures) == 1 else "Failures")
+        for failure in failures:
+            if failure.backward and len(failures) > 1:
+                page.add(("  of the backward", tokens.LABEL))
+            reason_sections.add_failure(page, failure, breaks=known.breaks)
+    add_of_compile(page, run, str(node.ref))
+    _breaks(page, node, known)
+    if known.recompile is not None:
+        page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
+        reason_sections.add_recompile(page, known.recompile, {str(other.ref) for other in node.frame.compiles})
+    _function(page, node, known)
+    add_inputs(page, known.inputs, known.graph_inputs)
+    add_symbols(page, known.inputs.symbols)
+    _time(page, node, known, finished=run.finished)
+    _ran(page, run, node)
+    _counts(page, node, known)
+    add_caches(page, known.caches, node)
+    if known.cudagraph_skip_reason:
+        page.heading("CUDA graphs")
+        page.say(f"skipped: {known.cudagraph_skip_reason}", "  ")
+    _attempts(page, node, known)
+    add_artifacts(page, known.parts)
+    if known.facts.traced:
+        add_absent(page, known.absent)
+    add_ids(page, node, known)
+    return page.document(known)
+
+
+def title_of(node: Compile, known: Study) -> str:
+    """`[0/1] forward`"""
+    return f"{called(node)} {known.known_as or known.function or ''}".rstrip()
+
+
+def _status(page: Page, run: Run, node: Compile, known: Study) -> None:
+    """The first line says what became of it."""
+    if node.status is None:
+        _no_compile(page, node)
+        return
+    pieces: list[Piece] = []
+    for n, text in enumerate(_outcome(run, node, known)):
+        pieces.append((text, colour(node.status)) if n == 0 else text)
+    if node.is_recompile:
+        mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
+        pieces.append((f"{mark} {_which(node, known)}", tokens.RECOMPILE))
+    glyph = page.status(node.status)
+    first, rest = pieces[0], pieces[1:]
+    page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *rest])
+    for note in _notes(node, known):
+        page.say(note, "  ", tokens.DIM)
+    page.untold = untold([node.process], question_of("summary").needs)
+    page.say_untold()
+    _epochs(page, node)
+
+
+def _epochs(page: Page, node: Compile) -> None:
+    """Which other compiles have the same id."""
+    process = node.process
+    others = [own for own in process.epochs_of(node.id.of(0)) if own is not node]
+    if others:
+        epoch = f"epoch {node.id.epoch} of {process.epochs}"
+        page.say(f"{epoch}: ids begin again after torch._dynamo.reset(). The others with this id:", "  ", tokens.DIM)
+        for own in others[-8:]:
+            name = own.frame.code[0]
+            page.row([(own.label, tokens.LINK, str(own.ref)), f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""], "    ")
+    if node.doubtful:
+        what = fmt.plural(node.doubtful, "record")
+        page.say(
+            f"{what} of a backward may belong to this compile or to another one with this id: the log does not tell.",
+            "  ", tokens.WARN,
+        )  # fmt: skip
+
+
+def _outcome(run: Run, node: Compile, known: Study) -> list[str]:
+    facts, status = known.facts, node.status
+    seconds = node.duration_s
+    took = f" in {fmt.seconds(seconds)}" if seconds is not None else ""
+    after = f" after {fmt.seconds(seconds)}" if seconds is not None else ""
+    if facts.recompile_limit:
+        limit = f" ({known.limit})" if known.limit is not None and known.limit < 1 << 31 else ""
+        return [f"not compiled: the recompile limit{limit} was reached"]
+    if status is Status.EAGER:
+        return [f"given up{after}: the function runs in eager mode"]
+    if not facts.traced:
+        return _seen(node)
+    if status is Status.ERROR:
+        if facts.failed:
+            return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
+        return [f"compiled{took}, but its backward failed"]
+    if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
+        return [f"compiled{took}, but {_backward(known)}"]
+    if status is Status.MISSING:
+        return [f"not finished when the log ends{_stood(known)}"]
+    if status is Status.RUNNING:
+        return [f"running{_stood(known)}: no metrics yet, {run.goes_on}"]
+    if status is Status.EMPTY:
+        return [f"no operations were captured{took}"]
+    what = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
+    if not facts.has_metrics:
+        what = "running" if facts.waiting else "not finished when the log ends"
+    breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
+    backward = []
+    if (later := node.backward_s) is not None:
+        backward = [f"of that {fmt.seconds(later)} for the backward"]
+    if facts.backward_running or facts.backward_unfinished:
+        backward.append(_backward(known))
+    return [what + took, *breaks, *backward]
+
+
+def _backward(known: Study) -> str:
+    """Word that the backward has no end: `its backward is running, in inductor_compile`."""
+    what = "is running" if known.facts.backward_running else "is not finished when the log ends"
+    return f"its backward {what}{_stood(known)}"
+
+
+def _seen(node: Compile) -> list[str]:
+    """What is known of a compile that no trace tells of."""
+    facts = node.facts
+    breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
+    return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
+
+
+def _stood(known: Study) -> str:
+    """`, in bytecode_tracing (dynamo)`"""
+    return f", {standing(known.timing.open[-1])}" if known.timing.open else ""
+
+
+def _which(node: Compile, known: Study) -> str:
+    number = (node.id.compile or 0) + 1
+    name = fmt.clip_middle(sanitize(known.known_as or known.function), 32) if known.function else f"frame {node.id.frame}"
+    limit = f" (limit {known.limit})" if known.limit is not None and known.limit < 1 << 20 else ""
+    return f"{fmt.ordinal(number)} compile of {name}{limit}"
+
+
+def _notes(node: Compile, known: Study) -> list[str]:
+    """What the status means, where a word of it would be misunderstood."""
+    facts, status = known.facts, node.status
+    if facts.recompile_limit:
+        return [LIMIT_EAGER if facts.eager else LIMIT_RAISES]
+    if facts.eager in GIVEN_UP:
+        return [GIVEN_UP[facts.eager], SKIPS]
+    if facts.interrupted:
+        return [INTERRUPTED]
+    if facts.no_breaks:
+        return [NO_BREAKS]
+    if facts.fail_type == "RecompileError":
+        return [NO_RECOMPILES]
+    if facts.failed and facts.reached is None and error_name(facts.fail_type) in SOFT:
+        return [UNSURE]
+    if status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
+        return ["No operation came before the break. What follows runs in eager mode or is compiled as a frame of its own."]
+    if status is Status.BREAK and facts.has_metrics:
+        return ["The graph ends at the break. What follows runs in eager mode or is compiled as a frame of its own."]
+    return _empty_notes(node) if status is Status.EMPTY else []
+
+
+def _empty_notes(node: Compile) -> list[str]:
+    if node.facts.left_code:
+        return ["Calls that fit its guards run as plain Python; others are compiled."]
+    notes = ["Torch skips this function from now on, also for calls that have operations."]
+    if not node.process.logs_breaks:
+        notes.append("A function with a graph break in a loop looks the same in the log of this torch.")
+    return notes
+
+
+def _no_compile(page: Page, node: Compile) -> None:
+    count = fmt.plural(len(node.records), "record")
+    if node.id == NO_ID:
+        page.add((f"{'·'} {count} without a compile id", tokens.STRONG))
+        if node.process.origins == {DEBUG_DIR}:
+            page.say("Files of the process, not of one graph.", "  ", tokens.DIM)
+            return
+        page.say(
+            "Written outside of any compile: torch.export and AOTInductor have no ids, and neither have the threads "
+            "that compile kernels, the string table and the torch version.", "  ", tokens.DIM,
+        )  # fmt: skip
+        return
+    page.add((f"{'·'} compiled autograd captured a backward pass", tokens.STRONG))
+    process = node.process
+    followers = [c for c in process.compiles.values() if c.id[0] == node.id[0] and c.id.epoch == node.id.epoch and c.is_compile]
+    if followers:
+        pieces: list[Piece] = ["its graph is compiled as "]
+        for follower in followers[:8]:
+            pieces += [(follower.label, tokens.LINK, str(follower.ref)), " "]
+        page.row(pieces)
+
+
+def _breaks(page: Page, node: Compile, known: Study) -> None:
+    if not known.breaks:
+        return
+    total = max(known.facts.breaks, len(known.breaks))
+    page.heading("Graph break" if total == 1 else f"Graph breaks ({fmt.count(total)})")
+    for n, found in enumerate(known.breaks):
+        if n:
+            page.blank()
+        reason_sections.add_break(page, found)
+    if total > len(known.breaks):
+        page.blank()
+        page.add("  ", (f"the first {len(known.breaks)} of {total} are shown", tokens.DIM), " ",
+                 ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+
+
+def _function(page: Page, node: Compile, known: Study) -> None:
+    if known.function is None and not known.callers:
+        return
+    callers = known.callers or _callers_by_break(known)
+    if known.function is None:
+        page.heading("Called from, nearest first")
+        add_called_from(page, callers)
+        return
+    page.heading("Function")
+    pieces: list[Piece] = [(fmt.clip_middle(sanitize(known.known_as or known.function), page.width // 2), tokens.FUNCTION)]
+    if known.file is not None:
+        pieces += ["  ", page.place(known.file, known.line)]
+    page.row(pieces)
+    if node.frame.is_guessed:
+        what = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
+        page.say(what, "  ", tokens.DIM)
+    if callers:
+        page.add("  ", ("called from, nearest first", tokens.LABEL))
+        add_called_from(page, callers, "    ")
+
+
+def _callers_by_break(known: Study) -> tuple[StackFrame, ...]:
+    """The callers as the stack of a graph break has them: all frames before the compiled function."""
+    for found in known.breaks:
+        for n, frame in enumerate(found.stack):
+            if frame.name == known.function and frame.file == known.file:
+                return found.stack[:n]
+    return ()
+
+
+def _time(page: Page, node: Compile, known: Study, finished: bool) -> None:
+    timing = known.timing
+    if not timing.phases and not timing.backward and not timing.open:
+        return
+    told = node.duration_s is None and timing.seconds >= TOLD
+    total = f", {fmt.seconds(timing.seconds)}" if told else ""
+    page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
+    reason_sections.add_time(page, timing.phases)
+    if timing.backward:
+        page.add("  ", (f"backward, compiled later: {fmt.seconds(timing.backward_seconds)}", tokens.LABEL))
+        reason_sections.add_time(page, timing.backward)
+    if timing.open:
+        inner = timing.open[-1]
+        state = "still running" if not finished else "begun and not seen to end"
+        names = " › ".join(fmt.clip_middle(sanitize(item.name), 40) for item in timing.open[-4:])
+        least = f", {time}" if (time := at_least(inner.seconds)) else ""
+        page.say(f"{state}{least}: {names}", "  ", tokens.WARN)
+    if timing.source == "metrics":
+        page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
+
+
+def _ran(page: Page, run: Run, node: Compile) -> None:
+    """What it takes to run, where a profile tells."""
+    costs, ref = costs_of(run), str(node.ref)
+    if costs is not None and (said := compile_said(costs, ref)):
+        page.heading("Run time")
+        page.row([f"{said}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
+
+
+def _counts(page: Page, node: Compile, known: Study) -> None:
+    facts = known.facts
+    words: list[Piece] = []
+    if facts.graph_op_count is not None:
+        words.append(fmt.plural(facts.graph_op_count, "op"))
+    if known.nodes is not None:
+        words.append(fmt.plural(known.nodes, "graph node"))
+    if facts.guard_count is not None:
+        words.append(fmt.plural(facts.guard_count, "guard"))
+    if known.guard_latency_us is not None:
+        words.append(f"guards take {known.guard_latency_us:.0f} µs a call")
+    fused = has_fusion(node)
+    if words or fused:
+        page.heading("Graph and guards")
+        page.joined(words, "  ")
+    if fused:
+        what = "  which operations went into which kernel, and why not more"
+        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (what, tokens.DIM)])
+
+
+def _attempts(page: Page, node: Compile, known: Study) -> None:
+    facts = known.facts
+    if not facts.restarts and len(node.attempts) < 2:
+        return
+    page.heading(f"Attempts ({max(len(node.attempts), 1)})")
+    last = max(node.attempts, default=0)
+    for number in sorted(node.attempts):
+        ref = replace(node.ref, view="attempt", attempt=number or None)
+        kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
+        page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (kept, tokens.DIM))
+    if facts.restarts and not known.breaks:
+        for reason in facts.restarts:
+            page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

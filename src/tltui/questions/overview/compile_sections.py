@@ -1,0 +1,332 @@
+"""Facts and tables of one compile: inputs, symbols, caches, artifacts, absent artifacts, ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
+from tltui.model.expected_artifacts import Absent
+from tltui.model.kind import Phase
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import json_in, metrics_fields, text_in, whole_in
+from tltui.model.status import Facts
+from tltui.model.torch_version import version_of
+from tltui.model.torch_versions import stated_version
+from tltui.questions.caches.cache_lookups import CacheAnswer, caches_of
+from tltui.questions.problems.absent_artifacts import missing_of
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
+from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
+from tltui.questions.shapes.compile_inputs import Inputs, Symbol, TensorInput, inputs_of
+from tltui.questions.stacks.function_names import known_as
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of
+from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.sanitize import sanitize
+
+BREAKS_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An artifact as a list names it."""
+
+    ref: str
+    name: str
+    title: str
+    phase: str
+    unit: str | None
+    attempt: int
+    stored: int
+    """Stored bytes: those of the payload, of metrics those of the envelope."""
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One compile. Read once, shown in many ways."""
+
+    ref: str
+    status: str | None
+    facts: Facts
+    function: str | None
+    file: str | None
+    line: int | None
+    callers: tuple[StackFrame, ...]
+    """Who called the function, outermost first."""
+    failures: tuple[Failure, ...]
+    breaks: tuple[GraphBreak, ...]
+    recompile: Recompile | None
+    inputs: Inputs
+    timing: Timing
+    caches: tuple[CacheAnswer, ...]
+    parts: tuple[Part, ...]
+    absent: tuple[Absent, ...]
+    torch: str | None
+    limit: int | None
+    """`recompile_limit` as the metrics state it."""
+    nodes: int | None
+    """Nodes of the graph."""
+    graph_inputs: int | None
+    guard_latency_us: float | None
+    cudagraph_skip_reason: str | None
+    known_as: str | None = None
+    """What the function is known by, where its own name says little: `Net.forward`."""
+
+
+def parts_of(compile_: Compile) -> tuple[Part, ...]:
+    """The artifacts of a compile as lists name them."""
+    artifacts = artifacts_of(compile_)
+    return _parts(compile_, artifacts, units_of(artifacts))
+
+
+def _parts(compile_: Compile, artifacts: list[Artifact], units: list[Unit]) -> tuple[Part, ...]:
+    titles = {unit.number: unit.name for unit in units}
+    columns = compile_.process.log.columns
+    found = []
+    for a in artifacts:
+        unit = None if a.unit is None else titles.get(a.unit)
+        stored = columns.size[a.record] or (columns.head[a.record] if a.is_metrics else 0)
+        found.append(Part(str(a.ref), a.name, a.kind.title, a.kind.phase.title, unit, a.attempt, stored, a.kind.help))
+    return tuple(found)
+
+
+def study(compile_: Compile) -> Study:
+    """Read what the overview of a compile needs."""
+    process = compile_.process
+    reader = reader_of(compile_)
+    metrics = metrics_fields(compile_, reader)
+    forward = next((fields for event, fields in metrics if event == "compilation_metrics"), {})
+    events = events_of(compile_, reader)
+    artifacts = artifacts_of(compile_)
+    units = units_of(artifacts)
+    caches = caches_of(artifacts, events, reader)
+    function, file, line = compile_.frame.code
+    stated = text_in(forward, "pytorch_version")
+    version = stated_version(stated) if stated else version_of(process)
+    parts = _parts(compile_, artifacts, units)
+    timing = timing_so_far(compile_, events, metrics, reader)
+    status = compile_.status
+    dynamo = json_in(forward, "dynamo_config")
+    limit = whole_in(dynamo, "recompile_limit")
+    latency = forward.get("guard_latency_us")
+    return Study(
+        str(compile_.ref), str(status) if status else None, compile_.all_facts, function, file, line,
+        callers_of(compile_, reader), failures_of(compile_, metrics, reader),
+        breaks_of(compile_, reader, BREAKS_SHOWN),
+        recompile_of(compile_, events, reader), inputs_of(compile_, reader), timing, caches, parts,
+        missing_of(compile_, artifacts, units, metrics, version), version.stated,
+        whole_in(dynamo, "cache_size_limit") if limit is None else limit,
+        whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
+        float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,
+        known_as(compile_.frame),
+    )  # fmt: skip
+
+
+INPUTS_SHOWN = 8
+_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+SYMBOLS_SHOWN = 8
+_PHASES = {phase.title: phase.order for phase in Phase}
+
+
+def add_inputs(page: Page, inputs: Inputs, graph_inputs: int | None) -> None:
+    """Tensors and numbers. Parameters, which are many, are folded."""
+    if not inputs.tensors and not inputs.numbers:
+        return
+    page.heading("Inputs")
+    plain = [tensor for tensor in inputs.tensors if not tensor.is_parameter]
+    parameters = [tensor for tensor in inputs.tensors if tensor.is_parameter]
+    _tensors(page, plain[:INPUTS_SHOWN])
+    for symbol in inputs.numbers[:INPUTS_SHOWN]:
+        page.row([(symbol.source or symbol.name, tokens.NAME), "  number  ", (_number(symbol), tokens.TYPE)])
+    _folded(page, plain[INPUTS_SHOWN:], "more tensor")
+    _folded(page, parameters, "parameter")
+    if len(inputs.numbers) > INPUTS_SHOWN:
+        page.add("  ", (f"and {len(inputs.numbers) - INPUTS_SHOWN} more numbers: see Symbols", tokens.DIM))
+    if graph_inputs is not None and graph_inputs != len(inputs.tensors) + len(inputs.numbers):
+        page.say(f"The graph that was kept has {fmt.plural(graph_inputs, 'input')}.", "  ", tokens.DIM)
+
+
+def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
+    if not tensors:
+        return
+    what = fmt.plural(len(tensors), noun)
+    known = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
+    if known and len(known) == len(tensors):
+        what += f", {fmt.size_of(sum(known))}"
+    page.open(what, folded=True)
+    page.add("  ", (what, tokens.DIM))
+    _tensors(page, tensors, "    ")
+    page.close()
+
+
+def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> None:
+    rows: list[list[Piece]] = []
+    for tensor in tensors:
+        rows.append([
+            (fmt.clip_middle(readable(sanitize(tensor.source)), max(page.width * 2 // 5, 16)), tokens.NAME),
+            (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE),
+            (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM),
+            (tensor.device, ""),
+            (_remarks(tensor), tokens.DIM),
+        ])  # fmt: skip
+    page.grid(rows, indent)
+
+
+def readable(source: str) -> str:
+    """A module's part as people write it: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`"""
+    return _MODULE_PART.sub(r".\1", source)
+
+
+def _shape(numbers: tuple[str, ...] | None) -> str:
+    return "[?]" if numbers is None else "[" + ", ".join(numbers) + "]"
+
+
+def _remarks(tensor: TensorInput) -> str:
+    words = list(tensor.hints)
+    if tensor.requires_grad and not tensor.is_parameter:
+        words.append("requires grad")
+    if tensor.dynamic:
+        words.append("marked dynamic: dim " + ", ".join(map(str, tensor.dynamic)))
+    if tensor.note:
+        words.append(tensor.note)
+    return "  ".join(words)
+
+
+def _number(symbol: Symbol) -> str:
+    return symbol.name if symbol.hint is None else f"{symbol.name}={symbol.hint}"
+
+
+def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
+    """Symbol, what it stands for, hint and range; what it was fixed to."""
+    if not symbols:
+        return
+    page.heading(f"Symbols ({fmt.count(len(symbols))})")
+    _symbols(page, symbols[:SYMBOLS_SHOWN], "  ")
+    if len(symbols) > SYMBOLS_SHOWN:
+        what = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
+        page.close()
+    for symbol in symbols:
+        if symbol.specialized is not None:
+            why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
+            what = f"{symbol.name} was fixed to {symbol.specialized}{why}: it is not dynamic any more"
+            page.say(what, "  ", tokens.WARN)
+
+
+def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
+    rows: list[list[Piece]] = []
+    for symbol in symbols:
+        hint = "depends on data" if symbol.unbacked else f"hint {symbol.hint}"
+        where = symbol.where
+        rows.append([
+            (symbol.name, tokens.STRONG),
+            (symbol.source or "", tokens.NAME),
+            hint,
+            (f"range {symbol.range}" if symbol.range else "", tokens.DIM),
+            ("", "") if where is None else (fmt.place(where.file, where.line), tokens.LINK,
+                                            fmt.place_target(where.file, where.line)),
+        ])  # fmt: skip
+    page.grid(rows, indent)
+
+
+def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None:
+    """What the caches answered."""
+    if not caches:
+        return
+    page.heading("Caches")
+    rows: list[list[Piece]] = []
+    styles = {"hit": tokens.OK, "miss": tokens.WARN, "bypass": tokens.WARN, "disabled": tokens.DIM}
+    for answer in caches:
+        said: list[str] = []
+        if answer.detail and answer.detail not in ("full_miss",):
+            said.append(answer.detail)
+        if answer.seconds_saved is not None:
+            said.append(f"saved {fmt.seconds(answer.seconds_saved)}")
+        if answer.reason:
+            said.append(fmt.one_line(answer.reason))
+        if answer.key:
+            said.append(f"key {fmt.clip(answer.key, 12)}")
+        state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
+        rows.append([answer.cache, state, (" · ".join(said), tokens.DIM)])
+    page.grid(rows)
+
+
+def add_artifacts(page: Page, parts: Sequence[Part]) -> None:
+    """All artifacts by phase, with their units where there are several."""
+    if not parts:
+        return
+    page.heading(f"Artifacts ({fmt.count(len(parts))})")
+    several = len({part.unit for part in parts if part.unit}) > 1
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for part in parts:
+        groups.setdefault((part.phase, part.unit or "" if several else ""), []).append(part)
+    for (phase, unit), members in sorted(groups.items(), key=lambda item: _PHASES.get(item[0][0], 0)):
+        page.add("  ", (phase, tokens.LABEL), (f" · {unit}" if unit else "", tokens.DIM))
+        add_parts(page, members, "    ")
+
+
+def add_parts(page: Page, parts: Sequence[Part], indent: str) -> None:
+    """Name, stored size and what it is for, one line each."""
+    names = [part_name(part) for part in parts]
+    room = page.width - len(indent) - 11
+    pad = min(max(len(name) for name in names), 32)
+    for part, name in zip(parts, names, strict=True):
+        shown = fmt.clip_middle(name, room)
+        size = (f"{fmt.size_of(part.stored):>9}", tokens.NUMBER)
+        pieces: list[Piece] = [indent, size, "  ", (shown, tokens.LINK, part.ref)]
+        left = room - max(len(shown), pad) - 2
+        if left >= 20:
+            pieces += [" " * (pad - len(shown)), "  ", (fmt.clip(part.help, left), tokens.DIM)]
+        page.add(*pieces)
+
+
+def part_name(part: Part) -> str:
+    """The name with its number where there are several of it."""
+    number = part.ref.rpartition("#")[2] if "#" in part.ref else ""
+    return sanitize(f"{part.name}#{number}" if number.isdigit() else part.name)
+
+
+def add_absent(page: Page, absent: Sequence[Absent]) -> None:
+    """What one could look for, and why it is not there."""
+    if not absent:
+        return
+    page.heading("Not there")
+    groups: dict[tuple[str, str | None], list[Absent]] = {}
+    for item in absent:
+        groups.setdefault((item.reason, item.flag), []).append(item)
+    for (reason, flag), items in groups.items():
+        for item in items:
+            title = fmt.clip(item.title, page.width - 4)
+            name = fmt.clip_middle(item.name, max(page.width - len(title) - 4, 8))
+            page.add("  ", (title, tokens.LABEL), "  ", (name, tokens.DIM))
+        if len(items) > 1 and reason.endswith(" before it"):
+            reason = reason.removesuffix("it") + "them"
+        if flag and flag not in reason:
+            reason += f" (to have {'it' if len(items) == 1 else 'them'}, set {flag})"
+        page.say(reason, "    ")
+
+
+def add_ids(page: Page, node: Compile, known: Study) -> None:
+    """Where and when: what a bug report needs."""
+    process = node.process
+    page.heading("Where and when")
+    if (start := node.start_us) is not None:
+        page.labelled("started", fmt.when(start))
+    elif known.timing.start is not None:
+        page.labelled("started", fmt.when(known.timing.start))
+    if process.rank is not None:
+        page.labelled("rank", str(process.rank))
+    place = "" if process.alone else f", number {process.number} of this rank"
+    page.labelled("process", f"{fmt.pid(process.pid)}{place}")
+    page.labelled("torch", known.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
+    page.file(process.log.path)
+    page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
+             f"@records:{node.ref}"))  # fmt: skip

@@ -1,0 +1,257 @@
+"""The overviews of a rank, a process and a frame."""
+
+from __future__ import annotations
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import called, process_title, rank_title
+from tltui.model.input_coverage import untold
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import Ref
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, error_name
+from tltui.model.torch_version import version_of
+from tltui.questions.overview.run_summary import Summary, summarise
+from tltui.questions.overview.summary_sections import (
+    add_breaks,
+    add_caches,
+    add_costs,
+    add_counts,
+    add_eager,
+    add_errors,
+    add_recompiled,
+    add_unfinished,
+    place_piece,
+)  # fmt: skip
+from tltui.questions.problems.problem_list import limit_stated
+from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
+from tltui.questions.question import question_of
+from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.sanitize import sanitize
+
+PROCESSES_SHOWN = 50
+
+
+def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
+    """The overview of a rank: all its processes together."""
+    summary = summarise(node.processes)
+    page = Page(str(node.ref), node.title, options)
+    page.add((node.title, tokens.TITLE))
+    if node.unread:
+        page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
+    _head(page, run, summary, node.processes)
+    if len(node.processes) > 1:
+        _processes(page, node)
+    _body(page, run, summary)
+    if len(node.processes) == 1:
+        _facts(page, node.processes[0])
+    return page.document(summary)
+
+
+def process_document(run: Run, node: Process, options: Options) -> TextDocument:
+    """The overview of one process."""
+    summary = summarise([node])
+    title = f"{process_title(node)}, {fmt.pid(node.pid)}"
+    page = Page(str(node.ref), title, options)
+    page.add((title, tokens.TITLE))
+    _head(page, run, summary, [node])
+    _body(page, run, summary)
+    _facts(page, node)
+    return page.document(summary)
+
+
+def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
+    words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
+    if not words and processes and (told := version_of(processes[0]).told):
+        page.say(told)
+    words.append(fmt.plural(summary.tally.compiles, "compile"))
+    if summary.tally.seconds:
+        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling")
+    page.joined(words)
+    page.untold = untold(processes, question_of("summary").needs)
+    page.say_untold()
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(what, "", tokens.DIM)
+    if not all(process.log.ended for process in processes):
+        page.more("everything below is preliminary")
+    if summary.tally.compiles:
+        add_counts(page, summary.tally)
+
+
+def _body(page: Page, run: Run, summary: Summary) -> None:
+    add_errors(page, summary)
+    add_eager(page, summary)
+    add_unfinished(page, summary, finished=run.finished)
+    add_breaks(page, summary)
+    add_recompiled(page, summary)
+    add_costs(page, summary, 5, "Most expensive functions")
+    if len(summary.slowest) > 1:
+        page.heading("Slowest compiles")
+        rows: list[list[Piece]] = [
+            [
+                (fmt.seconds(seconds), tokens.NUMBER),
+                (f"[{ref}]", tokens.LINK, ref),
+                (fmt.clip_middle(code.shown or "", 32), tokens.FUNCTION),
+                place_piece(code),
+            ]
+            for ref, seconds, code in summary.slowest
+        ]
+        page.grid(rows, right=(0,))
+    add_caches(page, summary)
+
+
+def _processes(page: Page, node: Rank) -> None:
+    page.heading(f"Processes ({len(node.processes)}), newest last")
+    shown = node.processes[-PROCESSES_SHOWN:]
+    if len(shown) < len(node.processes):
+        page.add("  ", (f"the newest {len(shown)} are listed", tokens.DIM))
+    rows: list[list[Piece]] = []
+    for process in shown:
+        ref = str(process.ref)
+        tally = process.tally
+        state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
+        rows.append([
+            (ref.rstrip(":"), tokens.LINK, ref), fmt.pid(process.pid), fmt.plural(tally.compiles, "compile"),
+            (fmt.took(tally.seconds, ""), tokens.NUMBER), (state, tokens.ERROR),
+            (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
+            (fmt.file_name(process.log.path), tokens.DIM),
+        ])  # fmt: skip
+    page.grid(rows)
+
+
+def _facts(page: Page, process: Process) -> None:
+    """Where it comes from: what a bug report needs."""
+    page.heading("Where")
+    page.labelled("pid", str(process.pid) if process.pid else "not known")
+    if process.launch:
+        page.labelled("launch", process.launch)
+    if process.is_dated:
+        page.labelled("started", fmt.when(process.started * 1e6))
+    if process.parent is not None:
+        page.labelled("parent", f"pid {process.parent.pid} (its string table is used for what is undefined here)")
+    page.file(process.log.path)
+    number = process.ref.rank
+    ref = Ref(number, process.ref.process)
+    page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(process.records, "record"), tokens.LINK,
+             str(ref.at("records"))))  # fmt: skip
+    if process.log.damage:
+        places = (fmt.plural(len(process.log.damage), "place"), tokens.LINK, "@damage")
+        page.add("  ", ("damaged".ljust(9), tokens.LABEL), places, " in this file")
+
+
+RUNGS = 500
+"""Compiles listed at once; a frame with more of them is a storm, and its first and last ones tell all."""
+REASONS_READ = 64
+REASONS_SHOWN = 2
+UNLIMITED = 1 << 20
+
+
+def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
+    """All compiles of one code object."""
+    name, file, line = node.code
+    page = Page(str(node.ref), f"{called(node)} {name or ''}".strip(), options)
+    title = fmt.clip_middle(sanitize(name or f"frame {node.key.frame}"), page.width - 20)
+    pieces: list[Piece] = [(title, tokens.FUNCTION)]
+    if file is not None:
+        pieces += ["  ", page.place(file, line)]
+    page.row(pieces, "")
+    tally = node.tally
+    recompiles = [c for c in node.compiles if c.is_recompile]
+    spent = sum(c.tally.seconds for c in recompiles)
+    total = f"{fmt.plural(len(node.compiles), 'compile')}{fmt.took(tally.seconds)}"
+    words: list[Piece] = [total]
+    if recompiles:
+        words.append(f"{len(recompiles)} of them recompiles{fmt.took(spent, ' (', ')')}")
+    limit = limit_of(node)
+    hit = next((c for c in node.compiles if c.facts.recompile_limit), None)
+    given_up = next((c for c in node.compiles if c.facts.eager not in (None, Eager.LIMIT)), None)
+    if limit is not None and limit < UNLIMITED and recompiles and not hit:
+        words.append(f"limit {limit}")
+    page.joined(words)
+    add_counts(page, tally)
+    if given_up is not None:
+        page.say(f"Torch gave it up at {given_up.label}. {SKIPS}", "", tokens.WARN)
+    if hit is not None:
+        of = f" of {limit}" if limit is not None else ""
+        page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
+    elif limit is not None and limit < UNLIMITED and recompiles:
+        kept = sum(1 for c in node.compiles if c.facts.left_code is not False)
+        if 0 < limit - kept <= 3:
+            left = fmt.plural(limit - kept, "more compile")
+            page.say(f"{left} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
+    page.heading("Compiles")
+    _ladder(page, node)
+    return page.document()
+
+
+def limit_of(node: Frame) -> int | None:
+    """The recompile limit as the newest metrics state it."""
+    stated = (limit_stated(compile_) for compile_ in reversed(node.compiles) if compile_.metrics)
+    return next((limit for limit in stated if limit is not None), None)
+
+
+def _ladder(page: Page, node: Frame) -> None:
+    compiles = node.compiles
+    head, tail = (compiles, []) if len(compiles) <= RUNGS else (compiles[: RUNGS // 2], compiles[-RUNGS // 2 :])
+    read = 0
+    for compile_ in [*head, *tail]:
+        if tail and compile_ is tail[0]:
+            page.add("  ", (f"… {len(compiles) - len(head) - len(tail)} more", tokens.DIM))
+        reasons, was_read = _reasons(compile_, read < REASONS_READ)
+        read += was_read
+        _rung(page, compile_, reasons)
+
+
+def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
+    """Why it recompiled; only the metrics' one reason where enough has been read."""
+    if not compile_.is_recompile:
+        return [], False
+    if may_read:
+        found = known_recompile(compile_)
+        if found is not None and found.reasons:
+            return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in found.reasons], True
+        if found is not None and found.logged == "never":
+            return [no_reason(found)], True
+    texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    parsed = [parse_reason(text) for text in texts]
+    return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in parsed] or ["torch logged no reason"], may_read
+
+
+def _rung(page: Page, compile_: Compile, reasons: list[str]) -> None:
+    ref = str(compile_.ref)
+    facts = compile_.facts
+    seconds = compile_.duration_s
+    took = fmt.seconds(seconds) if seconds is not None else ""
+    again = (ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH) if compile_.is_recompile else " "
+    pieces: list[Piece] = [
+        "  ", page.status(compile_.status), " ", (f"[{ref}]", tokens.LINK, ref), " ", (again, tokens.RECOMPILE), " ",
+        (f"{took:>8}", tokens.NUMBER),
+    ]  # fmt: skip
+    words = []
+    if facts.recompile_limit:
+        words.append("recompile limit reached")
+    elif facts.failed:
+        words.append("interrupted" if facts.interrupted else error_name(facts.fail_type) or "failed")
+    elif facts.backward_failed:
+        words.append("its backward failed")
+    elif facts.backward_running or facts.backward_unfinished:
+        words.append("its backward is running" if facts.backward_running else "its backward is not finished")
+    if facts.eager and not facts.recompile_limit:
+        words.append(TABLE[Status.EAGER].words)
+    if facts.breaks:
+        words.append(fmt.plural(facts.breaks, "graph break"))
+    if facts.graph_op_count is not None:
+        words.append(fmt.plural(facts.graph_op_count, "op"))
+    if facts.guard_count is not None:
+        words.append(fmt.plural(facts.guard_count, "guard"))
+    pieces += ["  ", (fmt.clip(sanitize(" · ".join(words)), page.width - len(ref) - 20), tokens.DIM)]
+    page.add(*pieces)
+    for n, reason in enumerate(reasons[:REASONS_SHOWN]):
+        lead = "because " if n == 0 else "    and "
+        page.add("      ", (lead, tokens.LABEL), page.clip(sanitize(fmt.one_line(reason)), page.width - 14))
+    if (more := len(reasons) - REASONS_SHOWN) > 0:
+        page.add("          ", (f"and {fmt.plural(more, 'earlier compile')} more did not fit either", tokens.DIM))

@@ -1,0 +1,428 @@
+"""The overview of a run: the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import key_hint, key_of, link_hint, rank_count, stands_for
+from tltui.inputs.forms import DEBUG_DIR, TEXT
+from tltui.model.compile_navigation import has_break, has_error, in_order, next_compile
+from tltui.model.expected_artifacts import FRESH
+from tltui.model.input_coverage import untold
+from tltui.model.nodes import Compile
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.model.torch_version import version_of
+from tltui.questions.coverage.input_sections import add_missing, held_words, of_ranks
+from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
+from tltui.questions.hang.clock_offsets import Clock
+from tltui.questions.hang.where import Where
+from tltui.questions.hang.where_sections import dumps_beside, is_unnamed, open_at_end, open_now, place_at_end
+from tltui.questions.index import BY_NAME
+from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
+from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
+from tltui.questions.overview.run_summary import Summary, summarise
+from tltui.questions.overview.summary_sections import (
+    add_breaks,
+    add_caches,
+    add_costs,
+    add_counts,
+    add_eager,
+    add_errors,
+    add_recompiled,
+    add_unfinished,
+    standing,
+)  # fmt: skip
+from tltui.questions.problems.compile_problems import INTERRUPTED
+from tltui.questions.question import question_of
+from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.page import add_ranks, told
+from tltui.questions.ranks.rank_report import differences_and_pace
+from tltui.questions.ranks.stragglers_page import clock_said, worst
+from tltui.questions.runtime.cost_sections import worth_knowing
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument
+
+RANKS_NAMED = 12
+FILES_NAMED = 8
+CLOCKS_NAMED = 2
+
+
+def run_document(run: Run, options: Options) -> TextDocument:
+    """The overview of everything that was opened."""
+    diverging, pace = differences_and_pace(run)
+    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    page = Page("", run.title, options)
+    page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    _head(page, run, summary, pace.clocks)
+    add_missing(page, summary.missing)
+    page.untold = untold(list(run.processes()), question_of("summary").needs)
+    page.say_untold()
+    if run.is_sought:
+        page.say("still looking for logs, everything below is preliminary", "", tokens.WARN)
+    elif not run.is_read:
+        share = fmt.percent(min(run.scanned, run.size), run.size)
+        what = f"still reading: {share} of {fmt.size_of(run.size)} so far, everything below is preliminary"
+        page.say(what, "", tokens.WARN)
+    elif page.goes_on and run.models:
+        page.more("everything below is preliminary")
+    if not run.models:
+        if run.is_sought:
+            return page.document(summary)
+        _no_records(page, run)
+    elif summary.tally.compiles:
+        add_counts(page, summary.tally)
+    elif run.finished:
+        _no_compiles(page, run)
+    failures = told_first(run)
+    add_overlaps(page, run)
+    add_ends(page, run, failures)
+    at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
+    if not failures and is_unnamed(run, at_end):
+        page.say(UNNAMED, "", tokens.WARN)
+    _start(page, run, summary, pace, own_failures(failures), at_end)
+    add_ranks(page, run, summary.diverging)
+    add_errors(page, summary)
+    add_eager(page, summary)
+    add_unfinished(page, summary, finished=run.finished)
+    add_breaks(page, summary)
+    add_recompiled(page, summary)
+    add_costs(page, summary, 3, "Most expensive functions")
+    add_caches(page, summary)
+    _damage(page, run)
+    _profiles(page, run)
+    return page.document(summary)
+
+
+def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> None:
+    ranks = run.ranks
+    versions, about = summary.versions, stands_for(run)
+    words: list[Piece] = []
+    if versions:
+        words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (told := version_of(first).told):
+        page.say(told)
+    numbered = rank_count(run)
+    if numbered:
+        words.append(fmt.plural(numbered, "rank"))
+    processes = sum(len(rank.processes) for rank in ranks)
+    if processes > max(numbered, 1):
+        words.append(fmt.plural(processes, "process", "processes"))
+    if (launches := launches_in(run)) > 1:
+        words.append(fmt.plural(launches, "launch", "launches"))
+    if summary.tally.compiles:
+        words.append(fmt.plural(summary.tally.compiles, "compile"))
+    if summary.tally.seconds:
+        together = " in all ranks together" if numbered > 1 else ""
+        together = " in the ranks that were read" if about else together
+        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
+    page.joined(words)
+    if about:
+        page.say(about, "", tokens.DIM)
+    if not is_plain(run):
+        page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        what = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(what, "", tokens.DIM)
+    for clock in clocks[:CLOCKS_NAMED]:
+        page.say(clock_said(clock), "", tokens.DIM)
+    if clocks:
+        more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
+        page.row([(f"{more}Times on this page are put right: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
+    again = summary.forgotten
+    if again is not None:
+        what = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
+        page.say(what, "", tokens.WARN)
+        if again.compiles:
+            functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
+            took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
+            what = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
+            page.row([f"{what},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+
+
+def _no_records(page: Page, run: Run) -> None:
+    """A job that runs, or ran, and left no log."""
+    where = fmt.home(run.found.paths[0])
+    if run.is_awaited and run.found.outputs:
+        page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
+        page.say("torch writes it when it compiles for the first time.")
+    elif run.is_awaited:
+        page.say(f"Waiting for a log in {where}.", "", tokens.RUNNING)
+        page.say(f"A job that is started with TORCH_TRACE={where} writes one when it compiles for the first time.")
+    else:
+        why = "nothing was compiled, or what the job was started with did not reach it"
+        page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
+    if run.found.outputs:
+        page.blank()
+        page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ",
+                 key_hint(page.options, "app.output"))  # fmt: skip
+
+
+ONLY_WARNINGS = " Torch wrote only warnings and errors here: TORCH_LOGS was not set, or the ranks wrote elsewhere."
+WARNINGS = "WEC"
+LEVELS_READ = 100
+NO_UNITS = (
+    f"Nothing was compiled here (cache hits): Inductor lowered no graph, and left no directory of one. With {FRESH} all is "
+    "compiled anew. What fails before Inductor leaves none either."
+)
+
+
+def _no_compiles(page: Page, run: Run) -> None:
+    records = sum(process.records for process in run.processes())
+    if run.models and all(model.form == DEBUG_DIR for model in run.models):
+        page.blank()
+        page.say(NO_UNITS)
+    elif not records and any(model.form == TEXT for model in run.models):
+        page.blank()
+        page.row(["What the job printed has no message of torch.compile: ", ("log", tokens.LINK, "@log"), "  every line of it"], "")
+        return
+    elif not records:
+        page.say("There are no records.", "", tokens.WARN)
+        return
+    else:
+        page.blank()
+        count = fmt.plural(records, "record")
+        if page.untold:
+            page.say(page.so_far("nothing was compiled.") + (ONLY_WARNINGS if _has_only_warnings(run) else ""))
+        else:
+            page.say(
+                f"No compile of a Python frame is in this trace. Its {count} have no compile id, as torch.export and "
+                "AOTInductor write them."
+            )
+    for process in list(run.processes())[:RANKS_NAMED]:
+        for compile_ in process.ordered():
+            ref = str(compile_.ref)
+            page.add("  ", (ref, tokens.LINK, ref), "  ", (fmt.plural(len(compile_.records), "record"), tokens.DIM))
+
+
+def _has_only_warnings(run: Run) -> bool:
+    """Whether torch's loggers said nothing but what they say without TORCH_LOGS, as far as the first records tell."""
+    for model in run.models:
+        for record in range(min(len(model.log.columns.offset), LEVELS_READ)):
+            prefix = model.log.prefix(record)
+            if prefix is not None and prefix.level not in WARNINGS:
+                return False
+    return True
+
+
+STARTS = 4
+
+
+class Hint(NamedTuple):
+    """Something to look at."""
+
+    ref: str
+    """Where it is."""
+    what: str
+    """A fact."""
+    shell: str
+    """The command that tells more, for where there is no screen."""
+    walk: str = ""
+    """The key that may lead there: it is named where it does."""
+
+
+WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
+    ("app.next_error", has_error), ("app.next_break", has_break), ("app.next_recompile", lambda compile_: compile_.is_recompile),
+)  # fmt: skip
+ERROR, BREAK, RECOMPILE = (command for command, _ in WALKS)
+WHERE = "app.view_where"
+RUNTIME = "app.view_runtime"
+
+
+def _start(
+    page: Page, run: Run, summary: Summary, pace: Pace, culprits: Sequence[RunFailure], at_end: Where | None
+) -> None:
+    """Add one to four things to look at, each for a fact, the worst first."""
+    is_named = any(culprit.ranks for culprit in culprits)
+    ended = _ended(culprits)
+    failed = [hint for hint in _failed(summary) if hint.ref not in {own.ref for own in ended}]
+    wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
+    apart, late = _parted(run, summary), _waited_for(run, pace)
+    wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
+    wrong += _measured(run)
+    wrong += _slowed(summary)
+    recorded = [Hint("@where", what, "tltui where", WHERE)] if (what := dumps_beside(run)) else []
+    hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
+    if not wrong:
+        hints = hints or _first(run, summary)
+        read = " in what could be read" if run.damaged or run.failures else ""
+        well = page.so_far(f"No error, graph break or recompile{read}.")
+        hints[:1] = [hint._replace(what=f"{well} {hint.what}") for hint in hints[:1]]
+    if not hints:
+        return
+    page.heading("Start here")
+    leads = _led_to(run)
+    page.begin_here()
+    for hint in hints[:STARTS]:
+        _add_hint(page, hint, leads)
+
+
+def _led_to(run: Run) -> dict[str, str]:
+    """Key → where it leads from the run."""
+    firsts = ((command, next_compile(run, None, wanted)) for command, wanted in WALKS)
+    return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
+
+
+def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
+    link = "[compare]" if hint.ref.startswith("@diff") else f"[{hint.ref.removeprefix('@runtime:')}]"
+    if leads.get(hint.walk) == hint.ref and key_of(page.options, hint.walk):
+        press = key_hint(page.options, hint.walk)
+    else:
+        view = hint.shell.removeprefix("tltui ")
+        press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
+    lines = fmt.wrap(hint.what, page.width - 6 - len(link) - len(press[0]))
+    for n, line in enumerate(lines):
+        tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
+        head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
+        page.add("  ", head, "  ", line, *tail)
+
+
+def _ended(culprits: Sequence[RunFailure]) -> list[Hint]:
+    """The compile that the first culprit was in; else the page with its error."""
+    if not culprits:
+        return []
+    first = culprits[0]
+    if first.compile and first.ranks:
+        rank = first.ranks if first.rank is None else first.rank
+        what = f"the compile that failed on rank {rank}" if first.open is None else f"the compile that rank {rank} was in"
+        return [Hint(first.compile, what, "tltui where")]
+    return [Hint("@problems", "how the job ended: errors, tracebacks and exit codes", "tltui problems")]
+
+
+def _failed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
+    if summary.errors:
+        first = summary.errors[0]
+        where = f" in {first.function}" if first.function else ""
+        count = sum(error.count for error in summary.errors)
+        how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
+        many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
+        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
+    given_up = [line for line in summary.eager if not line.recompile_limit]
+    limits = [line for line in summary.eager if line.recompile_limit]
+    if given_up:
+        name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
+        many = f"{count} functions run" if count > 1 else f"{name} runs"
+        what = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
+        hints.append(Hint(given_up[0].ref, what, "tltui problems", ERROR))
+    if limits:
+        name = f" of {limits[0].function}" if limits[0].function else ""
+        what = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
+        hints.append(Hint(limits[0].ref, what, "tltui recompiles", ERROR))
+    return hints
+
+
+def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
+    if not run.finished:
+        if run.is_read and (doing := open_now(run)):
+            return [Hint("@where", doing, "tltui where", WHERE)]
+        running = summary.tally.counted(Status.RUNNING) if run.is_read else 0
+        verb = "is" if running == 1 else "are"
+        what = f"{fmt.plural(running, 'compile')} {verb} running: in which phase, since when, on which ranks"
+        return [Hint("@where", what, "tltui where", WHERE)] if running else []
+    if not summary.unfinished:
+        return []
+    ref, sentence = open_at_end(at_end)
+    if ref:
+        return [Hint(ref, sentence, "tltui where")]
+    last = summary.unfinished[0]
+    count = summary.unfinished_count
+    name = last.code.shown or "a frame"
+    which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
+    what = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
+    if last.doing is not None:
+        what += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
+    return [Hint(last.ref, what, "tltui where")]
+
+
+def _parted(run: Run, summary: Summary) -> list[Hint]:
+    found = told(run, summary.diverging) if summary.diverging is not None else None
+    return [Hint(*found, "tltui ranks")] if found is not None else []
+
+
+def _waited_for(run: Run, pace: Pace) -> list[Hint]:
+    found = worst(run, pace)
+    return [Hint(*found, "tltui stragglers")] if found is not None else []
+
+
+def _measured(run: Run) -> list[Hint]:
+    """What costs most when the compiled code runs, where a profile tells."""
+    ref, what = worth_knowing(run)
+    return [Hint(str(parse_ref(ref).at("runtime")), what.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if what else []
+
+
+def _slowed(summary: Summary) -> list[Hint]:
+    hints: list[Hint] = []
+    if summary.breaks and summary.tally.breaks > summary.tally.skips:  # the others are why functions run in eager mode
+        place = summary.breaks[0]
+        own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
+        at = f", {fmt.place(*own)}" if own[0] else ""
+        breaks = summary.tally.breaks
+        how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
+        what = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
+        hints.append(Hint(place.first, what, "tltui problems", BREAK))
+    worst = summary.recompiled
+    if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
+        what = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
+        hints.append(Hint(worst.last, what, "tltui recompiles", RECOMPILE))
+    return hints
+
+
+def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
+    """What took longest. Of a run with one function only that says little, unless there is nothing else to say."""
+    if not summary.costs or not (is_alone or len(summary.costs) > 1):
+        return []
+    top = summary.costs[0]
+    share = fmt.percent(top.seconds, summary.tally.seconds)
+    name = top.code.shown or "one frame"
+    what = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
+    return [Hint(top.slowest, what, "tltui timing")]
+
+
+def _first(run: Run, summary: Summary) -> list[Hint]:
+    """Of a run of which no time is known: its first compile."""
+    first = next(in_order(run), None)
+    number = summary.tally.compiles
+    what = "The only compile is here." if number == 1 else f"The first of {fmt.count(number)} compiles is here."
+    return [] if first is None else [Hint(str(first.ref), what, "tltui ls")]
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _profiles(page: Page, run: Run) -> None:
+    """What is there of torch.profiler, and was not read: only who asks for run times waits for it."""
+    if not (unread := run.profiles.unread):
+        return
+    page.heading("Profiles")
+    for file in unread[:FILES_NAMED]:
+        page.labelled("not read", f"{fmt.home(file.found.name)} ({fmt.size_of(file.found.size)})", gap=9)
+    if len(unread) > FILES_NAMED:
+        page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
+    page.add("  what they say of this run: ", ("runtime", tokens.LINK, "@runtime"))
+
+
+def _damage(page: Page, run: Run) -> None:
+    """What could not be read, and what was not opened."""
+    skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
+    if not run.damaged and not skipped and not notes and not failed:
+        return
+    page.heading("Not read")
+    if run.damaged:
+        page.add("  ", (fmt.plural(run.damaged, "damaged place"), tokens.LINK, "@damage"), " in the logs")
+    for file in failed[:FILES_NAMED]:
+        label = "cut off" if file.path in run.failures else "damaged"
+        page.labelled(label, f"{fmt.home(file.path)}: {file.reason}{of_ranks(file.ranks)}", gap=9, style=tokens.ERROR)
+    for item in skipped[:FILES_NAMED]:
+        page.labelled("skipped", f"{fmt.home(item.path)}: {item.reason}", gap=9)
+    if len(skipped) > FILES_NAMED:
+        page.add("  ", (f"and {len(skipped) - FILES_NAMED} more", tokens.LINK, "@damage"))
+    for note in notes:
+        page.say(note, "  ")

@@ -1,0 +1,428 @@
+"""Summary of a run, rank or process, and the cost of `torch._dynamo.reset()`."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tltui.model.node_answers import Count, counts, part
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader
+from tltui.model.status import Eager, Status, Tally
+from tltui.questions.coverage.job_inputs import Missing
+from tltui.questions.hang.clock_offsets import Offset
+from tltui.questions.problems.compile_problems import GraphBreak, known_breaks, known_failures
+from tltui.questions.ranks.differences import Differing
+from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
+from tltui.questions.stacks.function_names import known_as
+from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Where ids began again, torch had thrown away what it had compiled."""
+
+    epochs: int
+    """Of the process with most of them."""
+    compiles: int
+    """Compiles of functions that had been compiled as often in an earlier epoch of their process: the first of an epoch, and its
+    recompiles as far as there had been as many before."""
+    seconds: float
+    """What these took."""
+    functions: int
+    newest: str
+    """The address of the newest of them, '' for none."""
+
+
+def forgotten(processes: Iterable[Process]) -> Forgotten | None:
+    """Sum up the epochs of some processes; None where no ids began again."""
+    several = [process for process in processes if process.epochs > 1]
+    if not several:
+        return None
+    again = []
+    for process in several:
+        before: dict[tuple[str | None, str | None, int | None], int] = {}
+        for frame in process.frames.values():
+            if frame.code[0] is not None:
+                compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile]
+                if frame.key.epoch > 1:
+                    again += compiles[: before.get(frame.code, 0)]
+                before[frame.code] = max(before.get(frame.code, 0), len(compiles))
+    return Forgotten(
+        max(process.epochs for process in several),
+        len(again),
+        sum(compile_.tally.seconds for compile_ in again),
+        len({compile_.frame.code for compile_ in again}),
+        str(again[-1].ref) if again else "",
+    )
+
+
+BREAKS_READ = 50
+ERRORS_READ = 8
+UNFINISHED_READ = 4
+COMPILES_SHOWN = 8
+Ranks = dict[int, "int | None"]
+"""Process (its `id`) → rank: a process works its rank out anew each time."""
+CACHE_COUNTS = (
+    ("AOTAutograd cache", "aotautograd_cache"),
+    ("FX graph cache", "fx_graph_cache"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A code object, the same in all ranks."""
+
+    name: str | None
+    file: str | None
+    line: int | None
+    known_as: str | None = None
+    """What it is known by, where its name says little: `Net.forward`."""
+
+    @property
+    def shown(self) -> str | None:
+        """The name to show."""
+        return self.known_as or self.name
+
+
+class Slowest(NamedTuple):
+    """A compile that took long."""
+
+    ref: str
+    seconds: float
+    code: Code
+
+
+class CacheUse(NamedTuple):
+    """How a cache answered."""
+
+    cache: str
+    hits: int
+    misses: int
+    bypassed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCost:
+    """What all compiles of a code object took together."""
+
+    code: Code
+    seconds: float
+    compiles: int
+    recompiles: int
+    ranks: int
+    slowest: str
+    """The address of its slowest compile."""
+    slowest_s: float
+    frame: str
+    """The address of the frame, on the rank where it took longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLine:
+    """Compiles of one function that failed with the same error, or run in eager mode for the same reason."""
+
+    ref: str
+    """The address of the first."""
+    type: str
+    reason: str
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    recompile_limit: bool = False
+    count: int = 1
+    ranks: int = 1
+    eager: Eager | None = None
+    """Why all of the function runs in eager mode."""
+    reached: bool | None = None
+    """Whether the exception reached the caller; None: this torch does not log it."""
+    no_breaks: bool = False
+    """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakPlace:
+    """Graph breaks of one kind at one line."""
+
+    gb: str | None
+    headline: str
+    file: str | None
+    line: int | None
+    user_file: str | None
+    """The user's line that led there, where the break is in the framework's code."""
+    user_line: int | None
+    count: int
+    ranks: int
+    first: str
+    """The address of the first compile with it."""
+    ref: str | None
+    """The address of its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class MostRecompiled:
+    """The frame that was recompiled most often."""
+
+    code: Code
+    frame: str
+    recompiles: int
+    seconds: float
+    """What the recompiles took."""
+    last: str
+    """The address of its newest compile."""
+    reason: str | None
+    limit_hit: bool
+    eager: bool = False
+    """Whether calls that fit none of its compiles run in eager mode since the limit was hit."""
+    never_logged: bool = False
+    """This torch does not write why it recompiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A compile of which the log has no end, or none of its backward: still running, killed, or cut off."""
+
+    ref: str
+    code: Code
+    doing: Open | None
+    """What it had begun and not ended, the innermost."""
+    backward: bool = False
+    """Whether its forward is finished, and its backward is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run, a rank or a process."""
+
+    tally: Tally
+    start: float | None
+    """Microseconds since the epoch: of the first compile. Of a run clocks that are off are put right."""
+    end: float | None
+    """When the last compile ended."""
+    costs: tuple[CodeCost, ...]
+    """The most expensive first."""
+    slowest: tuple[Slowest, ...]
+    """The slowest compiles."""
+    errors: tuple[ErrorLine, ...]
+    eager: tuple[ErrorLine, ...]
+    """Functions that torch gave up."""
+    breaks: tuple[BreakPlace, ...]
+    breaks_read: int
+    recompiled: MostRecompiled | None
+    caches: tuple[CacheUse, ...]
+    """The caches that were asked."""
+    cached: int
+    """Compiles that came from a cache."""
+    cached_in_part: int
+    """Those of them of which it had one part and not another: the forward, not the backward."""
+    unfinished: tuple[Unfinished, ...]
+    """The newest of each process; those of processes that were started again last. At most `UNFINISHED_READ`."""
+    cudagraph_skips: tuple[Count, ...]
+    """Why there is no CUDA graph; the most frequent first."""
+    versions: tuple[str, ...]
+    forgotten: Forgotten | None
+    """What was compiled again after ids began again; None where they did not."""
+    unfinished_count: int = 0
+    """Compiles of which the log has no end, or none of their backward."""
+    diverging: Differing | None = None
+    """Of a run with two ranks or more: in what they differ."""
+    missing: Missing | None = None
+    """Ranks of the job of which nothing is here; None where none is known to be missing."""
+
+
+def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
+    """Sum up some processes. `ahead`: rank → how far its clock is ahead of the others'; of those that are off."""
+    everything = list(processes)
+    compiles = [c for process in everything for c in process.ordered()]
+    real = [c for c in compiles if c.is_compile]
+    timed = [(c.tally.seconds, c) for c in real]
+    rank = {id(process): process.rank for process in everything}
+    starts = [(c.start_us, c) for c in real if c.start_us is not None]
+    if ahead:
+        offsets = [(at, ahead.get(number), c) for at, c in starts if (number := rank[id(c.process)]) is not None]
+        starts = [(at if offset is None else at - offset.at(at), c) for at, offset, c in offsets]
+    slow = sorted(timed, key=lambda pair: -pair[0])[:COMPILES_SHOWN]
+    by_code = _by_code(real)
+    breaks, read = _break_places(compiles, rank)
+    return Summary(
+        sum((process.tally for process in everything), Tally()),
+        min((start for start, _ in starts), default=None),
+        max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
+        tuple(_cost(code, members, rank) for code, members in _dearest(by_code)),
+        tuple(Slowest(str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
+        _errors(real, rank, Status.ERROR),
+        _errors(real, rank, Status.EAGER),
+        breaks,
+        read,
+        _most_recompiled(real),
+        _caches(compiles),
+        *_cached(real),
+        _unfinished(real, _replaced(everything)),
+        counts(Counter(r for c in real if (r := c.facts.cudagraph_skip_reason)).most_common(5)),
+        versions_of(everything),
+        forgotten(everything),
+        sum(bool(c.tally.missing) or c.facts.backward_unfinished for c in real),
+    )
+
+
+def code_of(compile_: Compile) -> Code:
+    """The code object of a compile."""
+    return Code(*compile_.frame.code, known_as(compile_.frame))
+
+
+def versions_of(processes: list[Process]) -> tuple[str, ...]:
+    """The versions of torch that the metrics name, in the order seen."""
+    return tuple(dict.fromkeys(version for process in processes if (version := process.torch_version())))
+
+
+def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
+    """Compiles of the same code object, over all ranks. Unnamed frames stay apart."""
+    keys: dict[int, tuple[Any, ...]] = {}
+    found: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        frame = compile_.frame
+        key = keys.get(id(frame))
+        if key is None:
+            code = frame.code
+            key = keys[id(frame)] = code if code[0] is not None else (None, id(frame))
+        found[key].append(compile_)
+    return found
+
+
+def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
+    costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.seconds for c in item[1]))
+    return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.seconds for c in members)]
+
+
+def _cost(key: tuple[Any, ...], members: list[Compile], rank: Ranks) -> CodeCost:
+    slowest = max(members, key=lambda c: c.tally.seconds)
+    return CodeCost(
+        code_of(slowest) if len(key) == 3 else Code(None, None, None),
+        sum(c.tally.seconds for c in members),
+        len(members),
+        sum(c.is_recompile for c in members),
+        len({rank[id(c.process)] for c in members}),
+        str(slowest.ref),
+        slowest.tally.seconds,
+        str(slowest.frame.ref),
+    )
+
+
+def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[ErrorLine, ...]:
+    """The compiles of a status by kind, in the order of the first of each; hits of the recompile limit last."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
+            facts = compile_.facts
+            reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
+            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
+    found = []
+    for number, members in enumerate(groups.values()):
+        first = members[0]
+        facts, name = first.facts, first.frame.code[0]
+        ranks = len({rank[id(c.process)] for c in members})
+        known = None
+        if number < ERRORS_READ:
+            known = next(iter(known_failures(first)), None)
+        kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
+        file = line = None
+        if known is not None:
+            kind, reason, file, line = known.type, known.reason, known.file, known.line
+        limit = facts.recompile_limit
+        found.append(ErrorLine(
+            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
+        ))  # fmt: skip
+    return tuple(sorted(found, key=lambda error: error.recompile_limit))
+
+
+def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlace, ...], int]:
+    """Breaks grouped by kind and line, the most frequent first; how many breaks were read for it."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
+    read = 0
+    for compile_ in compiles:
+        if not compile_.tally.breaks:
+            continue
+        for found in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
+            groups[found.gb or found.headline, found.file, found.line].append((compile_, found))
+            read += 1
+        if read >= BREAKS_READ:
+            break
+    places = [_place(members, rank) for members in groups.values()]
+    return tuple(sorted(places, key=lambda place: -place.count)), read
+
+
+def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
+    compile_, found = members[0]
+    lead = found.lead
+    led = lead if lead is not None and (lead.file, lead.line) != (found.file, found.line) else None
+    return BreakPlace(
+        found.gb, found.headline, found.file, found.line, led.file if led else None, led.line if led else None,
+        len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), found.ref,
+    )  # fmt: skip
+
+
+def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
+    frames: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.is_recompile:
+            frames[id(compile_.frame)].append(compile_)
+    if not frames:
+        return None
+    members = max(frames.values(), key=lambda own: (len(own), sum(c.tally.seconds for c in own)))
+    last = members[-1]
+    texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
+    found = None if texts else known_recompile(last)
+    reason = parse_reason(texts[0]).text if texts else found.reasons[0].text if found is not None and found.reasons else None
+    never = found is not None and found.logged == "never"
+    return MostRecompiled(
+        code_of(last), str(last.frame.ref), len(members), sum(c.tally.seconds for c in members), str(last.ref), reason,
+        any(c.facts.recompile_limit for c in members), any(c.facts.eager is Eager.LIMIT for c in members), never,
+    )  # fmt: skip
+
+
+def _cached(compiles: list[Compile]) -> tuple[int, int]:
+    """How many compiles came from a cache, and how many of them in part. What one cache lacks the one below it may have."""
+    found = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
+    return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
+
+
+def _replaced(processes: Sequence[Process]) -> set[int]:
+    """Processes after which another one of their rank began: what they left is an older story."""
+    found: set[int] = set()
+    newest: dict[int, int] = {}
+    for process in processes:
+        if process.rank is not None and process.parent is None and process.is_traced:
+            if process.rank in newest:
+                found.add(newest[process.rank])
+            newest[process.rank] = id(process)
+    return found
+
+
+def _unfinished(compiles: list[Compile], replaced: set[int]) -> tuple[Unfinished, ...]:
+    newest: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.tally.missing or compile_.facts.backward_unfinished:
+            newest[id(compile_.process)].append(compile_)
+    found = []
+    for members in sorted(newest.values(), key=lambda own: id(own[0].process) in replaced)[:UNFINISHED_READ]:
+        last = max(members, key=lambda c: c.records[-1] if c.records else 0)
+        found.append(Unfinished(str(last.ref), code_of(last), doing(last), last.facts.backward_unfinished))
+    return tuple(found)
+
+
+@part
+def doing(compile_: Compile, reader: Reader) -> Open | None:
+    """What a compile had begun and not ended, the innermost."""
+    waiting = timing_so_far(compile_, events_of(compile_, reader), [], reader).open
+    return waiting[-1] if waiting else None
+
+
+def _caches(compiles: list[Compile]) -> tuple[CacheUse, ...]:
+    total: Counter[str] = Counter()
+    for compile_ in compiles:
+        if compile_.counts:
+            total.update(compile_.counts)
+    rows = [CacheUse(title, total[f"{k}_hit"], total[f"{k}_miss"], total[f"{k}_bypass"]) for title, k in CACHE_COUNTS]
+    return tuple(row for row in rows if any(row[1:]))

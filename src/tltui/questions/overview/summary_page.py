@@ -1,0 +1,95 @@
+"""The view `summary`: the overview of the node that is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents.format import joined
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.model.status import total
+from tltui.questions.build import build
+from tltui.questions.overview.compile_sections import Study
+from tltui.questions.overview.run_summary import Summary
+from tltui.questions.question import Question
+from tltui.text.document import Document, Options
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The overview of the scope."""
+    return build(run, scope.ref, options)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """The counts of a run, or of a part of it."""
+
+    ref: str
+    """The address of the part; empty for the run."""
+    ranks: int
+    """Ranks with a compile in it; processes without a rank count as one."""
+    compiles: int
+    """Compiles. Each is counted in one of the next eight columns."""
+    ok: int
+    """Compiled without a graph break."""
+    errors: int
+    """Failed, and the exception reached the caller."""
+    eager: int
+    """Run in eager mode."""
+    broken: int
+    """Compiled, with graph breaks."""
+    empty: int
+    """No operation was captured."""
+    running: int
+    """Not ended yet."""
+    missing: int
+    """Without metrics, though the log has ended."""
+    seen: int
+    """Of which the log tells no outcome."""
+    breaks: int
+    """Graph breaks, all of them."""
+    recompiles: int
+    """Recompiles."""
+    restarts: int
+    """Restarts of the analysis."""
+    seconds: float
+    """What the compiles took together, in seconds; those of ranks ran side by side."""
+    torch: str
+    """The versions of torch that the log states."""
+
+
+def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
+    """One row."""
+    tally = total(own.tally for own in compiles)
+    torch = (data.torch or "") if isinstance(data, Study) else joined(data.versions)
+    yield SummaryRow(
+        ref, len({own.process.rank for own in compiles}), tally.compiles, tally.ok, tally.errors, tally.eager, tally.broken,
+        tally.empty, tally.running, tally.missing, tally.seen, tally.breaks, tally.recompiles, tally.restarts, tally.seconds, torch,
+    )  # fmt: skip
+
+
+QUESTION = Question(
+    name="summary",
+    help="what happened in the run, and what to look at first",
+    key="1",
+    group="look at a run",
+    order=10,
+    needs=Needs(
+        "has no times, and does not tell what became of a compile",
+        ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code"), in_debug_dir=True, is_overview=True,
+    ),
+    document=document,
+    answer=Summary | Study,
+    rows=SummaryRow,
+    doc="""
+    What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
+
+    >>> import tltui
+    >>> run = tltui.open("tests/traces/torch-2.13/recompiles")
+    >>> [(row.compiles, row.recompiles, row.breaks) for row in tltui.summary(run)]
+    [(5, 4, 0)]
+    """,
+)

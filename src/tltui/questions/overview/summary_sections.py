@@ -1,0 +1,248 @@
+"""Sections that the overviews of a run, a rank and a process share."""
+
+from __future__ import annotations
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.expected_artifacts import FRESH
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
+from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
+from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, inside
+from tltui.questions.timing.timing_events import OTHER, Open, group_of
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import owner_of
+
+ERRORS_SHOWN = 8
+TOLD = 0.0005
+"""Seconds; what is known to have taken less is not told: the log ends where it began."""
+ERRORS_FOLDED = 200
+BREAKS_SHOWN = 10
+
+
+def add_counts(page: Page, tally: Tally) -> None:
+    """`✗ 1 failed · ⚑ 5 with breaks · …`: each compile once. Then what the same compiles are beside it."""
+    words: list[Piece] = []
+    for status, row in TABLE.items():
+        if count := tally.counted(status):
+            mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is what stands between the words
+            words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
+    page.joined(words)
+    beside: list[Piece] = []
+    if tally.recompiles:
+        mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
+        beside.append((f"{mark} {fmt.plural(tally.recompiles, 'recompile')}", tokens.RECOMPILE))
+    if tally.breaks:
+        beside.append(breaks_counted(tally))
+    if tally.restarts:
+        beside.append(fmt.plural(tally.restarts, "restart"))
+    if beside:
+        page.joined(beside)
+
+
+def breaks_counted(tally: Tally) -> str:
+    """`7 graph breaks, 4 of which made torch give the function up`"""
+    breaks = fmt.plural(tally.breaks, "graph break")
+    if not tally.skips:
+        return breaks
+    which = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
+    return f"{breaks}, {which} made torch give the function up"
+
+
+def add_errors(page: Page, summary: Summary) -> None:
+    """Errors with type, reason and place."""
+    _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
+
+
+def add_eager(page: Page, summary: Summary) -> None:
+    """Functions that torch gave up."""
+    _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+
+
+def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
+    if not lines:
+        return
+    page.heading(title)
+    for error in lines[:ERRORS_SHOWN]:
+        _error(page, error, "  ")
+    left = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
+    if left:
+        what = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for error in left:
+            _error(page, error, "    ")
+        page.close()
+
+
+KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
+"""What made torch give a function up."""
+
+
+def _error(page: Page, error: ErrorLine, indent: str) -> None:
+    kind = "recompile limit" if error.recompile_limit else KINDS.get(error.eager, error.type)
+    pieces: list[Piece] = [(f"[{error.ref}]", tokens.LINK, error.ref), " "]
+    pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
+    if error.function:
+        pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.file is not None:
+        pieces += ["  ", page.place(error.file, error.line)]
+    if error.count > 1:
+        on = f" on {fmt.plural(error.ranks, 'rank')}" if error.ranks > 1 else ""
+        pieces.append((f"  {fmt.plural(error.count, 'compile')}{on}", tokens.DIM))
+    page.row(pieces, indent)
+    if error.no_breaks:
+        page.say(NO_BREAKS, indent + "  ", tokens.WARN)
+    reason = sanitize(fmt.one_line(error.reason))
+    if reason and not error.recompile_limit:
+        page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
+
+
+def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
+    """Compiles without an end. While the log is still read there is no telling, so nothing is said."""
+    if not finished or not summary.unfinished:
+        return
+    page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
+    for item in summary.unfinished:
+        name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
+        pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
+        if item.doing is not None:
+            pieces.append(f"  {'its backward ' if item.backward else ''}{standing(item.doing)}")
+        page.row(pieces)
+
+
+def standing(item: Open | None) -> str:
+    """`in bytecode_tracing (dynamo), for at least 3.2 s`; without the time where the log ends just after it began."""
+    if item is None:
+        return ""
+    phase = group_of(item.name)
+    # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
+    said = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
+    where = "in " + fmt.clip_middle(sanitize(item.name), 40) + said
+    return f"{where}, {least}" if (least := at_least(item.seconds)) else where
+
+
+def at_least(seconds: float | None) -> str:
+    """`for at least 3.2 s`; '' where nothing is known of the time."""
+    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= TOLD else ""
+
+
+def add_breaks(page: Page, summary: Summary) -> None:
+    """Graph breaks grouped by kind and line."""
+    if not summary.breaks:
+        return
+    total = summary.tally.breaks
+    places = len(summary.breaks)
+    partial = total > summary.breaks_read
+    title = f"Graph breaks ({fmt.count(total)}"
+    title += ")" if places == total and not partial else f" at {fmt.plural(places, 'place')})" if not partial else ")"
+    page.heading(title)
+    if partial:
+        page.say(f"grouped from the first {summary.breaks_read} of {fmt.count(total)}", "  ", tokens.DIM)
+    for place in summary.breaks[:BREAKS_SHOWN]:
+        _break_place(page, place)
+    if places > BREAKS_SHOWN:
+        what = f"{places - BREAKS_SHOWN} more places"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for place in summary.breaks[BREAKS_SHOWN:]:
+            _break_place(page, place)
+        page.close()
+
+
+def _break_place(page: Page, place: BreakPlace) -> None:
+    times = f"{place.count}{'×'}"
+    on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
+    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
+    used = 2 + sum(len(piece_text(p)) for p in head)
+    page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
+    where: list[Piece] = []
+    if place.user_file is not None:
+        where += ["from ", page.place(place.user_file, place.user_line), "  "]
+    if place.file is not None:
+        where += [f"{inside(owner_of(place.file))} ", page.place(place.file, place.line)]
+    where += ["  " if where else "", (f"[{place.first}]", tokens.LINK, place.first), (on, tokens.DIM)]
+    page.row(where, " " * 7)
+
+
+def add_recompiled(page: Page, summary: Summary) -> None:
+    """The frame that was recompiled most often, and why the last time."""
+    worst = summary.recompiled
+    if worst is None:
+        return
+    page.heading(f"Recompiles ({fmt.count(summary.tally.recompiles)})")
+    name = fmt.clip_middle(sanitize(worst.code.shown or worst.frame), 40)
+    pieces: list[Piece] = ["most often ", (name, tokens.LINK, worst.frame)]
+    if worst.code.file is not None:
+        pieces += ["  ", page.place(worst.code.file, worst.code.line)]
+    pieces.append(f"  {fmt.plural(worst.recompiles, 'recompile')}{fmt.took(worst.seconds, ', ')}")
+    page.row(pieces)
+    if worst.limit_hit:
+        page.say(f"The recompile limit was reached. {LIMIT_EAGER if worst.eager else LIMIT_RAISES}", "  ", tokens.WARN)
+    unlogged = NEVER_LOGGED if worst.never_logged else page.so_far("torch logged no reason")
+    reason = sanitize(fmt.one_line(worst.reason)) if worst.reason else unlogged
+    last = f"[{worst.last}]"
+    page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
+
+
+def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
+    """Functions by what all their compiles took."""
+    costs = summary.costs[:shown]
+    if not costs:
+        return
+    page.heading(title)
+    rows: list[list[Piece]] = []
+    for cost in costs:
+        compiles = fmt.plural(cost.compiles, "compile") + (f" on {cost.ranks} ranks" if cost.ranks > 1 else "")
+        rows.append([
+            (fmt.seconds(cost.seconds), tokens.NUMBER),
+            (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM),
+            code_piece(cost.code, cost.frame),
+            place_piece(cost.code),
+            (compiles, tokens.DIM),
+        ])  # fmt: skip
+    page.grid(rows, right=(0, 1))
+
+
+def code_piece(code: Code, ref: str) -> Piece:
+    """The name of a function as a link."""
+    return (fmt.clip_middle(sanitize(code.shown or f"frame {ref}"), 40), tokens.LINK, ref)
+
+
+def place_piece(code: Code) -> Piece:
+    """Where a function is defined, as a link."""
+    shown = fmt.place(code.file, code.line) if code.file else ""
+    return (shown, tokens.LINK, fmt.place_target(code.file, code.line))
+
+
+def _add_cached(page: Page, summary: Summary) -> None:
+    """That what came from a cache has fewer graphs, and how to have them."""
+    if not summary.cached:
+        return
+    of = f"{fmt.count(summary.cached)} of {fmt.plural(summary.tally.compiles, 'compile')} came from the cache"
+    part = f" ({fmt.count(summary.cached_in_part)} of them in part)" if summary.cached_in_part else ""
+    then = f"some of the graphs are not written then. When you need them, run with --fresh (tltui run) or {FRESH}"
+    page.say(f"{of}{part}: {then}", "  ")
+
+
+def add_caches(page: Page, summary: Summary) -> None:
+    """Hits and misses."""
+    if not summary.caches and not summary.cudagraph_skips:
+        return
+    if summary.caches:
+        page.heading("Caches")
+        for title, hits, misses, bypassed in summary.caches:
+            words: list[Piece] = [(fmt.plural(hits, "hit"), tokens.OK if hits else tokens.DIM)]
+            words.append((fmt.plural(misses, "miss", "misses"), tokens.WARN if misses else tokens.DIM))
+            if bypassed:
+                words.append((f"{fmt.count(bypassed)} bypassed", tokens.WARN))
+            line: list[Piece] = []
+            for n, word in enumerate(words):
+                line += [", " if n else "", word]
+            page.add("  ", title.ljust(19), *line)
+        _add_cached(page, summary)
+    if summary.cudagraph_skips:
+        page.heading("CUDA graphs skipped")
+        for reason, count in summary.cudagraph_skips:
+            page.say(f"{count}× {fmt.one_line(reason)}", "  ")

@@ -1,0 +1,1 @@
+"""Graph changes by each pass of the compiler."""

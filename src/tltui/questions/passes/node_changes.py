@@ -1,0 +1,207 @@
+"""Node changes of a pass: nodes added, removed, moved, retargeted, rewired or retyped."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from tltui.questions.compare.comparable_lines import GraphText, Names, line_keys, paired_inputs, resolved, role_of
+from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.line_diff import changes
+
+ADDED, REMOVED, RETARGETED, RETYPED, REWIRED = "added", "removed", "retargeted", "retyped", "rewired"
+KINDS = (ADDED, REMOVED, RETARGETED, RETYPED, REWIRED)
+_FREES = re.compile(r";  (?:\w+ = )+None(?=;|$)")
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node that a step changed. Lines count from 1, 0 where it is not in that graph."""
+
+    what: str
+    """`added`, `removed`, `retargeted` (calls something else), `retyped` (dtype or shape), `rewired` (reads something else)."""
+    name: str
+    before: str
+    after: str
+    left_line: int
+    right_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChange:
+    """What became of the nodes of a graph."""
+
+    left: int
+    """Nodes before."""
+    right: int
+    same: int
+    renamed: int
+    """Of those that are the same, how many have another name."""
+    moved: int
+    """The same, at another place in the order."""
+    changes: tuple[NodeChange, ...]
+
+    def count(self, what: str) -> int:
+        """How many changes of a kind."""
+        return sum(change.what == what for change in self.changes)
+
+
+def node_changes(left: GraphText, right: GraphText) -> GraphChange:
+    """Compare two graphs node by node."""
+    names = paired_inputs(left.graph, right.graph)
+    a, b = _nodes(left), _nodes(right)
+    keys_a, keys_b = _keys(left, a, names[0]), _keys(right, b, names[1])
+    pairs: list[tuple[int, int]] = []
+    blocks: list[tuple[list[int], list[int]]] = []
+    for change in changes(keys_a, keys_b):
+        if change.same:
+            pairs += zip(range(change.a0, change.a1), range(change.b0, change.b1), strict=True)
+        else:
+            blocks.append((list(range(change.a0, change.a1)), list(range(change.b0, change.b1))))
+    moved = _moved(blocks, keys_a, keys_b)
+    changed = _by_name(blocks, a, b) + _by_target(blocks, a, b)
+    same = pairs + moved
+    following = _following(left, right, [(a[x], b[y]) for x, y in same + changed])
+    same += [(x, y) for x, y in changed if (a[x], b[y]) in following]
+    found = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
+    found += [_alone(left, a[x], REMOVED) for own, _ in blocks for x in own]
+    found += [_alone(right, b[y], ADDED) for _, own in blocks for y in own]
+    found.sort(key=lambda change: (change.right_line or change.left_line, KINDS.index(change.what)))
+    renamed = sum(a[x].name != b[y].name for x, y in same)
+    return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(found))
+
+
+_FLAT = ("primals", "tangents")
+_OPEN = ("(", "[", "{", ",")
+
+
+def _nodes(own: GraphText) -> list[FxNode]:
+    """The nodes that do something: without further names of a node, and without lists of inputs that are unpacked."""
+    return [n for n in own.graph.nodes if n.kind != "alias" and not (n.kind == "placeholder" and n.name in _FLAT and not n.type)]
+
+
+def _keys(own: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashable]:
+    lines, _ = line_keys(own, names)
+    count = Counter(node.line for node in nodes)
+    keys: list[Hashable] = []
+    for node in nodes:
+        text = str(lines[node.line]).strip()
+        if node.kind == "placeholder":
+            keys.append((node.graph, node.type, names.get((node.graph, node.name), node.name)))
+        elif count[node.line] == 1 and node.kind != "output" and not text.endswith(_OPEN):
+            keys.append((node.graph, text, _origin(own, node)))
+        else:
+            roles = tuple(role_of(own.graph, producer, names) for producer in own.graph.producers(node))
+            keys.append((node.graph, node.kind, node.target, node.type, roles))
+    return keys
+
+
+def _origin(own: GraphText, node: FxNode) -> Hashable:
+    """The line of source, by its code: an edit above it only moves it."""
+    if node.origin < 0:
+        return None
+    origin = own.graph.origins[node.origin]
+    return origin.function, origin.code or origin.place
+
+
+Blocks = Sequence[tuple[list[int], list[int]]]
+
+
+def _moved(blocks: Blocks, keys_a: Sequence[Hashable], keys_b: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Nodes that are the same but for their place; they are taken out of the blocks."""
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for _, own in blocks:
+        for y in own:
+            places[keys_b[y]].append(y)
+    pairs = []
+    for own, _ in blocks:
+        for x in own:
+            if waiting := places.get(keys_a[x]):
+                pairs.append((x, waiting.pop(0)))
+    _take(blocks, pairs)
+    return pairs
+
+
+def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[tuple[int, int]]:
+    """Nodes of one name that still call the same, or still have the same type."""
+    places = {(b[y].graph, b[y].name): y for _, own in blocks for y in own}
+    pairs = []
+    for own, _ in blocks:
+        for x in own:
+            y = places.get((a[x].graph, a[x].name))
+            if y is not None and (a[x].target == b[y].target or (a[x].type and a[x].type == b[y].type)):
+                pairs.append((x, y))
+    _take(blocks, pairs)
+    return pairs
+
+
+def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[tuple[int, int]]:
+    """Within a stretch that changed: nodes that call the same, in their order."""
+    pairs: list[tuple[int, int]] = []
+    for own, other in blocks:
+        for change in changes([(a[x].kind, a[x].target) for x in own], [(b[y].kind, b[y].target) for y in other]):
+            if change.same:
+                pairs += zip(own[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
+    _take(blocks, pairs)
+    return pairs
+
+
+Pairs = set[tuple[FxNode, FxNode]]
+
+
+def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNode]]) -> Pairs:
+    """Nodes that only read what was changed itself: same operation, same type, and their producers belong together."""
+    partner = {(x.graph, x.name): (y.graph, y.name) for x, y in pairs}
+    found: Pairs = set()
+    for x, y in pairs:
+        if x.target != y.target or x.type != y.type or x.kind != y.kind:
+            continue
+        mapped = [partner.get((p.graph, p.name)) for p in _producers(left, x)]
+        if mapped == [(p.graph, p.name) for p in _producers(right, y)] and _rest(left, x) == _rest(right, y):
+            found.add((x, y))
+    return found
+
+
+def _producers(own: GraphText, node: FxNode) -> list[FxNode]:
+    return [resolved(own.graph, producer) for producer in own.graph.producers(node)]
+
+
+def _rest(own: GraphText, node: FxNode) -> str:
+    """What a node's text says besides the names of nodes: numbers, dtypes, keywords."""
+    if node.kind in ("placeholder", "output"):
+        return node.type
+    names = {node.name, *node.args}
+    return _WORD.sub(lambda match: "·" if match.group() in names else match.group(), _text(own, node))
+
+
+def _take(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
+    gone_a, gone_b = {x for x, _ in pairs}, {y for _, y in pairs}
+    for own, other in blocks:
+        own[:] = [x for x in own if x not in gone_a]
+        other[:] = [y for y in other if y not in gone_b]
+
+
+def _changed(left: GraphText, right: GraphText, before: FxNode, after: FxNode) -> NodeChange:
+    what = RETARGETED if before.target != after.target else RETYPED if before.type != after.type else REWIRED
+    return NodeChange(what, after.name, _text(left, before), _text(right, after), before.line + 1, after.line + 1)
+
+
+def _alone(own: GraphText, node: FxNode, what: str) -> NodeChange:
+    text = _text(own, node)
+    if what == REMOVED:
+        return NodeChange(what, node.name, text, "", node.line + 1, 0)
+    return NodeChange(what, node.name, "", text, 0, node.line + 1)
+
+
+def _text(own: GraphText, node: FxNode) -> str:
+    """The node as the graph has it, without what it frees."""
+    line = _FREES.sub("", own.lines[node.line]).strip()
+    if node.kind == "placeholder":
+        return f'{node.name}: "{node.type}"' if node.type else node.name
+    if node.kind == "output":
+        return f"return ({', '.join(node.args)})"[:LONGEST]
+    return line[:LONGEST]

@@ -1,0 +1,1 @@
+"""Errors, graph breaks, restarts and absent artifacts."""

@@ -1,0 +1,481 @@
+"""Artifacts absent from the trace of a compile, and why; for absent code, the nearest compile with some."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tltui.inputs.forms import DEBUG_DIR
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit, artifact_name, artifacts_of, units_of
+from tltui.model.compile_navigation import in_order
+from tltui.model.derived_cache import Parts
+from tltui.model.expected_artifacts import CODE, LOG_TLPARSE, NOT_YET, PLACES, Absent, Outcome, absent, failed_in, there
+from tltui.model.node_answers import part, reader_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, json_in, named
+from tltui.model.ref import NO_ID
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.model.torch_version import version_of
+from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
+from tltui.questions.caches.cache_lookups import AOT, FX, HIT, OLD_NAMES, answer_of
+from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
+from tltui.trace.envelope import METRICS
+
+
+def missing_of(
+    compile_: Compile,
+    artifacts: list[Artifact],
+    units: list[Unit],
+    metrics: list[tuple[str, dict[str, Any]]],
+    version: TorchVersion,
+) -> tuple[Absent, ...]:
+    """What somebody would look for in this compile and not find."""
+    if not compile_.is_compile and compile_.id.autograd is None:
+        return ()  # records outside of any compile: nothing can be said to be expected
+    return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
+
+
+def outcome_of(
+    compile_: Compile,
+    artifacts: list[Artifact],
+    units: list[Unit],
+    metrics: list[tuple[str, dict[str, Any]]],
+    version: TorchVersion,
+) -> Outcome:
+    """What is known of a compile."""
+    log = compile_.process.log
+    names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
+    # the timing event fx_graph_cache_disabled only says that this one cache was not used
+    disabled = any(
+        json_in(fields, config).get("force_disable_caches") is True
+        for _, fields in metrics
+        for config in ("inductor_config", "compiler_config")
+    )
+    directions = frozenset(unit.direction for unit in units if unit.direction)
+    return outcome_from(compile_, names, directions, disabled, version)
+
+
+def outcome_from(
+    compile_: Compile, names: Iterable[str], directions: frozenset[str], disabled: bool, version: TorchVersion
+) -> Outcome:
+    """The same from the names of its artifacts with a payload, the directions of its units, and whether caches are off."""
+    facts, counts, log = compile_.facts, compile_.counts, compile_.process.log
+    compile_.process.parts.reads(log)
+    has = frozenset(names) | ({"dynamo_start"} if compile_.started is not None else frozenset())
+    hits = _old_hits(compile_, has)
+    return Outcome(
+        has,
+        failed=facts.failed or facts.eager is not None,
+        fail_phase=failed_in(facts.fail_type, has),
+        cache_hit=counts["aotautograd_cache_hit"] > 0 or AOT in hits,
+        fx_cache_hit=(counts["fx_graph_cache_hit"] > 0 or FX in hits)
+        and not counts["fx_graph_cache_miss"]
+        and not counts["fx_graph_cache_bypass"],
+        caches_disabled=disabled,
+        empty=facts.skipped,
+        complete=facts.has_metrics,
+        grad=facts.has_backward,
+        version=replace(version, stated=None, by=()),
+        recompile_limit=facts.recompile_limit,
+        recompile=compile_.is_recompile,
+        restarted=bool(facts.restarts),
+        dynamo=compile_.id.frame is not None,
+        compiled_autograd=compile_.id.autograd is not None,
+        directions=directions,
+        backward_failed=facts.backward_failed,
+        waiting=not log.ended,
+        debug_dir=DEBUG_DIR in compile_.process.origins,
+    )
+
+
+def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
+    """The caches that answered with a hit each time, where torch 2.4 to 2.6 wrote the answer into a record of another name.
+
+    Torch 2.4 does not write it at all: that there is no code then shows it.
+    """
+    if has.isdisjoint(OLD_NAMES):
+        return frozenset()
+    reader = reader_of(compile_)
+    states: dict[str, set[str]] = {}
+    for record, name in named(compile_, OLD_NAMES):
+        answer, _ = answer_of(name, record, "", reader)
+        states.setdefault(answer.cache, set()).add(answer.state)
+    return frozenset(
+        cache for cache, own in states.items() if own == {HIT} or (own == {"asked"} and cache == FX and has.isdisjoint(CODE))
+    )
+
+
+PRESENT, EMPTY = "present", "empty"
+FAILED, CUT, UNEXPLAINED = "failed before", "cut off", "unknown"
+PENDING = "not yet"
+OPEN, OTHER_TORCH = "not known of this torch", "not written by this torch"
+NOT_LOGGED, CACHED, NOTHING = "not logged", "skipped by a cache hit", "nothing to write"
+STATES = (FAILED, CUT, UNEXPLAINED, PENDING, EMPTY, OPEN, NOT_LOGGED, CACHED, OTHER_TORCH, NOTHING)
+"""Of what is absent, the most urgent first."""
+TINY = 24
+"""Stored bytes up to which a payload is read to see whether anything is in it."""
+HEAD = 400
+"""Stored bytes of an output code that are read: its first line states the direction."""
+SLICE = 100
+_VOID = frozenset({b"", b"[]", b"{}", b"null", b'""'})
+_DISABLED = re.compile(rb'force_disable_caches\\*": ?true')
+_BEGINNINGS = (
+    ("skipped: the result came", CACHED),
+    ("skipped: the code came", CACHED),
+    ("not written when the result comes from a cache", CACHED),
+    (NOT_YET, PENDING),
+    ("the log ends", CUT),
+    ("the log holds only the end", CUT),
+    ("none was written: compiles of vLLM", CUT),
+    ("the compile failed", FAILED),
+    ("the backward failed", FAILED),
+    ("the recompile limit", FAILED),
+    ("provenance was not recorded", NOT_LOGGED),
+    ("only written with", NOT_LOGGED),
+    ("caches are disabled", NOT_LOGGED),
+    ("the FX graph cache was not asked", NOT_LOGGED),
+    ("the AOTAutograd cache was not asked", NOT_LOGGED),
+    ("nothing in the log says why", UNEXPLAINED),
+    ("not written by ", OTHER_TORCH),
+    ("not known for ", OPEN),
+)
+_CACHE_NAMES = re.compile(r"^(?:fx_graph|aotautograd)_(?:bundled_)?cache_")
+_CODE = "inductor_output_code"
+_AOT_ID = re.compile(r"# AOT ID: \['\d+_(forward|backward|inference)'\]")
+_TRAINED = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_graph"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An artifact that somebody would look for in a compile."""
+
+    name: str
+    title: str
+    state: str
+    """present, or why not: one of `STATES`."""
+    count: int = 0
+    """Records that are there, with a payload."""
+    reason: str | None = None
+    flag: str | None = None
+    """The setting that would have brought it."""
+    found: str | None = None
+    """The name of the record that is there, which may be another one that is taken for it."""
+
+    @property
+    def routine(self) -> bool:
+        """Whether nobody would miss it: there was nothing to write, this torch has no such thing, or only tlparse's own extras
+        are asked for."""
+        return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
+
+
+@dataclass(frozen=True, slots=True)
+class CompileArtifacts:
+    """What one compile has and lacks, in the order of the compiler's work."""
+
+    ref: str
+    status: str | None
+    expected: tuple[Expected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentGroup:
+    """One artifact that is absent from some compiles for one reason."""
+
+    name: str
+    title: str
+    state: str
+    reason: str
+    flag: str | None
+    routine: bool
+    refs: tuple[str, ...]
+    """The compiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentCount:
+    """An artifact that is there."""
+
+    name: str
+    title: str
+    compiles: int
+    """How many compiles have it."""
+    wanted: int
+    """In how many one would look for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What is there and what is not, in a part of a run."""
+
+    schema: int = 1
+    groups: tuple[AbsentGroup, ...] = ()
+    """By state, the most urgent first; in a state, what the most compiles lack first."""
+    present: tuple[PresentCount, ...] = ()
+    compiles: tuple[CompileArtifacts, ...] = ()
+
+
+def absence_of(compiles: Iterable[Compile]) -> Absence:
+    """All at once."""
+    work = read_absence(compiles)
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+
+def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
+    """What some compiles have and lack. Yields in between."""
+    versions: dict[int, TorchVersion] = {}
+    found: list[CompileArtifacts] = []
+    for number, compile_ in enumerate(compiles):
+        # nothing can be said to be expected of records outside of any compile, and of what no trace tells
+        if (compile_.is_compile or compile_.id.autograd is not None) and compile_.is_traced:
+            status, process = compile_.status, compile_.process
+            rows = _sorts(process).rows(_sort_of(compile_), process, versions)
+            found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))
+        if number % SLICE == SLICE - 1:
+            yield
+    yield
+    return Absence(1, _groups(found), _present(found), tuple(found))
+
+
+def state_of(reason: str) -> str:
+    """The kind of a reason of `tltui.model.expected_artifacts`."""
+    return next((state for beginning, state in _BEGINNINGS if reason.startswith(beginning)), NOTHING)
+
+
+class _Sorts:
+    """The sorts of compiles of a run: what was worked out for one is true of all that have the same records. Only ever added to."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Outcome, tuple[tuple[str, int], ...], frozenset[str], bool], int] = {}
+        self._sorts: list[tuple[Outcome, dict[str, int], frozenset[str], bool]] = []
+        self._rows: dict[tuple[int, TorchVersion], tuple[Expected, ...]] = {}
+        self._lock = threading.Lock()
+
+    def number(self, outcome: Outcome, counts: dict[str, int], void: frozenset[str], dated: bool) -> int:
+        """Which sort it is. `dated`: its own metrics state the version of torch."""
+        with self._lock:
+            number = self._numbers.setdefault((outcome, tuple(sorted(counts.items())), void, dated), len(self._sorts))
+            if number == len(self._sorts):
+                self._sorts.append((outcome, counts, void, dated))
+            return number
+
+    def rows(self, number: int, process: Process, versions: dict[int, TorchVersion]) -> tuple[Expected, ...]:
+        """What compiles of a sort have and lack. `versions` remembers those of processes."""
+        outcome, counts, void, dated = self._sorts[number]
+        version = UNKNOWN
+        if not dated:
+            if id(process) not in versions:
+                versions[id(process)] = replace(version_of(process), stated=None, by=())
+            version = versions[id(process)]
+        rows = self._rows.get((number, version))
+        if rows is None:
+            known = outcome if dated else replace(outcome, version=version)
+            rows = self._rows[number, version] = _rows(known, counts, void)
+        return rows
+
+
+_SORTS: WeakKeyDictionary[Parts, _Sorts] = WeakKeyDictionary()
+
+
+def _sorts(process: Process) -> _Sorts:
+    return _SORTS.setdefault(process.parts, _Sorts())
+
+
+@part
+def _sort_of(compile_: Compile, reader: Reader) -> int:
+    """Which of the sorts of the run a compile is."""
+    counts, void = _counted(compile_, reader)
+    directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
+    disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
+    version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
+    known = UNKNOWN if version is None else stated_version(version)
+    outcome = outcome_from(compile_, counts, directions, disabled, known)
+    return _sorts(compile_.process).number(outcome, counts, void, known.least is not None)
+
+
+def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
+    """How many records of each name have a payload (or are metrics), and the names of those with nothing in any."""
+    log = compile_.process.log
+    kinds, sizes = log.columns.kind, log.columns.size
+    numbers: Counter[int] = Counter()
+    tiny: dict[int, list[int]] = {}
+    for record in compile_.records:
+        size = sizes[record]
+        if size or log.kinds[kinds[record]].event in METRICS:
+            numbers[kinds[record]] += 1
+            if 0 < size <= TINY:
+                tiny.setdefault(kinds[record], []).append(record)
+    counts: dict[str, int] = {}
+    for number, count in numbers.items():
+        kind = log.kinds[number]
+        if kind.event != "chromium_event":
+            name = artifact_name(kind)
+            counts[name] = counts.get(name, 0) + count
+    void = set()
+    for number, records in tiny.items():
+        name = artifact_name(log.kinds[number])
+        if len(records) == counts.get(name) and all(_is_void(reader.payload(record)) for record in records):
+            void.add(name)
+    return counts, frozenset(void)
+
+
+def _is_void(payload: bytes) -> bool:
+    return b"".join(payload.split()) in _VOID
+
+
+def _directions(compile_: Compile) -> frozenset[str]:
+    """Forward or backward, as the first line of each output code states it: cheaper than working the units out."""
+    log = compile_.process.log
+    heads = (log.text(record, HEAD) for record, _ in named(compile_, (_CODE,)))
+    return frozenset(match[1] for head in heads if (match := _AOT_ID.search(head)))
+
+
+def _disabled(compile_: Compile, reader: Reader) -> bool:
+    """Whether the metrics say that all caches were off. They are 40 KB of text each, so they are searched, not parsed."""
+    return any(_DISABLED.search(reader.head(m.record)) for m in compile_.metrics if m.event == "compilation_metrics")
+
+
+def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tuple[Expected, ...]:
+    rows: list[Expected] = []
+    for name, title, names in there(outcome):
+        own = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
+        count = sum(counts[other] for other in own)
+        if own and void.issuperset(own) and outcome.waiting:
+            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=own[0]))
+        elif own and void.issuperset(own):
+            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=own[0]))
+        else:
+            rows.append(Expected(name, title, PRESENT, max(count, 1), found=own[0] if own else None))
+    for row in absent(outcome):
+        rows.append(Expected(row.name, row.title, state_of(row.reason), 0, row.reason, row.flag))
+    return tuple(sorted(rows, key=lambda row: PLACES[row.name]))
+
+
+def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
+    refs: dict[Expected, list[str]] = {}
+    lists: dict[int, list[list[str]]] = {}  # compiles of one sort share their rows
+    for compile_ in found:
+        own = lists.get(id(compile_.expected))
+        if own is None:
+            own = [refs.setdefault(row, []) for row in compile_.expected if row.state != PRESENT]
+            lists[id(compile_.expected)] = own
+        for each in own:
+            each.append(compile_.ref)
+    groups = [
+        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(own))
+        for row, own in refs.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: (group.routine, STATES.index(group.state), -len(group.refs))))
+
+
+def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
+    has: Counter[tuple[str, str]] = Counter()
+    wanted: Counter[tuple[str, str]] = Counter()
+    sorts = {id(compile_.expected): compile_.expected for compile_ in found}
+    for sort, count in Counter(id(compile_.expected) for compile_ in found).items():
+        for row in sorts[sort]:
+            wanted[row.name, row.title] += count
+            has[row.name, row.title] += count if row.state == PRESENT else 0
+    ordered = sorted(wanted.items(), key=lambda item: PLACES[item[0][0]])
+    return tuple(PresentCount(*key, has[key], number) for key, number in ordered if has[key])
+
+
+CODE_ARTIFACTS = (OUTPUT_CODE, WRAPPER, KERNELS)
+AT_ONCE = 64
+"""Compiles that are looked at between two moments at which a reader may leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A compile with generated code."""
+
+    ref: str
+    what: str
+    """How it is near: `the nearest compile of f with code`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoCode:
+    """What is to be said of a compile without generated code."""
+
+    why: str
+    """A sentence without its end: `it failed in Dynamo`."""
+    nearest: Nearest | None
+    """None where nothing in the run has any."""
+
+
+def has_lowered(compile_: Compile) -> bool:
+    """Whether there is a graph, code or mapping to show side by side."""
+    artifacts = artifacts_of(compile_)
+    return bool(parts_of(artifacts, units_of(artifacts), reader_of(compile_)))
+
+
+def has_code(compile_: Compile) -> bool:
+    """Whether torch wrote generated code for it."""
+    return any(True for _ in named(compile_, CODE_ARTIFACTS))
+
+
+def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]:
+    """Why a compile has no code, and the nearest one that has: of the same function, else on its rank, else any. Without a compile
+    the first one that has. Yields in between."""
+    order = [*in_order(run), *(own for own in run.compiles() if own.id == NO_ID)]
+    if compile_ is None:
+        found = yield from _first(order)
+        return NoCode("", None if found is None else Nearest(str(found.ref), "the first compile with code"))
+    place = order.index(compile_) if compile_ in order else 0
+    near = sorted(range(len(order)), key=lambda number: abs(number - place))
+    code, name = compile_.frame.code, compile_.frame.code[0]
+    rank = compile_.process.rank
+    steps: list[tuple[str, Callable[[Compile], bool]]] = [
+        (f"the nearest compile of {name} with code", lambda own: name is not None and own.frame.code == code),
+        (f"the nearest compile on rank {rank} with code", lambda own: rank is not None and own.process.rank == rank),
+        ("the nearest compile with code", lambda own: True),
+    ]
+    for what, wanted in steps:
+        found = yield from _first([order[number] for number in near if wanted(order[number])])
+        if found is not None:
+            return NoCode(why_none(compile_), Nearest(str(found.ref), what))
+    return NoCode(why_none(compile_), None)
+
+
+def _first(compiles: list[Compile]) -> Generator[None, None, Compile | None]:
+    for number, compile_ in enumerate(compiles):
+        if has_code(compile_):
+            return compile_
+        if number % AT_ONCE == AT_ONCE - 1:
+            yield
+    return None
+
+
+def why_none(compile_: Compile) -> str:
+    """Why it has no generated code."""
+    if compile_.id == NO_ID:
+        return "these records belong to no compile"
+    if not compile_.is_compile:
+        return "a backward was captured here, and its graph is compiled under another id"
+    facts, status = compile_.facts, compile_.status
+    if facts.recompile_limit:
+        return "the recompile limit was reached, and nothing was compiled"
+    if status is Status.EAGER:
+        return "torch gave the function up, and it runs in eager mode"
+    if facts.interrupted:
+        return "it was interrupted"
+    if status is Status.RUNNING:
+        return "it is still running"
+    rows = (row for found in absence_of([compile_]).compiles for row in found.expected)
+    reason = next((row.reason for row in rows if row.name == OUTPUT_CODE and row.state != PRESENT), None)
+    if reason is not None:
+        said = reason.removesuffix(", before it").replace("the compile failed", "it failed")
+        return said.replace("before it", "before there was any")
+    if facts.has_metrics and not facts.graph_op_count:
+        return "no operations were captured" + (" before the graph break" if facts.breaks else "")
+    return "torch wrote none"

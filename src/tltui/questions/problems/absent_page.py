@@ -1,0 +1,259 @@
+"""The page `absent`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import flow, on_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.run import Run
+from tltui.model.torch_version import version_of
+from tltui.questions.problems import absent_artifacts as found_in
+from tltui.questions.problems.absent_artifacts import Absence, AbsentGroup, CompileArtifacts, Expected, read_absence
+from tltui.questions.question import Question
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece, piece_text
+
+LINKS_SHOWN = 8
+LINKS_FOLDED = 400
+HEADINGS = {
+    found_in.FAILED: "Not written: the compile failed earlier",
+    found_in.CUT: "Cut off: the log ends before it",
+    found_in.UNEXPLAINED: "Absent, and nothing says why",
+    found_in.PENDING: "Not there yet: the log goes on",
+    found_in.EMPTY: "Empty",
+    found_in.OPEN: "Not known for this torch",
+    found_in.NOT_LOGGED: "Not logged: a setting adds it",
+    found_in.CACHED: "Skipped: a cache had the result",
+    found_in.NOTHING: "Nothing to write",
+}
+FOLDED = ("Normally absent", "Not written by this torch")
+WORDS = {
+    found_in.PRESENT: "there",
+    found_in.FAILED: "failed",
+    found_in.CUT: "cut off",
+    found_in.UNEXPLAINED: "unknown",
+    found_in.PENDING: "not yet",
+    found_in.EMPTY: "empty",
+    found_in.OPEN: "not known",
+    found_in.NOT_LOGGED: "not logged",
+    found_in.CACHED: "cached",
+    found_in.OTHER_TORCH: "not in it",
+    found_in.NOTHING: "no need",
+}
+STYLES = {
+    found_in.PRESENT: tokens.OK,
+    found_in.FAILED: tokens.ERROR,
+    found_in.CUT: tokens.WARN,
+    found_in.UNEXPLAINED: tokens.WARN,
+    found_in.PENDING: tokens.DIM,
+    found_in.EMPTY: tokens.WARN,
+    found_in.OPEN: tokens.VALUE,
+    found_in.NOT_LOGGED: tokens.VALUE,
+    found_in.CACHED: tokens.VALUE,
+    found_in.OTHER_TORCH: tokens.DIM,
+    found_in.NOTHING: tokens.DIM,
+}
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """What is absent from the compiles of the scope. Grows: it looks at every compile first."""
+
+    def fill(page: Page) -> Generator[None, None, Absence]:
+        page.add((f"Absent artifacts{scope.title}", tokens.TITLE))
+        absence = yield from read_absence(scope.compiles)
+        _versions(page, scope)
+        if not absence.compiles:
+            _nothing(page, bool(scope.compiles))
+        elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
+            _compile(page, absence.compiles[0], run.finished)
+        else:
+            _many(page, absence)
+        return absence
+
+    return GrowingDocument(scope.page("absent"), f"absent artifacts{scope.title}", options, fill, Page)
+
+
+def _can_be(state: str) -> bool:
+    """Whether the torch that wrote the log is known to write it."""
+    return state not in (found_in.OPEN, found_in.OTHER_TORCH)
+
+
+def _place(row: Expected | AbsentGroup) -> int:
+    """0 for what is told, else which of the folded sections it is in, from 1."""
+    return (2 if row.state == found_in.OTHER_TORCH else 1) if row.routine else 0
+
+
+def _versions(page: Page, scope: Scope) -> None:
+    """Which torch wrote the logs that do not state it."""
+    versions = (version_of(process) for process in scope.processes)
+    for told in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
+        page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
+
+
+def _nothing(page: Page, records: bool) -> None:
+    page.blank()
+    if records:
+        what = "Only records without a compile id are here: nothing can be said to be expected of them."
+        page.say(page.so_far(what), "", tokens.DIM)
+    else:
+        page.say(page.so_far("There is no compile here."), "", tokens.DIM)
+
+
+def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
+    """All of one compile, in the order of the compiler's work."""
+    rows = compile_.expected
+    there, can = sum(row.state == found_in.PRESENT for row in rows), sum(_can_be(row.state) for row in rows)
+    page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
+              (f"{there} of {fmt.plural(can, 'artifact')} that it can write "
+               f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
+    page.more("what is not there may yet come.")
+    for place, title in enumerate(("In the order of the compiler's work", *FOLDED)):
+        shown = [row for row in rows if _place(row) == place]
+        if shown:
+            page.heading(f"{title} ({len(shown)})" if place else title, folded=place > 0)
+        for row in shown:
+            _row(page, compile_.ref, row)
+
+
+def _row(page: Page, ref: str, row: Expected) -> None:
+    """`there      Output code ×2  inductor_output_code`, or the state with its reason below."""
+    times = f" ×{row.count}" if row.count > 1 else ""
+    name = row.found or row.name
+    if row.found is None:
+        shown: Piece = (name, tokens.DIM, f"@records:{ref}" if row.state == found_in.PRESENT else "")
+    else:
+        shown = (name, tokens.LINK, f"{ref}:{name}" + ("#1" if row.count > 1 else ""))
+    head: list[Piece] = [(WORDS[row.state].ljust(11), STYLES[row.state]), (f"{row.title}{times}  ", tokens.STRONG), shown]
+    page.row(head)
+    if row.reason is not None:
+        page.say(row.reason, " " * 13, tokens.DIM)
+        _setting(page, row.flag, row.reason, " " * 13)
+
+
+def _many(page: Page, absence: Absence) -> None:
+    """Grouped: by state, then by reason, with the compiles that it is true of."""
+    wanted = sum(_can_be(row.state) for compile_ in absence.compiles for row in compile_.expected)
+    missing = sum(len(group.refs) for group in absence.groups if _can_be(group.state))
+    routine = sum(len(group.refs) for group in absence.groups if _place(group) == 1)
+    page.say(
+        f"{fmt.plural(len(absence.compiles), 'compile')} looked at. Of {fmt.plural(wanted, 'artifact')} that such compiles can "
+        f"write, {fmt.count(wanted - missing)} are there and {fmt.count(missing)} are not"
+        + (f", {fmt.count(routine)} of them normally." if routine else "."), "", tokens.STRONG,
+    )  # fmt: skip
+    page.more("what is not there may yet come.")
+    told = [group for group in absence.groups if not group.routine]
+    for state, members in groupby(told, key=lambda group: group.state):
+        page.heading(HEADINGS[state])
+        _reasons(page, list(members), state, "  ")
+    for place, title in enumerate(FOLDED, 1):
+        rest = [group for group in absence.groups if _place(group) == place]
+        if rest:
+            page.heading(f"{title} ({fmt.count(sum(len(group.refs) for group in rest))})", folded=True)
+            _reasons(page, rest, "", "  ")
+    _present(page, absence)
+
+
+def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str) -> None:
+    """Artifacts that are absent from the same compiles for the same reason stand together."""
+    together: dict[tuple[str, str | None, tuple[str, ...]], list[AbsentGroup]] = {}
+    for group in groups:
+        together.setdefault((group.reason, group.flag, group.refs), []).append(group)
+    for (reason, flag, refs), members in together.items():
+        page.open(reason)
+        style = STYLES.get(state, tokens.DIM)
+        page.say(reason, indent, style)
+        names: list[list[Piece]] = [
+            [(group.title, tokens.STRONG), ("" if group.title == group.name else group.name, tokens.DIM)] for group in members
+        ]
+        page.grid(names, indent + "  ")
+        _setting(page, flag, reason, indent + "  ")
+        _links(page, refs, indent + "  ")
+        page.close()
+
+
+def _setting(page: Page, flag: str | None, reason: str, indent: str) -> None:
+    """The setting that would bring it, unless the reason names it."""
+    if flag is None or flag in reason:
+        return
+    if "=" in flag:
+        page.row([("with ", tokens.LABEL), (flag, tokens.NAME), (" it would be written", tokens.LABEL)], indent)
+    else:
+        page.row([("the setting is ", tokens.LABEL), (flag, tokens.NAME)], indent)
+
+
+def _links(page: Page, refs: Sequence[str], indent: str) -> None:
+    groups = on_ranks(refs, page.newest)
+    flow(page, [group.pieces() for group in groups[:LINKS_SHOWN]], indent, [f"{fmt.plural(len(refs), 'compile')}  "])
+    left = groups[LINKS_SHOWN : LINKS_SHOWN + LINKS_FOLDED]
+    if not left:
+        return
+    more = sum(len(group.refs) for group in groups[LINKS_SHOWN:])
+    what = fmt.plural(more, "more compile")
+    if len(groups) > LINKS_SHOWN + LINKS_FOLDED:
+        what += f", the first {fmt.count(sum(len(group.refs) for group in left))}"
+    page.open(what, folded=True)
+    page.add(indent + "  ", (what, tokens.DIM))
+    page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
+    page.close()
+
+
+def _present(page: Page, absence: Absence) -> None:
+    page.heading("There", folded=True)
+    rows: list[list[Piece]] = []
+    for item in absence.present:
+        share = f"in {fmt.count(item.compiles)} of {fmt.count(item.wanted)}"
+        style = tokens.DIM if item.compiles == item.wanted else tokens.VALUE
+        rows.append([(item.title, ""), (share, style), ("" if item.name == item.title else item.name, tokens.DIM)])
+    page.grid(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentRow:
+    """One artifact that is not there, for one reason."""
+
+    name: str
+    """The artifact."""
+    title: str
+    """What its kind is called."""
+    state: str
+    """Which sort of absence it is."""
+    reason: str
+    """Why it is not there."""
+    flag: str | None
+    """The setting that has torch write it."""
+    routine: bool
+    """Whether that is as it should be."""
+    count: int
+    """From how many compiles it is absent."""
+    first: str
+    """The address of the first of them."""
+
+
+def absent_rows(data: Absence) -> Iterator[AbsentRow]:
+    """A row each."""
+    for own in data.groups:
+        first = own.refs[0] if own.refs else ""
+        yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)
+
+
+QUESTION = Question(
+    name="absent",
+    help="which artifacts are not in the trace, and why: failed, cut off, not logged, cached",
+    group="look at a run",
+    order=680,
+    needs=Needs("does not tell which artifacts a compile should have"),
+    document=document,
+    answer=Absence,
+    rows=AbsentRow,
+    records=absent_rows,
+    doc="""
+    Which artifacts are not in the trace, and why: failed, cut off, not logged, cached. A row for each artifact and reason.
+    """,
+)

@@ -1,0 +1,452 @@
+"""Graph breaks and failures of a compile: location, reason, hints."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tltui.model.node_answers import parsed, part, reader_of
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, address, addresses, metrics_fields, named, text_in, whole_in
+from tltui.model.status import error_name
+from tltui.questions.stacks.tracebacks import (
+    BARE,
+    RAISED,
+    USER,
+    StackFrame,
+    TracebackPart,
+    callers_of,
+    last_raised,
+    nearest,
+    read_traceback,
+    user_frames,
+    user_stack,
+)
+from tltui.text.torch_names import Owner, is_framework, owner_of
+
+NESTED = "*** While handling this graph break, another graph break occurred: ***"
+_GB = re.compile(r"/(gb\d{3,6})\.html")
+_TRACING = re.compile(r"^Encountered graph break when attempting to trace (?P<op>.*):$")
+_SKIPPING = re.compile(r"^Failed to handle graph break gracefully\. .*:$")
+_CANNOT_RESUME = re.compile(r"^Encountered graph break that we cannot resume from\. .*:$")
+_INTENDED = re.compile(r"^Encountered intentional debugging graph break:$")
+_FIELD = re.compile(r"^\s*(Explanation|Hint|Developer debug context|Higher Order Operator): ?(.*)$")
+_END = re.compile(
+    r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
+    r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
+)
+_TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
+_EARLIER = "This graph break may have been caused by an earlier graph break."
+WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
+"""Names of torch's own making that say nothing: their explanation does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one graph break happened, in torch's words."""
+
+    headline: str
+    """In a line; '' where torch wrote none."""
+    gb: str | None = None
+    """torch's stable id of the kind of break: `gb0059`."""
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    context: str = ""
+    """What torch's developers want to know."""
+    operator: str = ""
+    """The higher order operator in whose function it happened, in torch's words."""
+    rest: str = ""
+    """What has none of that shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakReason:
+    """All that the message says."""
+
+    first: Reason
+    later: tuple[Reason, ...] = ()
+    """The breaks that came while the one before was handled: why torch could not go on after it."""
+    op: str = ""
+    """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
+    skips: bool = False
+    """All of the function runs in eager mode."""
+    stops: bool = False
+    """What comes after the break runs in eager mode."""
+
+
+def read_reason(text: str) -> BreakReason:
+    """The message of an `Unsupported`, a restart reason, or what a record says after `Graph Break Reason:`."""
+    own, *others = _split(_unquoted(text.strip()))
+    lines = own.split("\n")
+    op, skips, stops = "", False, False
+    for n, line in enumerate(lines):
+        said = line.strip()
+        if tracing := _TRACING.match(said):
+            op = tracing["op"]
+        elif _SKIPPING.match(said):
+            skips = True
+        elif _CANNOT_RESUME.match(said):
+            stops = True
+        elif said and not _INTENDED.match(said):
+            lines = lines[n:]
+            break
+    else:
+        lines = []
+    return BreakReason(_reason(lines), tuple(_reason(other.split("\n")) for other in others), op, skips, stops)
+
+
+def _split(text: str) -> list[str]:
+    """The first message, and those of the breaks that came while it was handled."""
+    parts: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if line.strip() == NESTED:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return ["\n".join(part) for part in parts]
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes that older versions put around a message, and without the name of torch's own exception."""
+    text = _TYPED.sub("", text, count=1)
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" and "\n" not in text:
+        return text[1:-1]
+    return text
+
+
+def _reason(lines: list[str]) -> Reason:
+    """Headline, explanation and hints of one message. It ends with torch's link, or where something else begins."""
+    headline = ""
+    fields: list[list[str]] = []
+    rest: list[str] = []
+    current: list[str] | None = None
+    gb = None
+    for line in lines:
+        if _END.match(line):
+            current = None
+            if (link := _GB.search(line)) is not None:
+                gb = link[1]
+            if headline:
+                break
+        elif field := _FIELD.match(line):
+            current = [field[1], field[2]]
+            fields.append(current)
+        elif not line.strip():
+            current = None
+        elif current is not None:
+            current[1] += "\n" + line.strip()
+        elif not fields and not headline:
+            headline = line.strip()
+        else:
+            rest.append(line.rstrip())
+    first = {name: value.strip() for name, value in reversed(fields)}
+    explanation = first.get("Explanation", "")
+    if headline in WRAPPERS and explanation:
+        headline, explanation = explanation.partition("\n")[0], ""
+    return Reason(
+        headline, gb, explanation,
+        tuple(value.strip() for name, value in fields if name == "Hint" and value.strip()),
+        first.get("Developer debug context", ""), first.get("Higher Order Operator", ""),
+        "\n".join(rest),
+    )  # fmt: skip
+
+
+def own_hints(reason: Reason) -> tuple[str, ...]:
+    """The hints of a break that came while another one was handled, but for the one that says just that."""
+    return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
+
+
+_AT = re.compile(
+    r"Graph [Bb]reak(?: \([^)\n]{1,200}\))? in user code at (?P<file>[^\n]+):(?P<line>\d{1,9})[ \t]*$", re.MULTILINE
+)
+_SKIPPED = re.compile(
+    r"^torch\.compile will skip tracing the frame (?P<name>\S+) \((?P<file>[^\n]+) line (?P<line>\d{1,9})\)"
+    r"|^WON'T CONVERT (?P<old>\S+) [^\n]+ line \d+$",
+    re.MULTILINE,
+)
+_REASON = re.compile(r"(?:Graph Break )?Reason:[ \t]*")
+_AFTER_REASON = re.compile(
+    r"^(?:User code traceback:|Stack variable source attribution:|The graph break occurred in the following user code:"
+    r"|Traceback \(most recent call last\):)[ \t]*$", re.MULTILINE
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BreakRecord:
+    """What the text says."""
+
+    reason: BreakReason
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    skips: bool = False
+    """All of the function runs in eager mode."""
+    stack: tuple[StackFrame, ...] = ()
+    """Of the program, outermost first."""
+    raised: tuple[TracebackPart, ...] = ()
+    """The exceptions, each with its frames in torch."""
+
+
+def read_record(text: str) -> BreakRecord:
+    """Whatever the shape is, what can't be read is left as the reason."""
+    at, skipped = _AT.match(text), _SKIPPED.search(text)
+    told = _REASON.match(text, at.end() + 1) if at else None
+    end = _AFTER_REASON.search(text, told.end()) if told else None
+    parts = read_traceback(text[end.start() :] if end else "" if told else text)
+    stack = next((part.frames for part in parts if part.kind in (USER, BARE) and part.frames), ())
+    raised = tuple(part for part in parts if part.kind == RAISED)
+    if told is not None:
+        reason = read_reason(text[told.end() : end.start() if end else None])
+    elif (last := last_raised(parts)) is not None:
+        reason = read_reason(last.message or last.type)
+    elif at or skipped:
+        reason = BreakReason(Reason(""))
+    else:
+        reason = read_reason(text)
+    inner = stack[-1] if stack else None
+    file = at["file"] if at else inner.file if inner else None
+    line = int(at["line"]) if at else inner.line if inner else None
+    same = next((frame for frame in reversed(stack) if (frame.file, frame.line) == (file, line)), None)
+    function = same.name if same else (skipped["name"] or skipped["old"]) if skipped else None
+    return BreakRecord(reason, file, line, function, skipped is not None or reason.skips, stack, raised)
+
+
+NAME = "dynamo_graph_break_reason"
+LIMIT = 1 << 19
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """One graph break."""
+
+    headline: str
+    """The reason in a line."""
+    gb: str | None = None
+    """torch's stable id of the kind of break: `gb0059`."""
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+    """The source line."""
+    function: str | None = None
+    explanation: str = ""
+    hints: tuple[str, ...] = ()
+    context: str = ""
+    """What torch's developers want to know."""
+    skips_frame: bool = False
+    """The function can't be resumed after the break: all of it runs in eager mode."""
+    stack: tuple[StackFrame, ...] = ()
+    """The stack of the program, outermost first."""
+    ref: str | None = None
+    """The address of the record; None where only the metrics tell."""
+    attempt: int = 0
+    op: str = ""
+    """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
+    raised: tuple[TracebackPart, ...] = ()
+    """Where in torch it gave up: the exceptions, each with its frames."""
+    while_handling: tuple[Reason, ...] = ()
+    """The breaks that came while this one was handled: why torch could not go on after it."""
+    stops: bool = False
+    """What comes after the break runs in eager mode, as torch can't resume from it."""
+    rest: str = ""
+    """What of the message has no known shape."""
+    operator: str = ""
+    """The higher order operator in whose function it happened."""
+
+    @property
+    def lead(self) -> StackFrame | None:
+        """The nearest line of the program: where it broke, or what led there; else a library's, else torch's."""
+        own = self.at
+        if own is not None and own.owner is Owner.USER:
+            return own
+        found = nearest(self.stack)
+        return own if found is None or (own is not None and own.owner.rank <= found.owner.rank) else found
+
+    @property
+    def at(self) -> StackFrame | None:
+        """Where it broke."""
+        if self.file is None:
+            return None
+        return StackFrame(self.function or "", self.file, self.line, self.code, owner_of(self.file) is not Owner.USER)
+
+
+def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None = None) -> tuple[GraphBreak, ...]:
+    """The graph breaks of a compile, at most `limit` of them."""
+    log = compile_.process.log
+    reader = reader or reader_of(compile_)
+    if not compile_.counts[NAME]:
+        if compile_.process.logs_breaks:
+            return ()
+        return tuple(from_restart(reason) for reason in compile_.facts.restarts[:limit])
+    records = [record for record, _ in named(compile_, (NAME,))][:limit]
+    refs, plain = addresses(compile_, (NAME,)), f"{compile_.ref}:{NAME}"
+    return tuple(
+        replace(
+            parsed_break(compile_, reader.payload(record, LIMIT)), ref=refs.get(record, plain),
+            attempt=log.context(record).attempt or 0,
+        )
+        for record in records
+    )  # fmt: skip
+
+
+@part
+def known_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
+    """The graph breaks of a compile, kept."""
+    return breaks_of(compile_, reader, limit)
+
+
+@parsed
+def parsed_break(text: bytes) -> GraphBreak:
+    """What the text of a break record says by itself."""
+    return parse_break(text.decode("utf-8", "replace"))
+
+
+def from_restart(reason: str) -> GraphBreak:
+    """A restart reason, or the message of an `Unsupported`: neither says a place."""
+    return _said(read_reason(reason))
+
+
+def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
+    """The text of a break record. Whatever its shape is, there is a headline."""
+    found = read_record(text)
+    same = next((f for f in reversed(found.stack) if (f.file, f.line) == (found.file, found.line)), None)
+    return replace(
+        _said(found.reason), file=found.file, line=found.line, code=same.code if same else None, function=found.function,
+        skips_frame=found.skips, stack=found.stack, raised=found.raised, ref=ref, attempt=attempt,
+    )  # fmt: skip
+
+
+def _said(message: BreakReason) -> GraphBreak:
+    first = message.first
+    return GraphBreak(
+        first.headline or "torch wrote no reason", first.gb, explanation=first.explanation, hints=first.hints,
+        context=first.context, skips_frame=message.skips, op=message.op, while_handling=message.later, stops=message.stops,
+        rest=first.rest, operator=first.operator,
+    )  # fmt: skip
+
+
+ERROR = "dynamo_error"
+BACKWARD = "eager_compile_backwards_failure"
+FAILURE_LIMIT = 1 << 18
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A compile, or its backward, that failed."""
+
+    type: str
+    reason: str
+    backward: bool = False
+    file: str | None = None
+    """The line of the program that was being compiled, the nearest one; else a library's, else torch's (`owner` says whose it is);
+    or where the error was raised: see `raised`."""
+    line: int | None = None
+    raised: bool = False
+    """The place is where the error was raised, as torch does not say what it was compiling."""
+    code: str | None = None
+    stack: tuple[StackFrame, ...] = ()
+    """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""
+    ref: str | None = None
+    """The address of the traceback."""
+    traceback: tuple[TracebackPart, ...] = ()
+    """The exceptions and the stacks that torch printed, in their order."""
+    inner: StackFrame | None = None
+    """The innermost line that Dynamo was tracing, where that is none of the user's: the place led there."""
+    raised_at: StackFrame | None = None
+    """The user's own line that raised the error: in a backend, a lowering, a fake of an operator."""
+
+    @property
+    def owner(self) -> Owner | None:
+        """Whose line `file` and `line` are."""
+        return None if self.file is None else owner_of(self.file)
+
+
+def failures_of(
+    compile_: Compile, metrics: list[tuple[str, dict[str, Any]]], reader: Reader | None = None
+) -> tuple[Failure, ...]:
+    """The failure of the compile, then that of its backward."""
+    reader = reader or reader_of(compile_)
+    errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
+    found = []
+    for event, fields in metrics:
+        backward = event != "compilation_metrics"
+        if kind := text_in(fields, "fail_type"):
+            record = errors.pop(BACKWARD if backward else ERROR, None)
+            found.append(_failure(compile_, kind, fields, backward, record, reader))
+    if compile_.facts.interrupted:
+        found.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+    for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
+        if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
+            found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
+    return tuple(found)
+
+
+@part
+def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+    """The failures of a compile, kept."""
+    return failures_of(compile_, metrics_fields(compile_, reader), reader)
+
+
+def _failure(
+    compile_: Compile, kind: str, fields: dict[str, Any], backward: bool, record: int | None, reader: Reader
+) -> Failure:
+    text, reason = _traceback(reader, record), text_in(fields, "fail_reason") or ""
+    parts = read_traceback(text or reason)
+    if not reason or not kind:
+        last = last_raised(parts)
+        kind = kind or (last.type if last else "") or "failure"
+        reason = reason or (last.message if last else text.strip().rpartition("\n")[2])
+    own = user_stack(parts) or user_stack(read_traceback(reason))
+    named_frame = _named_frame(fields, own)
+    inner = own[-1] if own else named_frame
+    callers = () if backward else callers_of(compile_, reader)
+    raised_at = _raised_at(parts)
+    lead, raised = _lead((*callers, *(own or filter(None, (named_frame,)))), inner, raised_at)
+    return Failure(
+        error_name(kind), reason.strip(), backward, lead.file if lead else None, lead.line if lead else None, raised,
+        lead.code if lead else None, (*user_frames(own), *user_frames(callers)),
+        None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
+        inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
+        raised_at if raised_at is not None and raised_at != lead else None,
+    )  # fmt: skip
+
+
+def _named_frame(fields: dict[str, Any], own: tuple[StackFrame, ...]) -> StackFrame | None:
+    """What the metrics name: the innermost frame that Dynamo was tracing."""
+    file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
+    if file is None:
+        return None
+    same = next((frame for frame in reversed(own) if (frame.file, frame.line) == (file, line)), None)
+    return same or StackFrame("", file, line, None, is_framework(file))
+
+
+def _raised_at(parts: tuple[TracebackPart, ...]) -> StackFrame | None:
+    """The innermost of the user's own frames in what was raised: their code that torch called."""
+    frames = [frame for part in parts if part.kind != USER for frame in part.frames]
+    return next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
+
+
+def _lead(
+    stack: tuple[StackFrame, ...], inner: StackFrame | None, raised_at: StackFrame | None
+) -> tuple[StackFrame | None, bool]:
+    """The line to lead with, and whether it is where the error was raised.
+
+    Who called the function is no answer where nothing is known of the line in it.
+    """
+    if inner is None:
+        return raised_at, raised_at is not None
+    return nearest(stack), False
+
+
+def _traceback(reader: Reader, record: int | None) -> str:
+    """The text of a traceback; of a very long one the end, where the error is."""
+    if record is None:
+        return ""
+    if reader.log.columns.size[record] <= FAILURE_LIMIT:
+        return reader.text(record, FAILURE_LIMIT)
+    payload = reader.log.payload(record)
+    if payload is None:
+        return ""
+    tail = payload.source.read(payload.offset + payload.size - FAILURE_LIMIT, FAILURE_LIMIT)
+    return tail.replace(b"\n\t", b"\n").decode("utf-8", "replace")

@@ -1,0 +1,412 @@
+"""The page `problems`, with what the torch of a log does not write."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.kinds import kind_of
+from tltui.model.nodes import Frame
+from tltui.model.run import Run
+from tltui.model.status import DEFAULT_LIMIT, Status, Tally
+from tltui.model.torch_version import version_of
+from tltui.questions.index import BY_NAME
+from tltui.questions.job_failures.failure_sections import add_job_failures
+from tltui.questions.job_failures.job_failures import RunFailure, told_first
+from tltui.questions.overview.run_summary import doing
+from tltui.questions.overview.summary_sections import breaks_counted, standing
+from tltui.questions.problems.problem_list import (
+    SCHEMA,
+    BreakGroup,
+    CudagraphGroup,
+    EagerGroup,
+    FailedGroup,
+    LimitGroup,
+    Occurrence,
+    Problems,
+    RestartGroup,
+    SkippedGroup,
+    break_groups,
+    breaks_logged,
+    cudagraph_groups,
+    eager_groups,
+    failed_groups,
+    is_unfinished,
+    limit_groups,
+    skipped_groups,
+    unfinished_of,
+)
+from tltui.questions.problems.problem_sections import (
+    add_break_group,
+    add_eager,
+    add_failed,
+    add_limit,
+    add_occurrences,
+    add_restart,
+    add_skipped,
+    times,
+)
+from tltui.questions.question import Question
+from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.page import add_divergence, told
+from tltui.questions.ranks.rank_report import read_differences
+from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
+from tltui.questions.runtime.profile_results import compile_at
+from tltui.questions.timing.timing_events import Open
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+
+
+def unlogged_limits(scope: Scope) -> tuple[Frame, ...]:
+    """Frames that may have hit the recompile limit, of a torch that does not log it: before 2.5 it writes nothing of the call."""
+    span = kind_of("artifact", "recompile_reasons").span
+    wanted = {id(compile_.frame) for compile_ in scope.compiles}
+    return tuple(
+        frame
+        for process in scope.processes
+        for frame in process.frames.values()
+        if len(frame.compiles) >= DEFAULT_LIMIT and id(frame) in wanted and version_of(process).has(span) is False
+    )
+
+
+def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
+    """`torch 2.4 does not log …: f was compiled 8 times`."""
+    if not frames:
+        return
+    version = version_of(frames[0].process).words
+    page.say(
+        f"{version} writes nothing when it hits the recompile limit. The limit is {DEFAULT_LIMIT} unless it was changed, and these "
+        f"were compiled {DEFAULT_LIMIT} times or more: calls that fit none of their compiles may have run in eager mode.",
+        "", tokens.WARN,
+    )  # fmt: skip
+    pieces: list[Piece] = []
+    for frame in frames[:SHOWN]:
+        pieces += [(sanitize(frame.code[0] or str(frame.ref)), tokens.LINK, str(frame.ref)), "  "]
+    page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
+
+
+STANDING = 8
+"""Of so many unfinished compiles the page tells where they stood."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The problems of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Problems]:
+        return (yield from _fill(page, run, scope))
+
+    return GrowingDocument(scope.page("problems"), f"problems{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]:
+    compiles = scope.compiles
+    unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
+    running = unfinished_of(compiles, waiting=True)
+    printed = [item for item in told_first(run) if _is_of(item, scope)]
+    differing = None if str(scope.ref) else (yield from read_differences(run))
+    _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
+    add_unlogged_limits(page, unlogged_limits(scope))
+    yield
+    yield from add_job_failures(page, run, printed)
+    errors, backward = yield from failed_groups(compiles)
+    yield from _add_failed(page, "Errors", errors)
+    yield from _add_failed(page, "Backward failures", backward)
+    eager = yield from eager_groups(compiles)
+    _add_eager(page, eager)
+    limits = yield from limit_groups(compiles)
+    _add_limits(page, run, limits)
+    stood = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:STANDING]}
+    why = "The log has no end of these: still compiling, killed, or the log is cut off."
+    _add_unfinished(page, unfinished, stood, "Not finished", why)
+    _add_unfinished(page, running, stood, "Running", f"No end yet: {page.goes_on}.")
+    yield
+    diverging = _add_differing(page, run, differing)
+    breaks, restarts = yield from break_groups(compiles)
+    logged = breaks_logged(compiles)
+    yield from _add_breaks(page, run, breaks, logged)
+    _add_restarts(page, restarts)
+    yield
+    _add_skipped(page, skipped)
+    _add_cudagraphs(page, cudagraphs)
+    add_ran(page, run, {str(compile_.ref) for compile_ in compiles})
+    return Problems(
+        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
+        diverging,
+    )
+
+
+def _is_of(item: RunFailure, scope: Scope) -> bool:
+    """Whether a failure that an output tells of belongs to a part of the run."""
+    if not str(scope.ref):
+        return True
+    if scope.ref.id is not None:
+        return any(str(compile_.ref) == item.compile for compile_ in scope.compiles)
+    return any((item.rank is not None and item.rank == own.rank) or item.pid == own.pid for own in scope.processes)
+
+
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
+    """What there is, in numbers of the index; or that there is nothing."""
+    tally = sum((c.tally for c in scope.compiles), Tally())
+    limits = sum(c.facts.recompile_limit for c in scope.compiles)
+    words: list[Piece] = []
+    if tally.errors:
+        words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
+    if tally.eager:
+        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} in eager mode", tokens.EAGER))
+    if limits:
+        words.append(f"recompile limit reached {times(limits)}")
+    if unfinished:
+        words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+    if running:
+        words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
+    if tally.breaks:
+        words.append((f"{page.status(Status.BREAK)[0]} {breaks_counted(tally)}", tokens.BREAK))
+    if tally.restarts:
+        words.append(fmt.plural(tally.restarts, "restart"))
+    if skipped:
+        words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
+    page.joined(words)
+    reading = "" if run.finished else " so far"
+    if is_told and not words:
+        return
+    if not tally.compiles and not words:
+        page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
+        if "exports" in BY_NAME:
+            page.add("What went wrong in an export: ", ("exports", tokens.LINK, scope.page("exports")))
+    elif not words and page.untold:
+        page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
+    elif not words:
+        limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
+        what = (
+            f"no error, function in eager mode, graph break, restart, {limit}unfinished compile or function "
+            "without operations"
+        )
+        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")
+    if run.damaged and not str(scope.ref):
+        damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
+        page.add((damaged, tokens.LINK, "@damage"))
+
+
+def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+    if not groups:
+        return
+    page.heading(_title(title, sum(len(group.occurrences) for group in groups), len(groups), "of kind"))
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        add_failed(page, group)
+        yield
+
+
+def _title(title: str, count: int, kinds: int, among: str) -> str:
+    """`Errors (5, of 2 kinds)`; just the number where each stands for itself."""
+    if kinds == count:
+        return f"{title} ({fmt.count(count)})"
+    preposition, _, word = among.partition(" ")
+    return f"{title} ({fmt.count(count)} {preposition} {fmt.plural(kinds, word)})"
+
+
+def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Recompile limit", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        frames = {str(c.frame.ref): c.frame for ref in group.occurrences if (c := compile_at(run, ref.ref)) is not None}
+        refs = {str(c.ref) for frame in frames.values() for c in frame.compiles}
+        add_limit(page, group, limit_said(run, refs))
+
+
+def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("In eager mode", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    page.say(
+        "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
+        "What they call is compiled by itself.", "  ", tokens.DIM,
+    )  # fmt: skip
+    for group in groups:
+        add_eager(page, group)
+
+
+def _add_unfinished(
+    page: Page, found: Sequence[Occurrence], stood: dict[str, Open | None], title: str, why: str
+) -> None:
+    if not found:
+        return
+    page.heading(f"{title} ({fmt.count(len(found))})")
+    page.say(why, "  ", tokens.DIM)
+    told = [item for item in found if stood.get(item.ref)]
+    for item in told:
+        name = fmt.clip_middle(sanitize(item.function or "?"), 40)
+        which = "its backward " if item.backward else ""
+        page.row([
+            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {which}{standing(stood[item.ref])}",
+        ])  # fmt: skip
+    add_occurrences(page, [item for item in found if item not in told], "  ")
+
+
+def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
+    """The leading difference between ranks, and where all are."""
+    said = told(run, found) if found is not None else None
+    if found is None or found.leading is None or said is None:
+        return ""
+    page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
+    add_divergence(page, run, found.leading)
+    lead = "all of them: " if found.count > 1 else "more about it: "
+    page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
+    return said[1]
+
+
+def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
+    if not groups:
+        return
+    places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
+    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), places, "at place"))
+    if not logged:
+        what = (
+            "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
+            " of a restart, as the metrics give it: without a line of your code."
+        )
+        page.say(what, "  ", tokens.DIM)
+    ran = breaks_told(run)
+    for number, group in enumerate(groups):
+        if number:
+            page.blank()
+        add_break_group(page, group, break_said(ran, group.found, {item.ref for item in group.occurrences}))
+        yield
+
+
+def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Other restarts", sum(len(g.occurrences) for g in groups), len(groups), "for reason"))
+    page.say("The analysis began again. No record of a graph break has this reason.", "  ", tokens.DIM)
+    for group in groups:
+        add_restart(page, group)
+
+
+def _add_skipped(page: Page, groups: Sequence[SkippedGroup]) -> None:
+    if not groups:
+        return
+    page.heading(_title("Without operations", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
+    page.say("No tensor operation was captured: the function runs as plain Python.", "  ", tokens.DIM)
+    for group in groups:
+        add_skipped(page, group)
+
+
+def _add_cudagraphs(page: Page, groups: Sequence[CudagraphGroup]) -> None:
+    if not groups:
+        return
+    page.heading("CUDA graphs skipped")
+    for group in groups:
+        page.say(f"{times(len(group.occurrences))}: {fmt.one_line(group.reason)}", "  ", "", "    ")
+        add_occurrences(page, group.occurrences)
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """One kind of problem at one place."""
+
+    kind: str
+    """`error`, `backward` (its backward failed), `eager` (runs in eager mode), `limit` (recompile limit), `break` (graph break),
+    `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
+    printed)."""
+    headline: str
+    """What it is, in a sentence or a name."""
+    reason: str
+    """What torch says of it."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the line that it is about."""
+    line: int | None
+    """That line, from 1."""
+    count: int
+    """How often it occurs."""
+    ranks: int
+    """On how many ranks."""
+    first: str
+    """The address of the first compile that has it; empty where none is known."""
+    refs: str
+    """The addresses of all compiles that have it."""
+    hints: str
+    """What torch advises."""
+
+
+def problem_rows(data: Problems) -> Iterator[ProblemRow]:
+    """A row each, the worst first."""
+    for own in data.printed:
+        yield ProblemRow("output", own.sentence, own.means, own.function, own.file, own.line, 1, 1, own.compile, own.compile, "")
+    for kind, failed in (("error", data.errors), ("backward", data.backward)):
+        for group in failed:
+            error = group.failure
+            hints = group.explained.hints if group.explained is not None else ()
+            yield _problem_row(kind, error.type, error.reason, group.code.name, error.file, error.line, group.occurrences, hints)
+    for eager in data.eager:
+        reason = eager.failure.reason if eager.failure is not None else ""
+        yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
+    for limit in data.limits:
+        said = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
+        yield _problem_row("limit", said, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+    for broken in data.breaks:
+        found, place = broken.found, (broken.user_file or broken.found.file, broken.user_line or broken.found.line)
+        function = joined(broken.functions) or found.function
+        yield _problem_row("break", found.headline, found.explanation, function, *place, broken.occurrences, found.hints)
+    for restart in data.restarts:
+        yield _problem_row("restart", restart.reason, "", None, None, None, restart.occurrences)
+    for kind, group_of in (("unfinished", data.unfinished), ("running", data.running)):
+        if group_of:
+            yield _problem_row(kind, f"{kind} compiles", "", None, None, None, group_of)
+    for skipped in data.skipped:
+        code = skipped.code
+        yield _problem_row("empty", "no operation was captured", "", code.name, code.file, code.line, skipped.occurrences)
+    for graphs in data.cudagraphs:
+        yield _problem_row("cudagraph", "no CUDA graph", graphs.reason, None, None, None, graphs.occurrences)
+
+
+def _problem_row(
+    kind: str, headline: str, reason: str, function: str | None, file: str | None, line: int | None,
+    occurrences: Sequence[Occurrence], hints: Sequence[str] = (),
+) -> ProblemRow:  # fmt: skip
+    refs = list(dict.fromkeys(own.ref for own in occurrences))
+    function = function or next((own.function for own in occurrences if own.function), None)
+    ranks = len({own.rank for own in occurrences})
+    first = refs[0] if refs else ""
+    return ProblemRow(kind, headline, reason, function, file, line, len(occurrences), ranks, first, joined(refs), joined(hints))
+
+
+QUESTION = Question(
+    name="problems",
+    help="errors, graph breaks, restarts, the recompile limit: each kind once, the worst first",
+    key="2",
+    group="look at a run",
+    order=20,
+    needs=Needs(
+        "tells of no restarts, and of failures and functions in eager mode only what was printed",
+        ("graph_breaks",), "graph breaks",
+    ),
+    document=document,
+    answer=Problems,
+    rows=ProblemRow,
+    records=problem_rows,
+    doc="""
+    Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
+
+    >>> import tltui
+    >>> for problem in tltui.problems(tltui.open("tests/traces/torch-2.13/breaks")):
+    ...     print(problem.kind, problem.count, problem.first, problem.headline)
+    break 2 2/0 Call to `torch._dynamo.graph_break()`
+    break 1 0/0 Failed to trace builtin operator
+    """,
+)

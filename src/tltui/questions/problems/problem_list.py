@@ -1,0 +1,475 @@
+"""Problems of a run, each kind once, with torch's registry of graph breaks where torch is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, address, json_in, metrics_fields, whole_in
+from tltui.model.status import Eager, Status
+from tltui.questions.job_failures.job_failures import RunFailure
+from tltui.questions.overview.run_summary import Code, code_of
+from tltui.questions.problems.compile_problems import NAME as BREAK
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, known_breaks, known_failures
+from tltui.questions.recompiles.recompile_reasons import known_recompile
+from tltui.trace.grammar import parse_json
+
+FILE = "_dynamo/graph_break_registry.json"
+LIMIT = 16 << 20
+_VERSION = re.compile(r"""^__version__(?:\s*:[^=]*)?\s*=\s*['"]([^'"\n]{1,80})['"]""", re.MULTILINE)
+_HOLE = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What the installed torch has on an id. `{…}` are placeholders that only a trace fills in."""
+
+    gb: str
+    title: str
+    context: str
+    explanation: str
+    hints: tuple[str, ...]
+    torch: str
+    """The version of the installed torch, '' if it is not known. It may be another than that of the trace."""
+
+
+def installed_torch() -> Path | None:
+    """The directory of an installed torch, found without importing it."""
+    try:
+        spec = importlib.util.find_spec("torch")
+    except (ImportError, AttributeError, ValueError):
+        return None
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(places[0]) if places else None
+
+
+@lru_cache(maxsize=4)
+def registry(directory: Path | None) -> dict[str, Registered]:
+    """The registry of the torch in this directory; empty where there is none, or none that can be read."""
+    if directory is None:
+        return {}
+    try:
+        with open(directory / FILE, "rb") as file:
+            entries = parse_json(file.read(LIMIT))
+    except (OSError, ValueError):
+        return {}
+    version = _version(directory)
+    found = {}
+    for name, versions in entries.items() if isinstance(entries, dict) else ():
+        entry = next((item for item in versions if isinstance(item, dict)), None) if isinstance(versions, list) else None
+        if entry is not None:
+            found[name.lower()] = _entry(name.lower(), entry, version)
+    return found
+
+
+def registered(gb: str | None) -> Registered | None:
+    """What the torch installed beside tltui has on an id."""
+    return registry(installed_torch()).get(gb.lower()) if gb else None
+
+
+def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The explanation and the hints that a registry has and the trace has not."""
+    if known is None:
+        return "", ()
+    more = tuple(hint for hint in known.hints if not any(_says(hint, own) for own in hints))
+    return ("" if explanation else known.explanation), more
+
+
+def _says(template: str, text: str) -> bool:
+    """Whether `text` has `template` with its placeholders filled in: the registry cuts some hints into pieces."""
+    pattern = ".*".join(re.escape(" ".join(part.split())) for part in _HOLE.split(template))
+    return re.search(pattern.replace(r"\ ", " *"), " ".join(text.split())) is not None
+
+
+def _entry(gb: str, entry: dict[str, object], version: str) -> Registered:
+    def text(key: str) -> str:
+        value = entry.get(key)
+        return value.strip() if isinstance(value, str) else ""
+
+    hints = entry.get("Hints")
+    told = tuple(hint.strip() for hint in hints if isinstance(hint, str)) if isinstance(hints, list) else ()
+    return Registered(gb, text("Gb_type"), text("Context"), text("Explanation"), tuple(filter(None, told)), version)
+
+
+def _version(directory: Path) -> str:
+    try:
+        with open(directory / "version.py", encoding="utf-8", errors="replace") as file:
+            match = _VERSION.search(file.read(1 << 16))
+    except OSError:
+        return ""
+    return match[1] if match else ""
+
+
+SCHEMA = 2
+VARIANTS = 8
+Steps = Generator[None, None, "tuple[T, ...]"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A compile that has a problem."""
+
+    ref: str
+    function: str | None
+    rank: int | None
+    attempt: int = 0
+    record: str | None = None
+    """The address of the record that tells."""
+    backward: bool = False
+    """Of a compile that is not finished: whether its forward is, and its backward is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGroup:
+    """Compiles of one code object that failed with the same error at the same line."""
+
+    failure: Failure
+    """That of the first."""
+    code: Code
+    """The code object that was being compiled."""
+    explained: GraphBreak | None
+    """Where the error is a graph break that was not allowed: what torch says about it."""
+    installed: Registered | None
+    occurrences: tuple[Occurrence, ...]
+    no_breaks: bool = False
+    """It is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    reached: bool | None = None
+    """Whether the exception reached the caller; None: this torch does not log it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EagerGroup:
+    """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
+
+    code: Code
+    eager: Eager
+    headline: str
+    """The graph break that torch could not resume from, or the error that `suppress_errors` kept from the caller."""
+    file: str | None
+    line: int | None
+    record: str | None
+    """The address of what tells."""
+    failure: Failure | None
+    """None where a graph break is no failure: in a loop, up to torch 2.10."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitGroup:
+    """A code object that was compiled as often as `recompile_limit` allows. It runs in eager mode where no compile fits."""
+
+    code: Code
+    frame: str
+    """The address of the frame, on the first rank that has it."""
+    failure: Failure
+    limit: int | None
+    """The limit as the metrics state it."""
+    last_reason: str
+    """The first guard that failed the last time, '' if no reason was logged."""
+    occurrences: tuple[Occurrence, ...]
+    eager: bool = False
+    """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakGroup:
+    """Graph breaks of one kind at one line of the user's."""
+
+    found: GraphBreak
+    """The first of them."""
+    user_file: str | None
+    """The nearest line of the user's own code: where the break is, or what led there; else a library's, else torch's."""
+    user_line: int | None
+    functions: tuple[str, ...]
+    """The functions that were being compiled."""
+    installed: Registered | None
+    variants: tuple[GraphBreak, ...]
+    """The first of each further wording; at most `VARIANTS`."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartGroup:
+    """Restarts of the analysis with one reason, for which there is no record of a graph break."""
+
+    reason: str
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedGroup:
+    """A code object in which no operation was captured."""
+
+    code: Code
+    seconds: float
+    """What the attempts to compile it took."""
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CudagraphGroup:
+    """Compiles for which no CUDA graph was made, with one reason."""
+
+    reason: str
+    occurrences: tuple[Occurrence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """All problems of a part of a run."""
+
+    schema: int
+    errors: tuple[FailedGroup, ...]
+    backward: tuple[FailedGroup, ...]
+    """Failures of the backward compile."""
+    limits: tuple[LimitGroup, ...]
+    unfinished: tuple[Occurrence, ...]
+    """Compiles without an end, or with a backward without one, of logs that have ended: killed, or cut off."""
+    breaks: tuple[BreakGroup, ...]
+    """The most frequent first."""
+    restarts: tuple[RestartGroup, ...]
+    skipped: tuple[SkippedGroup, ...]
+    """Those that took longest first."""
+    cudagraphs: tuple[CudagraphGroup, ...]
+    breaks_logged: bool
+    """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
+    running: tuple[Occurrence, ...] = ()
+    """The same of logs that may go on."""
+    eager: tuple[EagerGroup, ...] = ()
+    """Functions that run in eager mode."""
+    printed: tuple[RunFailure, ...] = ()
+    """What the outputs of the job tell of its end, the first failure first."""
+    diverging: str = ""
+    """Of a run with two ranks or more: that they differ, and the first difference in a sentence; '' where they do not."""
+
+
+def problems(compiles: Sequence[Compile]) -> Problems:
+    """All problems at once."""
+    errors, backward = run_steps(failed_groups(compiles))
+    eager = run_steps(eager_groups(compiles))
+    limits = run_steps(limit_groups(compiles))
+    breaks, restarts = run_steps(break_groups(compiles))
+    return Problems(
+        SCHEMA, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
+        cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
+        eager,
+    )  # fmt: skip
+
+
+R = TypeVar("R")
+
+
+def run_steps(steps: Generator[None, None, R]) -> R:
+    """The result of a generator that yields while it works."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: R = stop.value
+            return result
+
+
+def _occurrence(compile_: Compile, attempt: int = 0, record: str | None = None) -> Occurrence:
+    return Occurrence(str(compile_.ref), compile_.frame.code[0], compile_.process.rank, attempt, record)
+
+
+def failed_groups(
+    compiles: Sequence[Compile],
+) -> Generator[None, None, tuple[tuple[FailedGroup, ...], tuple[FailedGroup, ...]]]:
+    """Failures of the forward and of the backward compile, in the order of the first of each. Hits of the recompile
+    limit are left out: `limit_groups` has them; and what ran on in eager mode: `eager_groups`."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, Failure]]] = defaultdict(list)
+    for compile_ in compiles:
+        facts = compile_.facts
+        if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
+            continue
+        for failure in known_failures(compile_):
+            if (facts.recompile_limit or facts.eager) and not failure.backward:
+                continue
+            first = failure.reason.partition("\n")[0]
+            place = (failure.file, failure.line)
+            groups[failure.backward, failure.type, first, place, compile_.frame.code].append((compile_, failure))
+        yield
+    made = [_failed(members) for members in groups.values()]
+    return tuple(g for g in made if not g.failure.backward), tuple(g for g in made if g.failure.backward)
+
+
+def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
+    compile_, failure = members[0]
+    explained = from_restart(failure.reason) if "Explanation:" in failure.reason else None
+    return FailedGroup(
+        failure, code_of(compile_), explained, registered(explained.gb) if explained else None,
+        tuple(_occurrence(c, record=f.ref) for c, f in members), compile_.facts.no_breaks and not failure.backward,
+        True if failure.backward else compile_.facts.reached,
+    )  # fmt: skip
+
+
+def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
+    """Functions that torch gave up, in the order of the first of each."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
+    for compile_ in compiles:
+        eager = compile_.facts.eager
+        if eager is None or eager is Eager.LIMIT:
+            continue
+        made = _eager(compile_, eager)
+        own = compile_.frame.code if compile_.frame.code[0] is not None else (id(compile_.frame),)
+        groups[own, eager, made.headline, made.file, made.line].append((compile_, made))
+        yield
+    return tuple(
+        replace(members[0][1], occurrences=tuple(_occurrence(c, record=made.record) for c, made in members))
+        for members in groups.values()
+    )
+
+
+def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
+    failure = next((failure for failure in known_failures(compile_) if not failure.backward), None)
+    broke = known_breaks(compile_) if eager is Eager.SKIPPED else ()
+    record = broke[-1].ref if broke else failure.ref if failure else None
+    if failure is not None:
+        kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
+        headline, file, line = kind + failure.reason.partition("\n")[0], failure.file, failure.line
+    else:  # up to torch 2.10 a graph break in a loop is no failure
+        headline, file, line = (broke[-1].headline, broke[-1].file, broke[-1].line) if broke else ("", None, None)
+    return EagerGroup(code_of(compile_), eager, headline, file, line, record, failure, ())
+
+
+def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
+    """Hits of the recompile limit by code object."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.facts.recompile_limit:
+            code = compile_.frame.code
+            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+    made = []
+    for members in groups.values():
+        made.append(_limit(members))
+        yield
+    return tuple(made)
+
+
+def _limit(members: list[Compile]) -> LimitGroup:
+    first, last = members[0], members[-1]
+    failure = next(iter(known_failures(first)), Failure("", ""))
+    recompile = known_recompile(last)
+    reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
+    return LimitGroup(
+        code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
+        first.facts.eager is Eager.LIMIT,
+    )  # fmt: skip
+
+
+@part
+def limit_stated(compile_: Compile, reader: Reader) -> int | None:
+    """The recompile limit as the metrics of a compile state it."""
+    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
+    dynamo = json_in(fields, "dynamo_config")
+    limit = whole_in(dynamo, "recompile_limit")
+    return whole_in(dynamo, "cache_size_limit") if limit is None else limit
+
+
+def break_groups(
+    compiles: Sequence[Compile],
+) -> Generator[None, None, tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]]:
+    """Graph breaks by kind and user line, the most frequent first; restarts that no record of a break explains."""
+    groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
+    restarts: dict[str, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if not compile_.tally.breaks and not compile_.facts.restarts:
+            continue
+        kinds = set()
+        for found in known_breaks(compile_):
+            later = tuple(reason.gb or reason.headline for reason in found.while_handling)
+            own = _user_place(found)
+            key = (found.gb or found.headline, found.file, found.line, own, found.skips_frame, found.stops, later)
+            groups[key].append((compile_, found))
+            kinds |= {found.gb, found.headline}
+        for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
+            said = from_restart(reason)
+            if said.headline not in kinds and (said.gb is None or said.gb not in kinds):
+                restarts[reason.strip()].append(compile_)
+        yield
+    made = [_break(members) for members in groups.values()]
+    made.sort(key=lambda group: -len(group.occurrences))
+    listed = [RestartGroup(reason, tuple(_occurrence(c) for c in members)) for reason, members in restarts.items()]
+    return tuple(made), tuple(sorted(listed, key=lambda group: -len(group.occurrences)))
+
+
+def _user_place(found: GraphBreak) -> tuple[str | None, int | None]:
+    lead = found.lead
+    return (lead.file, lead.line) if lead is not None else (found.file, found.line)
+
+
+def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
+    _, first = members[0]
+    said: dict[tuple[Any, ...], GraphBreak] = {}
+    for _, found in members:
+        said.setdefault((found.headline, found.explanation, found.hints, found.context), found)
+    file, line = _user_place(first)
+    names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
+    return BreakGroup(
+        first, file, line, tuple(names), registered(first.gb), tuple(said.values())[1 : VARIANTS + 1],
+        tuple(_occurrence(c, found.attempt, found.ref or _restarted(c)) for c, found in members),
+    )  # fmt: skip
+
+
+def _restarted(compile_: Compile) -> str:
+    """The address of the metrics that state why it began again."""
+    metrics = next((m for m in compile_.metrics if m.restart_reasons), None)
+    return str(compile_.ref) if metrics is None else address(compile_, metrics.record, metrics.event)
+
+
+def unfinished_of(compiles: Sequence[Compile], waiting: bool = False) -> tuple[Occurrence, ...]:
+    """Compiles of which the log has no end, or none of their backward; `waiting`: those whose log may go on."""
+    return tuple(
+        replace(_occurrence(c), backward=c.facts.backward_running or c.facts.backward_unfinished) for c in compiles
+        if is_unfinished(c) and (c.facts.waiting or c.facts.backward_running) == waiting
+    )  # fmt: skip
+
+
+def is_unfinished(compile_: Compile) -> bool:
+    """Whether the log has no end of a compile, or of its backward."""
+    facts = compile_.facts
+    if facts.backward_running or facts.backward_unfinished:
+        return compile_.is_compile
+    return compile_.is_compile and facts.traced and not facts.has_metrics and not facts.failed
+
+
+def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
+    """Code objects without operations, those that took longest first. What broke before the first one is a graph break."""
+    groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        if compile_.status is Status.EMPTY:
+            code = compile_.frame.code
+            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+    made = [
+        SkippedGroup(
+            code_of(members[0]), sum(c.tally.seconds for c in members), tuple(_occurrence(c) for c in members),
+        )
+        for members in groups.values()
+    ]  # fmt: skip
+    return tuple(sorted(made, key=lambda group: -group.seconds))
+
+
+def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
+    """Reasons for which CUDA graphs were skipped, the most frequent first."""
+    groups: dict[str, dict[int, Compile]] = defaultdict(dict)
+    for compile_ in compiles:
+        for metrics in compile_.metrics:
+            if metrics.cudagraph_skip_reason:
+                groups[metrics.cudagraph_skip_reason][id(compile_)] = compile_
+    made = [CudagraphGroup(why, tuple(_occurrence(c) for c in members.values())) for why, members in groups.items()]
+    return tuple(sorted(made, key=lambda group: -len(group.occurrences)))
+
+
+def breaks_logged(compiles: Sequence[Compile]) -> bool:
+    """Whether all processes with restarts write records of graph breaks."""
+    return all(c.process.logs_breaks or c.counts[BREAK] for c in compiles if c.facts.restarts)

@@ -1,0 +1,402 @@
+"""Sections that several pages share: graph breaks, failures, recompile reasons, tracebacks, bars of time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import groupby
+
+from tltui.documents import format as fmt
+from tltui.documents.page import BAR, BAR_END, Page
+from tltui.model.status import Eager
+from tltui.questions.problems.compile_problems import NESTED, Failure, GraphBreak, Reason, from_restart, own_hints, read_reason
+from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason
+from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER, QUOTED, USER, StackFrame, TracebackPart, user_frames
+from tltui.questions.timing.timing_events import ORDER, Phase
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import Owner
+
+SKIPS = "All of it runs in eager mode from then on, also calls that fit an earlier compile. What it calls is compiled by itself."
+GIVEN_UP = {
+    Eager.SKIPPED: "Torch can't go on after a graph break in it.",
+    Eager.SUPPRESSED: (
+        "suppress_errors is on, so the error did not reach the caller; under fullgraph=True it does, and torch logs no difference."
+    ),
+}
+NO_BREAKS = "It is an error because no graph break was allowed: fullgraph=True, or error_on_graph_break."
+NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards did not hold for the call."
+UNSURE = (
+    "Torch before 2.11 does not log whether this reached the caller: with fullgraph=True it did; without it torch gave the "
+    "function up, and all of it runs in eager mode."
+)
+INTERRUPTED = "By something that is no error: Ctrl-C, or an exit. Torch logs no more of it."
+LIMIT_EAGER = (
+    "Since then it is not compiled again: calls that fit an earlier compile use it, all others run in eager mode. "
+    "What it calls is not compiled anew from there either, only run as it was compiled before."
+)
+LIMIT_RAISES = "It is an error for calls that fit none of its compiles: fullgraph=True, or fail_on_recompile_limit_hit."
+
+
+FOLD_FRAMES = 2
+"""Frames of torch in a row from which on they are folded."""
+LINKS = {
+    CAUSE: "that was the direct cause of:",
+    HANDLING: "while that was handled, another exception came:",
+    QUOTED: "its message quotes:",
+    MEMBER: "one of the exceptions in it:",
+}
+
+
+def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
+    """Frames in the order given: place, function, source line. A run of torch's own is folded."""
+    places = [fmt.place(frame.file, frame.line) for frame in frames]
+    room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
+    for apart, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
+        own = list(members)
+        if not apart or len(own) < FOLD_FRAMES:
+            for frame in own:
+                _frame(page, frame, room, indent)
+            continue
+        what = f"{fmt.plural(len(own), 'frame')} of torch"
+        page.open(what, folded=True, aside=True)
+        page.add(indent, (what, tokens.DIM))
+        for frame in own:
+            _frame(page, frame, room, indent)
+        page.close()
+
+
+def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
+    name = fmt.clip_middle(sanitize(frame.name), max(page.width // 4, 12))
+    shown = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), room)
+    pieces: list[Piece] = [
+        indent,
+        (shown, tokens.DIM if frame.framework else tokens.LINK, fmt.place_target(frame.file, frame.line)),
+        " " * (room - len(shown) + 1),
+        (name, tokens.DIM if frame.framework else tokens.FUNCTION),
+    ]
+    left = page.width - len(indent) - room - len(name) - 4
+    if frame.code and left >= 16:
+        pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), left), tokens.DIM)]
+    page.add(*pieces)
+    if frame.repeated:
+        page.add(indent, (f"and {fmt.count(frame.repeated)} more of the same, one in the other", tokens.DIM))
+
+
+def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
+    """The user's frames, the nearest first; all frames in a folded section."""
+    own = user_frames(tuple(frames))
+    add_stack(page, own[:user_limit], indent)
+    if len(own) < len(frames) or len(own) > user_limit:
+        what = f"{fmt.plural(len(frames), 'frame')}, outermost first"
+        if others := len(frames) - len(own):
+            what += f", {others} of torch and libraries" if own else ", none your own"
+        page.open(what, folded=True)
+        page.add(indent, (what, tokens.DIM))
+        add_stack(page, frames, indent + "  ")
+        page.close()
+
+
+def add_traceback(page: Page, parts: Sequence[TracebackPart], what: str, indent: str) -> None:
+    """All frames of a traceback in a folded section; between its exceptions how one led to the other."""
+    count = sum(len(part.frames) for part in parts)
+    if not count:
+        return
+    title = f"{fmt.plural(count, 'frame')}{what}, outermost first"
+    page.open(title, folded=True)
+    page.add(indent, (title, tokens.DIM))
+    for part in parts:
+        if link := LINKS.get(part.link):
+            page.add(indent, "  ", (link, tokens.LABEL))
+        elif part.kind == USER and len(parts) > 1 and part.frames:
+            page.add(indent, "  ", ("of your program:", tokens.LABEL))
+        add_stack(page, part.frames, indent + "  ")
+        if part.type:
+            said = fmt.one_line(_says(part.message))
+            text = sanitize(f"{part.type}: {said}" if said else part.type)
+            page.add(indent, "  ", (fmt.clip(text, page.width - len(indent) - 2), tokens.EXCEPTION))
+    page.close()
+
+
+def _says(message: str) -> str:
+    """A message in a line: of nested graph breaks the last one is what was raised."""
+    if NESTED not in message:
+        return message.partition("\n")[0]
+    return read_reason(message).later[-1].headline
+
+
+def whose_line(owner: Owner) -> str:
+    """`your line`, `a library's line`"""
+    return f"{owner.value} line"
+
+
+def inside(owner: Owner) -> str:
+    """`in torch`: where something happened that a line of the user's led to."""
+    return _INSIDE[owner]
+
+
+_INSIDE = {Owner.USER: "at", Owner.LIBRARY: "in a library,", Owner.PYTHON: "in Python,", Owner.TORCH: "in torch,"}
+
+
+REASON_LINES = 6
+"""Lines of a long reason that stay visible; the rest is folded."""
+
+
+def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
+    """One graph break: reason, place, explanation, hints; torch's own words, the place of the user's code added."""
+    head: list[Piece] = [indent]
+    used = len(indent)
+    if found.gb:
+        head += [(found.gb, tokens.BREAK), "  "]
+        used += len(found.gb) + 2
+    link = "record" if found.ref else ""
+    lines = fmt.wrap(found.headline, page.width - used - len(link) - 2)
+    for n, line in enumerate(lines):
+        tail: list[Piece] = ["  ", (link, tokens.LINK, found.ref)] if n == 0 and found.ref else []
+        page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
+    add_consequence(page, found, indent)
+    add_break_place(page, found, indent)
+    add_advice(page, found, indent)
+    if found.stack:
+        what = f"the stack of the break: {fmt.plural(len(found.stack), 'frame')}, outermost first"
+        page.open(what, folded=True)
+        page.add(indent, (what, tokens.DIM))
+        add_stack(page, found.stack, indent + "  ")
+        page.close()
+
+
+def add_consequence(page: Page, found: GraphBreak, indent: str) -> None:
+    """What runs in eager mode because of a break, where torch says that more than the broken line does."""
+    if found.skips_frame:
+        page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
+    elif found.stops:
+        what = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        page.say(what, indent, tokens.WARN)
+
+
+def add_break_place(page: Page, found: GraphBreak, indent: str) -> None:
+    """The line of the user's where it broke, or that led there; and where it broke, if that is none of the user's."""
+    lead, at = found.lead, found.at
+    if lead is None or at is None:
+        page.add(indent, ("the log does not say where", tokens.DIM))
+        return
+    add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
+    if (at.file, at.line) != (lead.file, lead.line):
+        add_line(page, at, f"it broke {inside(at.owner)} ", indent)
+
+
+def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
+    """`your line models/f.py:12 in forward`, and the line itself."""
+    pieces: list[Piece] = [label, page.place(frame.file, frame.line)]
+    if frame.name:
+        pieces.append((f" in {fmt.clip_middle(sanitize(frame.name), 40)}", tokens.FUNCTION))
+    page.row(pieces, indent)
+    page.code(frame.code, indent + "   ")
+
+
+def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
+    """Whether a failure is a graph break where none is allowed, and stands among `breaks`."""
+    if "Explanation:" not in found.reason:
+        return False
+    told = from_restart(found.reason)
+    return any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks)
+
+
+def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+    """Type, reason and place of a failure; a long reason is folded after its first lines. What one of the `breaks` that stand
+    below says as well is left to it."""
+    kind = fmt.clip(sanitize(found.type), page.width - 20)
+    pieces: list[Piece] = [(kind, tokens.ERROR)]
+    if found.ref:
+        pieces += ["  ", ("traceback", tokens.LINK, found.ref)]
+    page.add(indent, *pieces)
+    if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
+        told = from_restart(found.reason)
+        if is_told_by(found, breaks):
+            page.say("because of the graph break below", indent, tokens.STRONG)
+            return
+        page.say(told.headline, indent, tokens.STRONG)
+        _add_where(page, found, indent)
+        add_advice(page, told, indent)
+        return
+    if not found.reason:
+        page.add(indent, ("torch wrote no reason", tokens.DIM))
+    shown = _add_quoted(page, found.reason, indent)
+    _add_where(page, found, indent)
+    _fold_quoted(page, found.reason, shown, "of the reason", indent)
+
+
+def _quoted(page: Page, text: str, indent: str) -> list[str]:
+    return [line for part in text.split("\n") for line in fmt.wrap(part, page.width - len(indent) - 2)]
+
+
+def _add_quoted(page: Page, text: str, indent: str) -> int:
+    """The first lines of what torch wrote; how many there are."""
+    lines = _quoted(page, text, indent)[:REASON_LINES]
+    for line in lines:
+        page.add(indent, line)
+    return len(lines)
+
+
+def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> None:
+    """The lines beyond the first ones."""
+    lines = _quoted(page, text, indent)[shown:]
+    if not lines:
+        return
+    title = f"{fmt.plural(len(lines), 'more line')} {what}"
+    page.open(title, folded=True)
+    page.add(indent, (title, tokens.DIM))
+    for line in lines:
+        page.add(indent, "  ", line)
+    page.close()
+
+
+def _add_where(page: Page, found: Failure, indent: str) -> None:
+    """The line to look at first; the line of torch or of a library that it led to; the user's own line that raised the error."""
+    if found.file is not None and found.owner is not None:
+        label = "raised at " if found.raised else f"{whose_line(found.owner)} "
+        place = StackFrame("", found.file, found.line, found.code)
+        add_line(page, place, label, indent)
+    if found.inner is not None:
+        add_line(page, found.inner, f"it failed {inside(found.inner.owner)} ", indent)
+    if found.raised_at is not None:
+        add_line(page, found.raised_at, "raised at ", indent)
+
+
+def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
+    """Explanation and hints; then the breaks that came while torch handled this one."""
+    add_said(page, found.explanation, found.hints, indent)
+    if found.rest:
+        shown = _add_quoted(page, found.rest, indent)
+        _fold_quoted(page, found.rest, shown, "of the message", indent)
+    for reason in found.while_handling:
+        add_later(page, reason, found.skips_frame, indent)
+
+
+def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
+    """A break that came while torch handled another one: where the function is skipped, that is why."""
+    label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
+    gb = f"  {reason.gb}" if reason.gb else ""
+    page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
+    add_said(page, reason.explanation, own_hints(reason), indent + "  ")
+    if reason.context:
+        page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
+
+
+def add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
+    """Torch's explanation and hints."""
+    if explanation:
+        page.labelled("why", explanation, indent, 5)
+    for number, hint in enumerate(hints, 1):
+        page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
+
+
+def add_recompile(page: Page, found: Recompile, there: Collection[str], indent: str = "  ", shown: int = 4) -> None:
+    """Why it recompiled; with many earlier compiles only the newest ones stay unfolded. `there`: addresses of those in the log."""
+    if not found.reasons:
+        page.say(page.so_far(no_reason(found)), indent, tokens.DIM)
+    for n, reason in enumerate(found.reasons[:shown]):
+        add_reason(page, reason, there, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
+    if len(found.reasons) > shown:
+        what = f"{len(found.reasons) - shown} more earlier compiles that could not be used either"
+        page.open(what, folded=True)
+        page.add(indent, (what, tokens.DIM))
+        for reason in found.reasons[shown:]:
+            add_reason(page, reason, there, indent + "  ")
+        page.close()
+    for change in found.became:
+        if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
+            page.say(became(change), indent, tokens.VALUE, indent + "  ")
+    if found.logged == "metrics":
+        what = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        page.say(what, indent, tokens.DIM)
+
+
+NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
+
+
+def no_reason(found: Recompile) -> str:
+    """What can be said where no reason is known."""
+    if found.logged == "artifact":
+        return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
+    return f"{NEVER_LOGGED}." if found.logged == "never" else "torch logged no reason."
+
+
+def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
+    return (one.file, one.line, one.code) == (other.file, other.line, other.code)
+
+
+def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:
+    """`[0/0] the guard that failed   guards`; then the user's line, unless it is that of the reason before."""
+    pieces: list[Piece] = []
+    if reason.earlier:
+        name = f"[{reason.earlier}]"
+        pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in there else (name, tokens.DIM), " "]
+    hang = indent + "    "
+    first = sum(len(piece_text(p)) for p in pieces)
+    tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
+    text = reason.text or "torch wrote no reason"
+    lines = fmt.wrap(text, page.width - len(indent) - max(first, 4) - (12 if tail else 0)) or [""]
+    for n, line in enumerate(lines):
+        page.add(indent if n == 0 else hang, *(pieces if n == 0 else []), line, *(tail if n == 0 else []))
+    if same_place:
+        return
+    if reason.file is not None:
+        page.row([("from ", tokens.DIM), page.place(reason.file, reason.line)], hang)
+    page.code(reason.code, hang)
+
+
+def became(change: Became) -> str:
+    """`torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`"""
+    what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    if change.is_unsaid:
+        return f"torch marked {what} as dynamic: it varied"
+    return f"torch marked {what} as dynamic: it was {change.before}, then {change.now}"
+
+
+PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
+"""Phase → its style, the same on every page."""
+
+
+def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
+    """Seconds by phase, and one bar in which each phase has its share."""
+    total = sum(phase.seconds for phase in phases)
+    if not phases or total <= 0:
+        return
+    shown = [phase for phase in phases if phase.seconds >= 0.0005] or list(phases)
+    pieces: list[Piece] = []
+    for n, phase in enumerate(shown):
+        gap = "   " if n + 1 < len(shown) else ""
+        pieces += [(phase.name, PHASE_STYLES[phase.name]), f" {fmt.seconds(phase.seconds)}{gap}"]
+    _add_pairs(page, pieces, indent)
+    bar: list[Piece] = [indent]
+    for phase, cells in zip(shown, shares([p.seconds for p in shown], min(page.width, 102) - len(indent)), strict=True):
+        bar += [(BAR_END, tokens.DIM), (BAR * cells, PHASE_STYLES[phase.name])]
+    page.add(*bar, (BAR_END, tokens.DIM))
+
+
+def shares(values: Sequence[float], width: int) -> list[int]:
+    """Cells for each value, at least one, that fill `width` together with the marks between them."""
+    room = width - len(values) - 1
+    total = sum(values) or 1.0
+    cells = [max(int(room * value / total), 1) for value in values]
+    while sum(cells) > room and max(cells) > 1:
+        cells[cells.index(max(cells))] -= 1
+    cells[cells.index(max(cells))] += max(room - sum(cells), 0)
+    return cells
+
+
+def _add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:
+    """Name and value stay together on a line."""
+    line: list[Piece] = []
+    used = len(indent)
+    for n in range(0, len(pieces), 2):
+        pair = pieces[n : n + 2]
+        length = sum(len(piece_text(p)) for p in pair)
+        if line and used + length > page.width:
+            page.add(indent, *line)
+            line, used = [], len(indent)
+        line += pair
+        used += length
+    if line:
+        page.add(indent, *line)

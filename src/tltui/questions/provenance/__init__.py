@@ -1,0 +1,1 @@
+"""Provenance: source line to graph node to kernel, and back."""

@@ -1,0 +1,368 @@
+"""Values of a post-grad graph, and the nodes that Inductor's lowering attaches to a read value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from tltui.questions.provenance.graph_names import COMPUTED, GraphText
+from tltui.text.graphs.fx_graph import QUOTED, FxNode, split
+
+VIEWS = frozenset((
+    "_unsafe_view", "alias", "as_strided", "chunk", "detach", "diagonal", "expand", "lift_fresh", "lift_fresh_copy", "permute",
+    "reshape", "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsafe_split",
+    "unsqueeze", "view",
+))  # fmt: skip
+"""Operators whose result shows the memory of their first argument."""
+SPLITS = frozenset(("split", "split_with_sizes", "unsafe_split", "unbind", "chunk"))
+"""Those of them with several results."""
+COPIES = frozenset(("clone", "contiguous"))
+"""Operators that Inductor may leave out: their result equals their argument."""
+_TYPE = re.compile(r"^([A-Za-z]\w*)\[([^\]]*)\]")
+_TARGET = re.compile(r"^(?:torch\.)?ops\.(\w+)\.(\w+)")
+_WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?!\s*=(?!=))(?![\w.(])")
+_ITEM = re.compile(r"\[(\d{1,6})\]\s*$")
+MAX_VIEWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of a tensor without its values."""
+
+    dtype: str
+    sizes: tuple[str, ...]
+
+    @property
+    def count(self) -> int | None:
+        """How many elements it has; None where sizes are symbols."""
+        count = 1
+        for size in self.sizes:
+            if not (size.isascii() and size.isdigit() and len(size) < 16):
+                return None
+            count *= int(size)
+        return count
+
+
+def shape_of(text: str) -> Shape | None:
+    """`f32[8, 16][16, 1]cpu` as torch annotates nodes."""
+    found = _TYPE.match(text)
+    if found is None:
+        return None
+    return Shape(found[1], tuple(part for item in found[2].split(",") if (part := item.strip())))
+
+
+def fits(one: Shape | None, other: Shape | None) -> bool:
+    """Whether both can be the same memory: so many elements of the same dtype. What is not known fits."""
+    if one is None or other is None:
+        return True
+    if one.dtype != other.dtype:
+        return False
+    count, own = one.count, other.count
+    return count is None or own is None or count == own
+
+
+@dataclass(slots=True)
+class Value:
+    """One node."""
+
+    name: str
+    kind: str
+    op: str = ""
+    """The operator without namespace and overload: `mm`, `getitem`."""
+    operands: tuple[str, ...] = ()
+    """The nodes that it reads, in their order; one that is read twice stands twice."""
+    shape: Shape | None = None
+    type: str = ""
+    item: int = -1
+    """Of a getitem: which result."""
+    attribute: str = ""
+    """Of a get_attr: the last part of its name."""
+    higher: bool = False
+    """Whether it is a higher-order operator, which runs graphs of its own."""
+
+
+@dataclass(slots=True)
+class Values:
+    """One graph."""
+
+    number: int
+    """Its place in `FxGraph.graphs`."""
+    nodes: dict[str, Value] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    users: dict[str, list[str]] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    outputs: tuple[str, ...] = ()
+    """What it returns, in order; '' for what is no node."""
+    by_op: dict[str, list[str]] = field(default_factory=dict)
+    _roots: dict[str, str] = field(default_factory=dict)
+    _plain: dict[str, str] = field(default_factory=dict)
+
+    def root(self, name: str) -> str:
+        """The value whose memory a node shows."""
+        return self._up(name, self._roots, False)
+
+    def plain(self, name: str) -> str:
+        """The same, through copies too: equal numbers, perhaps in another memory."""
+        return self._up(name, self._plain, True)
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether both may stand for one buffer."""
+        return self.plain(one) == self.plain(other)
+
+    def is_view(self, name: str) -> bool:
+        """Whether a node only shows the memory of another one."""
+        node = self.nodes.get(name)
+        if node is None or not node.operands:
+            return False
+        if node.op == "getitem":
+            source = self.nodes.get(node.operands[0])
+            return source is not None and source.op in SPLITS
+        return node.op in VIEWS
+
+    def _up(self, name: str, known: dict[str, str], copies: bool) -> str:
+        way: list[str] = []
+        while name not in known and len(way) < MAX_VIEWS:
+            node = self.nodes.get(name)
+            if node is None or not (self.is_view(name) or (copies and node.op in COPIES and node.operands)):
+                break
+            way.append(name)
+            name = node.operands[0]
+        found = known.get(name, name)
+        for other in way:
+            known[other] = found
+        return found
+
+
+def values_of(graph: GraphText) -> dict[int, Values]:
+    """The graphs of a text, by their places in it."""
+    found: dict[int, Values] = {}
+    outputs: dict[int, tuple[str, ...]] = {}
+    for node in graph.nodes:
+        own = found.setdefault(node.graph, Values(node.graph))
+        text = _statement(graph.text, node)
+        if node.kind == "output":
+            own.outputs = _returned(text)
+            outputs[node.graph] = own.outputs
+        elif node.name not in own.nodes:
+            _add(own, node, text)
+    for own in found.values():
+        own.outputs = tuple(name if name in own.nodes else "" for name in own.outputs)
+    return found
+
+
+def _add(own: Values, node: FxNode, text: str) -> None:
+    target = _TARGET.match(node.target.removeprefix("torch."))
+    op = "getitem" if node.kind == "getitem" else target[2] if target else node.target.rpartition(".")[2] or node.kind
+    operands = tuple(word for word in _WORD.findall(QUOTED.sub("''", text.partition(" = ")[2])) if word in own.nodes)
+    if len(set(operands)) < len(node.args):  # a statement of several lines
+        operands = tuple(name for name in node.args if name in own.nodes)
+    operands = tuple(name for name in operands if not own.nodes[name].type.startswith("Sym("))  # sizes are no tensors
+    item = _ITEM.search(text) if node.kind == "getitem" else None
+    value = Value(
+        node.name, node.kind, op, operands, shape_of(node.type), node.type, int(item[1]) if item else -1,
+        node.target.rpartition(".")[2] if node.kind == "get_attr" else "", bool(target and target[1] == "higher_order"),
+    )  # fmt: skip
+    own.order[node.name] = len(own.nodes)
+    own.nodes[node.name] = value
+    if node.kind == "placeholder":
+        own.inputs.append(node.name)
+    elif node.kind in COMPUTED:
+        own.by_op.setdefault(op, []).append(node.name)
+    for name in dict.fromkeys(operands):
+        own.users.setdefault(name, []).append(node.name)
+
+
+def _statement(lines: Sequence[str], node: FxNode) -> str:
+    """The statement that makes a node: of a line with several, its own."""
+    line = lines[node.line].strip() if node.line < len(lines) else ""
+    if node.kind == "output":
+        return line
+    start = node.name
+    parts = split(line) if ";" in line else (line,)
+    return next((part for part in parts if part.startswith(start) and part[len(start) : len(start) + 1] in (":", " ")), "")
+
+
+def _returned(text: str) -> tuple[str, ...]:
+    """`return (add, None, mul)`: position by position."""
+    inner = split(text)[0].removeprefix("return").strip() if text else ""
+    if inner[:1] in ("(", "[") and inner[-1:] in (")", "]"):
+        inner = inner[1:-1]
+    return tuple(item for part in arguments(inner) if (item := part.strip()))
+
+
+def arguments(text: str) -> list[str]:
+    """A list of arguments, cut at the commas that stand in no bracket and no string."""
+    if not any(mark in text for mark in "([{'\""):
+        return [part.strip() for part in text.split(",")]
+    found, depth, start, quote = [], 0, 0, ""
+    for n, mark in enumerate(text):
+        if quote:
+            quote = "" if mark == quote and text[n - 1] != "\\" else quote
+        elif mark in "'\"":
+            quote = mark
+        elif mark in "([{":
+            depth += 1
+        elif mark in ")]}":
+            depth -= 1
+        elif mark == "," and depth == 0:
+            found.append(text[start:n].strip())
+            start = n + 1
+    return [*found, text[start:].strip()]
+
+
+MATRICES = frozenset(("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm", "convolution", "convolution_backward"))
+"""External operators whose arguments must be in memory."""
+FIXED = frozenset(("mm", "_int_mm", "convolution", "convolution_backward"))
+"""Those of them that have a view copied if it is read more than once and what it shows is not in memory."""
+REDUCTIONS = frozenset((
+    "all", "amax", "amin", "any", "argmax", "argmin", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "max", "mean", "min",
+    "prod", "std", "std_mean", "sum", "var", "var_mean",
+))  # fmt: skip
+STORED = frozenset((
+    "_embedding_bag", "_low_memory_max_pool_with_offsets", "_unsafe_index_put", "_unsafe_masked_index_put_accumulate", "cat",
+    "copy_", "embedding_dense_backward", "empty", "index_add", "index_put", "inductor_seeds", "max_pool2d_with_indices", "scatter",
+    "scatter_add", "scatter_reduce", "sort", "topk",
+))  # fmt: skip
+"""Other operators whose result is in memory at once."""
+HEAVY = frozenset((
+    "exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh", "silu", "_softmax", "_log_softmax", "logsumexp", "gelu",
+))  # fmt: skip
+"""Operators that a CPU does not compute twice."""
+MAX_READS, MAX_ALL_READS, MAX_CPU_READS = 4, 8, 12
+"""Reads of a value that is used more than once, of any value, of any value on a CPU."""
+DOUBTFUL_READS, DOUBTFUL_NODES = 4, 5
+"""Reads and nodes of a value that is used more than once, from which on, both together, it may be in memory."""
+MAX_SHARED_NODES, MAX_NODES, MAX_CARRIED = 14, 20, 200
+"""Nodes of an inlined value that is used more than once, of any inlined value; nodes that are followed at all. Inductor counts 30
+operations, which are more than nodes."""
+
+
+@dataclass(slots=True)
+class Lowering:
+    """What each node of a graph carries."""
+
+    values: Values
+    externs: Collection[str]
+    """Nodes that external kernels run."""
+    kept: set[str]
+    """Views that are buffers of their own."""
+    carried: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Node → itself and what was not in memory when it was lowered, as far as it is certain."""
+    inlined: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The same with all that may be so."""
+    leaves: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Node → the values in memory that it reads."""
+    realized: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
+    """Values that are used more than once, and may be in memory."""
+    constant: set[str] = field(default_factory=set)
+    """Values in memory that were made of nothing: who reads one computes it again."""
+
+    def run(self) -> None:
+        """Lower all nodes in their order."""
+        for node in self.values.nodes.values():
+            self.lower(node)
+
+    def lower(self, node: Value) -> None:
+        """Lower one node."""
+        name = node.name
+        if node.kind in ("placeholder", "get_attr"):
+            self.keep(name, frozenset())
+            return
+        carried, inlined, leaves = {name}, {name}, set[str]()
+        if traceless(self.values, name):
+            carried = set()
+        for operand in node.operands:
+            if node.op == "as_strided":  # shows memory, not a value
+                self.store(operand)
+            if operand in self.realized:
+                leaves.add(operand)
+                continue
+            if operand not in self.doubtful:
+                carried |= self.carried.get(operand, frozenset())
+            inlined |= self.inlined.get(operand, frozenset())
+            leaves |= self.leaves.get(operand, frozenset())
+        whole = frozenset(carried)
+        self.inlined[name] = frozenset(inlined)
+        for operand in node.operands:
+            if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
+                self.store(operand)
+        if self.values.is_view(name) and name not in self.kept:
+            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.reused(node)
+        elif self.is_stored(node) or len(inlined) > MAX_CARRIED or name in self.kept:
+            self.constant.update((name,) if not leaves and node.op == "empty" else ())
+            self.keep(name, whole)
+        else:
+            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.reused(node)
+
+    def keep(self, name: str, carried: frozenset[str]) -> None:
+        """A value is in memory from now on."""
+        self.carried[name], self.leaves[name] = carried, frozenset((name,))
+        self.realized.add(name)
+
+    def store(self, name: str) -> None:
+        """The value that a node shows gets into memory: what is lowered from now on reads it there."""
+        root = self.values.root(name)
+        if root not in self.realized and name not in self.kept:
+            if not self.leaves.get(root):
+                self.constant.add(root)
+            self.keep(root, self.carried.get(root, frozenset()))
+
+    def is_stored(self, node: Value) -> bool:
+        """Whether the result of an operator is in memory at once."""
+        if node.op == "getitem":
+            source = self.values.nodes.get(node.operands[0]) if node.operands else None
+            return source is None or source.op not in SPLITS
+        return node.op in REDUCTIONS or node.op in STORED or node.op in MATRICES or node.name in self.externs or node.higher
+
+    def reused(self, node: Value) -> None:
+        """What is read often, or was made of much, gets into memory."""
+        values = self.values
+        root = values.root(node.name)
+        if root in self.realized:
+            return
+        users = values.users.get(node.name, ())
+        reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
+        nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
+        given = root == node.name and node.name in values.outputs
+        large = len(nodes) > MAX_NODES
+        if len(users) + given > 1 and (
+            len(nodes) > MAX_SHARED_NODES
+            or given
+            or len(reads) > MAX_READS
+            or any(values.nodes[name].op in HEAVY for name in nodes)
+            or (len(reads) > 1 and any(values.nodes[user].op in MATRICES for user in users))
+        ):
+            if not self.leaves.get(root):
+                self.constant.add(root)
+            self.keep(root, self.carried.get(root, frozenset()))
+        elif len(reads) > (MAX_CPU_READS if values.nodes[root].type.endswith("cpu") else MAX_ALL_READS) or large:
+            self.keep(root, self.carried.get(root, frozenset()))
+        elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
+            self.keep(node.name, self.carried[node.name])
+            self.kept.add(node.name)
+        elif len(users) + given > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
+            self.doubtful.add(root)
+
+
+def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:
+    """Lower a graph."""
+    made = Lowering(values, externs, kept)
+    made.run()
+    return made
+
+
+def traceless(values: Values, name: str) -> bool:
+    """Whether lowering leaves no trace of a node: a view that changes nothing, an item that is taken out."""
+    node = values.nodes[name]
+    if node.op == "getitem":
+        return True
+    return values.is_view(name) and bool(node.type) and node.type == values.nodes[node.operands[0]].type
+
+
+def _large(values: Values, name: str) -> bool:
+    shape = values.nodes[name].shape
+    return shape is None or shape.count != 1

@@ -1,0 +1,428 @@
+"""Generated wrapper functions statement by statement: buffer versions and kernel arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tltui.questions.provenance.dataflow.value_graph import Shape, arguments
+from tltui.questions.provenance.generated_code import Definition, Function, called, statement_end
+
+READ, WRITE, BOTH, NEITHER = "read", "write", "both", ""
+MAX_HEAD = 400
+"""Lines of a kernel in which its signature is looked for."""
+_DEF = re.compile(r"^\s*def (\w+)\(")
+_CPP = re.compile(r"\bkernel(?:_\w+)?\($|\bkernel\(")
+_NAMED = re.compile(r"^(in_out|in|out)_(?:ptr|desc_ptr)\d*$|^(ws)_ptr\d*$|^(arg)_\w+$")
+_USES = {"in": READ, "arg": READ, "out": WRITE, "in_out": BOTH, "ws": NEITHER}
+_PARAMETER_LINE = re.compile(r"\*\s*(?:__restrict__\s+)?in_out_ptr\d+[,)]|^\s*def ")
+_LAST = re.compile(r"(\w+)\s*$")
+
+
+def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
+    """The use of each parameter of a kernel in order: READ, WRITE, BOTH, or NEITHER for a number; () where
+    it is not found, and of a kernel that the user wrote."""
+    last = min(definition.last, definition.first + MAX_HEAD)
+    triton = definition.kind != "cpp_pybinding" and definition.kind != "cpp"
+    for n in range(definition.first, min(last + 1, len(lines))):
+        line = lines[n]
+        if triton and "def " in line and (found := _DEF.match(line)):
+            names = [part.partition(":")[0].partition("=")[0].strip() for part in _parameters(lines, n, last, found.end())]
+            uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
+            return uses if any(uses) else ()
+        if not triton and "kernel" in line and (found := _CPP.search(line)) and not line.lstrip().startswith("#"):
+            given = _parameters(lines, n, last, found.end())
+            names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
+            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
+    return ()
+
+
+def _settled(lines: Sequence[str], first: int, last: int, names: Sequence[str], uses: list[str]) -> tuple[str, ...]:
+    """What is written before it is read is not read: the kernel only works in memory that it was given."""
+    waiting = {name: n for n, name in enumerate(names) if uses[n] == BOTH}
+    for line in lines[first + 1 : last + 1] if waiting else ():
+        name = next((name for name in waiting if name in line and re.search(rf"\b{name}\b", line)), "")
+        if not name or _PARAMETER_LINE.search(line):
+            continue
+        place = waiting[name]
+        if other := re.match(rf"^\s*auto (\w+) = {name};", line):
+            waiting[other[1]] = place
+            continue
+        if re.search(rf"\bstore\w*\({name}\b|^\s*{name}\[.*\] = (?!.*\b{name}\b)", line):
+            uses[place] = WRITE
+        waiting = {name: n for name, n in waiting.items() if n != place}
+    return tuple(uses)
+
+
+def _parameters(lines: Sequence[str], n: int, last: int, start: int) -> list[str]:
+    text, depth = "", 1
+    for at in range(n, min(last + 1, len(lines))):
+        for mark in lines[at][start if at == n else 0 :]:
+            depth += (mark in "([{") - (mark in ")]}")
+            if depth == 0:
+                return [part for part in arguments(text) if part]
+            text += mark
+    return []
+
+
+def _use_in_triton(name: str) -> str:
+    found = _NAMED.match(name)
+    return _USES[found[found.lastindex or 0]] if found else NEITHER
+
+
+def _use_in_cpp(parameter: str) -> str:
+    if "*" not in parameter:
+        return NEITHER
+    name = _LAST.search(parameter)
+    found = _NAMED.match(name[1]) if name else None
+    if found:
+        return _USES[found[found.lastindex or 0]]
+    return READ if parameter.lstrip().startswith("const ") else WRITE
+
+
+FUSED, EXTERN, FUNCTION = "fused", "extern", "function"
+_DTYPES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
+    "int8": "i8", "uint8": "u8", "bool": "b8", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2",
+}  # fmt: skip
+_UNPACK = re.compile(r"^\(?([A-Za-z_][\w, ]*?),?\s*\)? = args$")
+_ALLOCATED = re.compile(r"^(\w+) = (?:empty_strided\w*|empty\w*|alloc_from_pool|torch\.empty\w*)\((.*)\)$")
+_SHOWN = re.compile(r"^(\w+) = (?:torch\.ops\.inductor\.)?_?reinterpret_tensor\((\w+)\b(.*)\)$")
+_RENAMED = re.compile(r"^(\w+) = ([A-Za-z_]\w*)$")
+_ITEM = re.compile(r"^(\w+) = (\w+)\[(\d{1,6})\]$")
+_LISTED = re.compile(r"^(\w+) = \[(.*)\]$")
+_PARTITION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = self\.partitions\[(\d{1,6})\]\((\w+)\)$")
+_FUNCTION = re.compile(r"^\(?([\w, ]*?),?\s*\)? = (\w+)\((\w+)\)$")
+_ASSIGNED = re.compile(r"^(\w+) = (.*)$")
+_KEYWORD = re.compile(r"^([A-Za-z_]\w*)=(?!=)(.*)$")
+_BASE = re.compile(r"^(?:(?:torch\.ops\.inductor\.)?_?reinterpret_tensor\(|aten\.\w+(?:\.\w+)?\()*([A-Za-z_]\w*)")
+MAX_DEPTH = 20
+
+
+@dataclass(slots=True, eq=False)
+class Version:
+    """What a buffer holds between two writes."""
+
+    by: int
+    """The step that wrote it, -1 for what the function was given."""
+    shape: Shape | None = None
+    node: str = ""
+    """The node whose value it is, '' while that is not known."""
+    reader: str = ""
+    """The node of an external kernel that reads it."""
+    part_of: str = ""
+    """The `cat` that has it copied into its own memory."""
+    start_of: str = ""
+    """The node that goes on to write into it: a scatter writes into what it was given."""
+    items: dict[int, Version] = field(default_factory=dict)
+    """Of a call with several results: those that are taken out."""
+    parts: tuple[Version, ...] = ()
+    """What was written into parts of its memory, where no call wrote all of it."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One call."""
+
+    number: int
+    kind: str
+    name: str
+    line: int
+    reads: list[Version] = field(default_factory=list)
+    """In the order of the arguments."""
+    writes: list[Version] = field(default_factory=list)
+    updates: list[tuple[Version, Version]] = field(default_factory=list)
+    """Of what it reads and writes: what was there before, and what is there then."""
+    complete: bool = True
+    """Whether it is known of each argument what it is used for."""
+
+
+@dataclass(slots=True)
+class Walked:
+    """One function that was walked through."""
+
+    steps: list[Step] = field(default_factory=list)
+    given: list[tuple[str, Version]] = field(default_factory=list)
+    """What it takes, by name, in order."""
+    returned: list[Version | None] = field(default_factory=list)
+    versions: list[Version] = field(default_factory=list)
+    updated: dict[str, Version] = field(default_factory=dict)
+    """What it takes and writes: the last version of each."""
+
+
+@dataclass(slots=True, eq=False)
+class _Storage:
+    """Some memory: the version that it holds, or the versions of its parts by where they begin."""
+
+    whole: Version | None = None
+    parts: dict[str, Version] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class _Buffer:
+    """A name for memory."""
+
+    storage: _Storage
+    shape: Shape | None = None
+    offset: str = ""
+    """Where it begins, of a part; '' for the whole."""
+
+
+class _Walk:
+    def __init__(
+        self, lines: Sequence[str], functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
+        shapes: Mapping[str, Shape | None],
+    ) -> None:  # fmt: skip
+        self.lines, self.functions, self.kernels, self.shapes = lines, functions, kernels, shapes
+        self.names = frozenset(kernels)
+        self.buffers: dict[str, _Buffer] = {}
+        self.lists: dict[str, list[str]] = {}
+        self.takes: set[str] = set()
+        self.out = Walked()
+
+    def run(self, function: Function, depth: int = 0) -> list[str]:
+        """Walk through a function; the arguments of its `return`."""
+        n = function.first + 1
+        while n <= function.last:
+            text = self.lines[n].strip()
+            if not text or text.startswith(("#", "del ", "assert_", "args.", "with ", "torch.cuda")):
+                n += 1
+                continue
+            last = statement_end(self.lines, n)
+            if last > n:
+                text = " ".join(line.strip() for line in self.lines[n : last + 1])
+            if text.startswith("return"):
+                inner = text.removeprefix("return").strip().removeprefix("(").removesuffix(")")
+                return [part for part in arguments(inner) if part]
+            self.statement(n, text.partition("  # ")[0].partition(";")[0].rstrip(), text, depth)
+            n = last + 1
+        return []
+
+    def statement(self, n: int, text: str, whole: str, depth: int) -> None:
+        """One statement; `whole` with what stands behind it on its line."""
+        if found := _UNPACK.match(text):
+            for name in (part.strip() for part in found[1].split(",")) if depth == 0 else ():
+                self.give(name)
+        elif found := _ALLOCATED.match(text):
+            self.buffers[found[1]] = _Buffer(_Storage(), _allocated(found[2]))
+        elif found := _SHOWN.match(text):
+            self.show(found[1], found[2], found[3], "# alias" in whole)
+        elif found := _RENAMED.match(text):
+            self.buffers[found[1]] = self.buffer(found[2])
+        elif found := _ITEM.match(text):
+            self.take(found[1], found[2], int(found[3]))
+        elif (found := _LISTED.match(text)) and "(" not in found[2].partition("reinterpret")[0]:
+            self.lists[found[1]] = [part for part in arguments(found[2]) if part]
+        elif "(" in text:
+            self.call(n, text, depth)
+
+    def give(self, name: str) -> None:
+        shape = self.shapes.get(name)
+        version = self.version(-1, shape)
+        self.buffers[name] = _Buffer(_Storage(version), shape)
+        self.out.given.append((name, version))
+        self.takes.add(name)
+
+    def version(self, by: int, shape: Shape | None) -> Version:
+        made = Version(by, shape)
+        self.out.versions.append(made)
+        return made
+
+    def buffer(self, name: str) -> _Buffer:
+        """What a name stands for; one that nobody assigned is a constant of the module."""
+        if name not in self.buffers:
+            self.give(name)
+        return self.buffers[name]
+
+    def show(self, name: str, of: str, rest: str, part: bool) -> None:
+        """`name = reinterpret_tensor(of, sizes, strides, offset)`"""
+        source = self.buffer(of)
+        more = arguments(rest.lstrip(", "))
+        shape = Shape(source.shape.dtype if source.shape else "", _sizes(more[0])) if more else None
+        offset = f"{source.offset}+{more[2]}" if part and len(more) > 2 else source.offset
+        self.buffers[name] = _Buffer(source.storage, shape if shape and shape.dtype else None, offset)
+
+    def take(self, name: str, of: str, item: int) -> None:
+        """`name = of[item]`"""
+        source = self.read(of)
+        made = self.version(source.by if source else -1, None)
+        if source is not None:
+            made = source.items.setdefault(item, made)
+        self.buffers[name] = _Buffer(_Storage(made))
+
+    def read(self, argument: str) -> Version | None:
+        """The version that an argument has now; None for a number, and for memory that nobody has written."""
+        found = _BASE.match(argument)
+        if found is None or found[1] in ("None", "True", "False", "inf", "nan") or found[1].isdigit():
+            return None
+        if found[1] not in self.buffers and found[1] not in self.shapes:
+            return None
+        own = self.buffer(found[1])
+        storage = own.storage
+        if own.offset and own.offset in storage.parts:
+            return storage.parts[own.offset]
+        if storage.parts and not own.offset:
+            joined = self.version(max(part.by for part in storage.parts.values()), own.shape)
+            parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
+            counts = [part.shape.count if part.shape else None for part in parts]
+            if storage.whole is None or (own.shape and own.shape.count == sum(count or 0 for count in counts)):
+                joined.parts = parts
+            storage.whole, storage.parts = joined, {}
+        return storage.whole
+
+    def write(self, argument: str, step: int) -> Version | None:
+        found = _BASE.match(argument)
+        if found is None:
+            return None
+        own = self.buffers.setdefault(found[1], _Buffer(_Storage()))
+        made = self.version(step, own.shape)
+        if found[1] in self.takes:
+            self.out.updated[found[1]] = made
+        if own.offset:
+            own.storage.parts[own.offset] = made
+        else:
+            own.storage.whole, own.storage.parts = made, {}
+        return made
+
+    def call(self, n: int, text: str, depth: int) -> None:
+        """A statement with brackets: a call of a kernel, of a function of the code, or something else."""
+        if (found := _PARTITION.match(text)) and (own := self.functions.get(f"partition_{found[2]}")):
+            self.inline(own, found[1], depth)
+            return
+        found = _FUNCTION.match(text)
+        if found and found[2] in self.functions and found[3] in self.lists:
+            if found[2].startswith("partition_"):
+                self.inline(self.functions[found[2]], found[1], depth)
+            else:
+                self.function(n, found[1].strip(), found[2], self.lists[found[3]])
+            return
+        name = called(text, self.names)
+        assigned = _ASSIGNED.match(text)
+        result = assigned[1] if assigned else ""
+        if not name:
+            if result:
+                self.buffers[result] = _Buffer(_Storage(self.version(len(self.out.steps) - 1, None)))
+            return
+        at = text.find("(", text.find(name))
+        given = [part for part in arguments(_inside(text, at)) if part]
+        if name in self.kernels:
+            self.fused(n, name, given)
+        else:
+            self.extern(n, name, given, result)
+
+    def inline(self, function: Function, results: str, depth: int) -> None:
+        """A partition has the names of the whole."""
+        if depth < MAX_DEPTH:
+            returned = self.run(function, depth + 1)
+            for name, value in zip((part.strip() for part in results.split(",")), returned, strict=False):
+                base = _BASE.match(value)
+                if name and base and base[1] in self.buffers:
+                    self.buffers[name] = self.buffers[base[1]]
+
+    def step(self, kind: str, name: str, n: int) -> Step:
+        made = Step(len(self.out.steps), kind, name, n)
+        self.out.steps.append(made)
+        return made
+
+    def function(self, n: int, result: str, name: str, given: Sequence[str]) -> None:
+        step = self.step(FUNCTION, name, n)
+        step.reads = [version for part in given if (version := self.read(part)) is not None]
+        made = self.version(step.number, None)
+        step.writes.append(made)
+        if result:
+            self.buffers[result] = _Buffer(_Storage(made))
+
+    def fused(self, n: int, name: str, given: Sequence[str]) -> None:
+        step = self.step(FUSED, name, n)
+        uses = self.kernels[name]
+        positional = [part for part in given if not _KEYWORD.match(part)]
+        step.complete = bool(uses)
+        written: list[tuple[str, Version | None]] = []
+        for place, part in enumerate(positional):
+            use = uses[place] if place < len(uses) else NEITHER
+            base = _BASE.match(part)
+            if use == NEITHER:
+                if base is None or base[1] not in self.buffers or (uses and not _is_tensor(self.buffers[base[1]])):
+                    continue
+                step.complete, use = False, BOTH
+            before = self.read(part) if use in (READ, BOTH) else None
+            if before is not None:
+                step.reads.append(before)
+            if use in (WRITE, BOTH):
+                written.append((part, before))
+        for part, before in written:
+            made = self.write(part, step.number)
+            if made is not None:
+                step.writes.append(made)
+                step.updates += [(before, made)] if before is not None else []
+
+    def extern(self, n: int, name: str, given: Sequence[str], result: str) -> None:
+        step = self.step(EXTERN, name, n)
+        written: list[str] = []
+        for part in given:
+            keyword = _KEYWORD.match(part)
+            value = keyword[2] if keyword else part
+            if keyword and keyword[1] == "out":
+                written = [value]
+                continue
+            pieces = arguments(value[1:-1]) if value[:1] in ("[", "(") and value[-1:] in ("]", ")") else [value]
+            step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
+        if in_place(name) and given:
+            written = [given[0]]
+        step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
+        if result:
+            made = self.version(step.number, None)
+            self.buffers[result] = _Buffer(_Storage(made))
+            step.writes.append(made)
+
+
+def walk(
+    lines: Sequence[str], function: Function, functions: Mapping[str, Function], kernels: Mapping[str, tuple[str, ...]],
+    shapes: Mapping[str, Shape | None],
+) -> Walked:  # fmt: skip
+    """Walk through a function. `kernels` are the generated ones with their signatures, `shapes` what the graph knows of its inputs
+    and of the constants of its module."""
+    walk = _Walk(lines, functions, kernels, shapes)
+    returned = walk.run(function)
+    walk.out.returned = [walk.read(part) for part in returned]
+    return walk.out
+
+
+def in_place(name: str) -> bool:
+    """Whether an external kernel writes its first argument: `aten.index_put_`."""
+    return any(part.endswith("_") and not part.endswith("__") for part in name.split(".")[-2:])
+
+
+def _inside(text: str, at: int) -> str:
+    depth = 0
+    for n in range(max(at, 0), len(text)):
+        depth += (text[n] in "([{") - (text[n] in ")]}")
+        if depth == 0:
+            return text[at + 1 : n]
+    return ""
+
+
+def _place(offset: str) -> tuple[int, str]:
+    """Where a part begins; a symbol stands behind all numbers."""
+    parts = [part for part in offset.split("+") if part]
+    known = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
+    return (sum(map(int, parts)), "") if known else (1 << 62, offset)
+
+
+def _is_tensor(buffer: _Buffer) -> bool:
+    whole = buffer.storage.whole
+    return buffer.shape is not None or bool(buffer.storage.parts) or (whole is not None and whole.by >= 0)
+
+
+def _sizes(text: str) -> tuple[str, ...]:
+    return tuple(part for item in text.strip("()[] ").split(",") if (part := item.strip()))
+
+
+def _allocated(text: str) -> Shape | None:
+    """`(8, 32), (32, 1), torch.float32` of `empty_strided`; of a pool the sizes stand later."""
+    parts = arguments(text)
+    dtype = next((part.rpartition(".")[2] for part in parts if part.startswith(("torch.", "dtype=torch."))), "")
+    sizes = next((part for part in parts if part[:1] == "("), None)
+    return Shape(_DTYPES[dtype], _sizes(sizes)) if dtype in _DTYPES and sizes is not None else None

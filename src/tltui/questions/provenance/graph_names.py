@@ -1,0 +1,225 @@
+"""Names in FX graphs and generated code: lines, definitions, readers and facts of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tltui.text.document import Document
+from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, parse
+
+UP_TO = 8 << 20
+"""Characters of a document up to which its names are looked for."""
+LANGUAGES = frozenset(("fx", "output_code", "python", "cpp"))
+USERS_NAMED = 3
+
+_DEFINITION = re.compile(
+    r"^\s*(?:async\s+def|def|class)\s+(\w+)"  # Python
+    r"|^\s*([A-Za-z_]\w*)(?:\s*:\s*[^=\n]+)?\s*=(?!=)"  # an assignment
+    r"|^\s*(?:extern \"C\" |static |inline |void |template<[^>]*> ?)+[\w:<>*& ]*?\b(\w+)\s*\("  # C++
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the names of one document mean."""
+
+    graph: FxGraph | None
+    """The parsed graph of an FX document."""
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    """Of other code: name → the lines where something is given that name, in order."""
+
+    def definition(self, name: str, line: int) -> int | None:
+        """The line where the thing that `name` means on `line` is defined; None if it is nowhere in the document."""
+        if self.graph is not None:
+            node = self._node(name, line)
+            return None if node is None else node.line
+        found = self.lines.get(name)
+        if not found:
+            return None
+        return max((place for place in found if place < line), default=found[0])
+
+    def about(self, name: str, line: int) -> str:
+        """What is known of a name, on one line: its type, what made it, who reads it. '' for nothing."""
+        node = self._node(name, line) if self.graph is not None else None
+        if node is None or self.graph is None:
+            return ""
+        parts = [f"{node.name}: {node.type}" if node.type else node.name]
+        if node.target:
+            parts.append(node.target)
+        if node.args:
+            parts.append(f"from {_listed([producer.name for producer in self.graph.producers(node)] or list(node.args))}")
+        users = self.graph.users(node)
+        parts.append(f"read by {_listed([user.name for user in users])}" if users else "read by nothing here")
+        if 0 <= node.origin < len(self.graph.origins):
+            origin = self.graph.origins[node.origin]
+            parts.append(f"{origin.path.rpartition('/')[2]}:{origin.place} {origin.code}".rstrip())
+        return " · ".join(parts)
+
+    def about_line(self, line: int) -> str:
+        """What is known of the node that a line defines."""
+        if self.graph is None:
+            return ""
+        nodes = self.graph.at(line)
+        return self.about(nodes[0].name, line) if nodes else ""
+
+    def _node(self, name: str, line: int) -> FxNode | None:
+        assert self.graph is not None
+        place = self.graph.graph_at(line)
+        while place >= 0:
+            if node := self.graph.find(name, place):
+                return node
+            place = self.graph.graphs[place].parent
+        return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - USERS_NAMED} more" if len(names) > USERS_NAMED else ""
+    return ", ".join(names[:USERS_NAMED]) + more
+
+
+def names_of(document: Document) -> Names | None:
+    """The names of a document; None for pages, data and documents that are too large."""
+    if document.language not in LANGUAGES or document.width() * len(document) > UP_TO * 64:
+        return None
+    text, size = [], 0
+    for line in document.text():
+        size += len(line)
+        if size > UP_TO:
+            return None
+        text.append(line)
+    if document.language == "fx":
+        return Names(parse(text))
+    lines: dict[str, list[int]] = {}
+    for number, line in enumerate(text):
+        if match := _DEFINITION.match(line):
+            name = match[1] or match[2] or match[3]
+            lines.setdefault(name, []).append(number)
+    return Names(None, lines)
+
+
+COMPUTED = frozenset(("call", "getitem", "expression"))
+"""Kinds of nodes that compute something: coverage counts these."""
+_GRAPH_ID = re.compile(r"^ # graph id: (\d{1,20})\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphText:
+    """A parsed graph. Lines count from 0."""
+
+    graph: FxGraph
+    lines: int
+    graph_id: int | None
+    numbers: dict[str, int]
+    """The node that a name of a mapping means, and that a key means: its place in `nodes`."""
+    text: Sequence[str] = field(default=(), repr=False, compare=False)
+    """The lines themselves."""
+
+    @property
+    def nodes(self) -> tuple[FxNode, ...]:
+        """All nodes in the order of the text."""
+        return self.graph.nodes
+
+    def origin(self, node: FxNode) -> Origin | None:
+        """Where the user wrote it, as the comment above it says."""
+        return self.graph.origins[node.origin] if node.origin >= 0 else None
+
+    def find(self, name: str) -> FxNode | None:
+        """The node that a name of a mapping means."""
+        number = self.numbers.get(name)
+        return None if number is None else self.nodes[number]
+
+    def named(self, node: FxNode) -> bool:
+        """Whether a mapping can mean this node: it is what its name stands for."""
+        return self.find(node.name) is node
+
+    def key(self, node: FxNode) -> str:
+        """What means this node and no other one of the text."""
+        return node.name if self.named(node) else _inner_key(self.graph, node)
+
+    def inner(self, function: str) -> int | None:
+        """The graph inside of the outermost one that a function of the code runs: the one of its name."""
+        leaves = [(n, own.path.rpartition(".")[2]) for n, own in enumerate(self.graph.graphs) if own.parent >= 0]
+        named = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
+        return named[0] if len(named) == 1 else None
+
+    def inputs(self) -> tuple[int, ...]:
+        """Lines of the parameters of the outermost graph."""
+        return tuple(sorted({node.line for node in self.nodes if node.kind == "placeholder" and node.graph == 0}))
+
+    def outputs(self) -> tuple[int, ...]:
+        """Lines of its `return`."""
+        return tuple(node.line for node in self.nodes if node.kind == "output" and node.graph == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a status line says of a node."""
+
+    name: str
+    graph: str
+    """The class path of its graph: names are those of one graph."""
+    kind: str
+    op: str
+    """What is called or done: `torch.ops.aten.mm.default`, `+=`."""
+    type: str
+    """dtype, shape, stride and device as torch writes them: `f32[8, 16][16, 1]cpu`."""
+    producers: tuple[str, ...]
+    users: tuple[str, ...]
+    file: str
+    """Where the user wrote it, '' where torch does not say."""
+    line: int
+    """From 1; 0 without a file."""
+    code: str
+    at: int
+    """The line of the graph text, from 1."""
+
+
+def parse_graph(lines: Sequence[str]) -> GraphText:
+    """Parse the lines of a text of FX graphs."""
+    graph = parse(lines)
+    tail = next((match for line in reversed(lines[-4:]) if (match := _GRAPH_ID.match(line))), None)
+    return GraphText(graph, len(lines), int(tail[1]) if tail else None, _numbers(graph), lines)
+
+
+def _numbers(graph: FxGraph) -> dict[str, int]:
+    outer: dict[str, int] = {}
+    inner: dict[str, dict[int, int]] = {}
+    for n, node in enumerate(graph.nodes):
+        if node.kind == "output":
+            continue
+        if graph.graphs[node.graph].parent < 0:
+            outer[node.name] = n
+        else:
+            inner.setdefault(node.name, {})[node.graph] = n
+            outer[_inner_key(graph, node)] = n
+    for name, found in inner.items():
+        if name not in outer and len(found) == 1:
+            outer[name] = next(iter(found.values()))
+    return outer
+
+
+def _inner_key(graph: FxGraph, node: FxNode) -> str:
+    return f"{graph.graphs[node.graph].path.partition('.')[2]}.{node.name}"
+
+
+def bare(key: str) -> str:
+    """The name in a key."""
+    return key.rpartition(".")[2]
+
+
+def facts_at(graph: GraphText, line: int) -> tuple[NodeFacts, ...]:
+    """The nodes that are defined on a line of the text (from 0), in its order."""
+    return tuple(facts_of(graph, node) for node in graph.graph.at(line))
+
+
+def facts_of(graph: GraphText, node: FxNode) -> NodeFacts:
+    """What is known of one node."""
+    origin = graph.origin(node)
+    return NodeFacts(
+        node.name, graph.graph.graphs[node.graph].path, node.kind, node.in_place or node.target, node.type,
+        tuple(other.name for other in graph.graph.producers(node)),
+        tuple(dict.fromkeys(other.name for other in graph.graph.users(node))),
+        origin.path if origin else "", origin.place if origin else 0, origin.code if origin else "", node.line + 1,
+    )  # fmt: skip

@@ -1,0 +1,420 @@
+"""Groups of corresponding lines, and the source line of each node or kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tltui.questions.provenance.graph_names import COMPUTED, GraphText
+from tltui.questions.provenance.links import KernelLink, Links, Texts
+from tltui.questions.provenance.records import CPP, PY, Born, LineMap, Node, Place
+from tltui.questions.stacks.tracebacks import StackFrame, nearest
+from tltui.text.graphs.fx_graph import FxNode, Origin
+from tltui.text.line_correspondence import Group, Range, joined, of_lines
+from tltui.text.torch_names import Owner, is_framework, owner_of
+
+Key = tuple[str, int]
+_TELLING = (Owner.USER, Owner.LIBRARY)
+"""Whose lines are worth more than the innermost one."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Every place once; nodes and kernels name theirs by (file, line)."""
+
+    known: dict[Key, Place] = field(default_factory=dict)
+    pre: dict[int, tuple[Key, ...]] = field(default_factory=dict)
+    """Number of a node in its graph → its places, the user's own first."""
+    post: dict[int, tuple[Key, ...]] = field(default_factory=dict)
+    kernels: list[tuple[Key, ...]] = field(default_factory=list)
+    from_stacks: list[bool] = field(default_factory=list)
+    """Whether the places of a kernel come from its stacks."""
+    own_callers: dict[Key, Key] = field(default_factory=dict)
+    """Line of a library → the own line that calls it, where that is derived (`callers.py`)."""
+    derived: list[bool] = field(default_factory=list)
+    """Whether an own line of a kernel is one of those."""
+    called: list[bool] = field(default_factory=list)
+    """Whether of a kernel without a place only lines are named that own code calls: which of its lines does is not known."""
+
+    def ordered(self) -> tuple[Place, ...]:
+        """The user's own first, then those of libraries; by file and line."""
+        return tuple(sorted(self.known.values(), key=lambda place: (owner_of(place.file).rank, place.file, place.line)))
+
+    def of_origin(self, origin: Origin | None) -> Key | None:
+        """The place that a comment names."""
+        if origin is None:
+            return None
+        return self.add(Place(origin.path, origin.place, origin.function, origin.code.strip(), is_framework(origin.path)))
+
+    def of_frame(self, frame: StackFrame) -> Key | None:
+        """The place of a frame."""
+        if frame.line is None:
+            return None
+        return self.add(Place(frame.file, frame.line, frame.name, (frame.code or "").strip(), frame.framework))
+
+    def add(self, place: Place) -> Key:
+        """Take a place in."""
+        key = place.file, place.line
+        old = self.known.get(key)
+        if old is None or (not old.code and place.code):
+            self.known[key] = place
+        return key
+
+    def own_first(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+        """Each once; the user's own before those of libraries, torch's last."""
+        return tuple(sorted(dict.fromkeys(keys), key=_rank))
+
+
+def places_of(
+    texts: Texts, links: Links, inside: Owner = Owner.TORCH, lines: Mapping[Key, Place] | None = None
+) -> Places:  # fmt: skip
+    """The places of all nodes and kernels of a unit. `inside`: whose the compiled function is. All that it calls has a line of it
+    in its stack, so a line of anybody whose lines tell less is not the one that is looked for. `lines`: of lines of libraries the
+    own line that calls them, taken where there are no stacks."""
+    places = Places()
+    stacks = [_stacks(texts, kernel) for kernel in links.kernels]
+    callers = _callers(places, links, stacks)
+    if lines and not any(stacks):
+        places.own_callers.update({key: places.add(place) for key, place in lines.items()})
+    if texts.pre is not None:
+        after: dict[str, list[str]] = {}
+        for post, names in links.post_to_pre.items():
+            for name in names:
+                after.setdefault(name, []).append(post)
+        for n, node in enumerate(texts.pre.nodes):
+            _own(places, places.pre, n, texts.pre, node, (callers.get(name, {}) for name in after.get(node.name, ())))
+    if texts.post is not None:
+        _of_post(places, texts, links, callers)
+    for kernel, own in zip(links.kernels, stacks, strict=True):
+        leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
+        keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
+        named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
+        told = tuple(key for key in named if _rank(key) <= inside.rank)
+        places.from_stacks.append(bool(keys))
+        places.kernels.append(places.own_first(keys) if keys else told)
+        places.derived.append(derived)
+        places.called.append(bool(named) and not told)
+    return places
+
+
+def _stacks(texts: Texts, kernel: KernelLink) -> tuple[tuple[StackFrame, ...], ...]:
+    frames = (own.frames.get(key) for own in (texts.stacks, texts.left.stacks) for key in (kernel.key, kernel.name))
+    return next((found for found in frames if found), ())
+
+
+Callers = dict[str, dict[Key, dict[Key, None]]]
+
+
+def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, ...], ...]]) -> Callers:
+    """Post-grad node → innermost frame inside of torch → the lines of the user, else of a library, that the kernels' stacks
+    lead to."""
+    found: Callers = {}
+    for kernel, own in zip(links.kernels, stacks, strict=True):
+        for stack in own:
+            lead, inner = nearest(stack), stack[-1]
+            if lead is None or lead.owner.rank >= inner.owner.rank or inner.line is None:
+                continue
+            key = places.of_frame(lead)
+            for name in kernel.post if key is not None else ():
+                found.setdefault(name, {}).setdefault((inner.file, inner.line), {})[key] = None  # type: ignore[index]
+    return found
+
+
+def _own(
+    places: Places, to: dict[int, tuple[Key, ...]], n: int, graph: GraphText, node: FxNode,
+    callers: Iterable[dict[Key, dict[Key, None]]],
+) -> None:  # fmt: skip
+    """The place that the comment above a node names, and who called it."""
+    key = places.of_origin(graph.origin(node)) if node.kind != "output" else None
+    if key is None:
+        return
+    keys = [key]
+    if places.known[key].framework:
+        keys += [caller for known in callers for caller in known.get(key, ())]
+        keys += [places.own_callers[key]] if key in places.own_callers else []
+    to[n] = places.own_first(keys)
+
+
+def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> None:
+    """Post-grad nodes: their own place, and those of the pre-grad nodes that they come from."""
+    assert texts.post is not None
+    for n, node in enumerate(texts.post.nodes):
+        name = texts.post.key(node)
+        _own(places, places.post, n, texts.post, node, (callers.get(name, {}),))
+        if texts.pre is None:
+            continue
+        before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(name, ()))
+        keys = [key for other in before for key in places.pre.get(other, ())]
+        if keys:
+            places.post[n] = places.own_first((*places.post.get(n, ()), *keys))
+
+
+def _by_nodes(places: Places, texts: Texts, kernel: KernelLink) -> tuple[tuple[Key, ...], bool]:
+    """The places of the nodes in a kernel, where it has no stack, and whether one is derived."""
+    keys: list[Key] = []
+    for graph, found, names in ((texts.post, places.post, kernel.post), (texts.pre, places.pre, kernel.pre)):
+        if graph is not None:
+            keys += [key for name in names for key in found.get(graph.numbers.get(name, -1), ())]
+    if kernel.function and kernel.definition is not None and keys:
+        keys += _of_caller(places, texts, kernel.function)
+    best = min(map(_rank, keys), default=0)
+    return places.own_first(key for key in keys if _rank(key) == best), any(key in places.own_callers for key in keys)
+
+
+def _of_caller(places: Places, texts: Texts, function: str) -> tuple[Key, ...]:
+    """The places of the first node that runs the graph of a function. All that Inductor generates for such a graph counts as that
+    node's too; what it calls as it is does not."""
+    post = texts.post
+    number = post.inner(function) if post is not None else None
+    if post is None or number is None:
+        return ()
+    own = post.graph.graphs[number]
+    name = own.path.rpartition(".")[2]
+    runs = (n for n, node in enumerate(post.nodes) if node.kind == "call" and node.graph == own.parent and name in node.args)
+    return places.post.get(next(runs, -1), ())
+
+
+def _rank(key: Key) -> int:
+    """Whose a place is: 0 for the user's own."""
+    return owner_of(key[0]).rank
+
+
+@dataclass(slots=True)
+class Woven:
+    """A unit whose names became lines. Lines count from 0."""
+
+    texts: Texts
+    links: Links
+    places: Places
+    numbers: dict[Key, int]
+    """Place → its line of the pane `source`."""
+    node_kernels: dict[str, list[int]] = field(default_factory=dict)
+    """Post-grad node → kernels."""
+    after: dict[str, list[str]] = field(default_factory=dict)
+    """Pre-grad node → post-grad nodes."""
+
+    def pre_lines(self, names: Iterable[str]) -> list[int]:
+        """The lines of pre-grad nodes."""
+        graph = self.texts.pre
+        return [] if graph is None else [node.line for name in names if (node := graph.find(name)) is not None]
+
+    def post_lines(self, names: Iterable[str]) -> list[int]:
+        """The lines of post-grad nodes."""
+        graph = self.texts.post
+        return [] if graph is None else [node.line for name in names if (node := graph.find(name)) is not None]
+
+
+def weave(texts: Texts, links: Links, places: Places) -> Woven:
+    """Join what is known of a unit."""
+    numbers = {(place.file, place.line): n for n, place in enumerate(places.ordered())}
+    woven = Woven(texts, links, places, numbers)
+    for n, kernel in enumerate(links.kernels):
+        for name in kernel.post:
+            woven.node_kernels.setdefault(name, []).append(n)
+    for name, before in links.post_to_pre.items():
+        for other in before:
+            woven.after.setdefault(other, []).append(name)
+    return woven
+
+
+def code_ranges(kernel: KernelLink) -> dict[int, list[Range]]:
+    """Where a kernel stands: its calls with the comments above them, and its definition."""
+    found: dict[int, list[Range]] = {}
+    for call in kernel.calls:
+        found.setdefault(kernel.call_pane, []).append((call.first, call.last))
+    own = kernel.definition
+    if own is not None:
+        found.setdefault(kernel.definition_pane, []).append((own.above if own.above >= 0 else own.first, own.last))
+    return found
+
+
+def groups_of(woven: Woven) -> tuple[Group, ...]:
+    """All groups of a unit. Bands: one for each line of source, further ones for what has none."""
+    bands = _Bands(len(woven.numbers))
+    found = [*_of_nodes(woven, bands), *_of_kernels(woven, bands)]
+    if _joins_by_place(woven):
+        found += _of_places(woven)
+    found += _of_signature(woven, bands)
+    return tuple(found)
+
+
+class _Bands:
+    """Numbers of bands: those of the places first."""
+
+    def __init__(self, places: int) -> None:
+        self._next = places
+        self._known: dict[object, int] = {}
+
+    def of(self, places: list[int], key: object) -> int:
+        """The band of a group: of its first place, else its own."""
+        if places:
+            return places[0]
+        if key not in self._known:
+            self._known[key] = self._next
+            self._next += 1
+        return self._known[key]
+
+
+def _group(
+    band: int, source: Iterable[int], pre: Iterable[int], post: Iterable[int], code: Iterable[dict[int, list[Range]]]
+) -> Group:
+    ranges: list[tuple[Range, ...]] = [of_lines(source), of_lines(pre), of_lines(post), (), (), ()]
+    more: dict[int, set[Range]] = {}
+    for found in code:
+        for pane, own in found.items():
+            more.setdefault(pane, set()).update(own)
+    for pane, all_of_them in more.items():
+        ranges[pane] = tuple(joined(all_of_them))
+    return Group(tuple(ranges), band)
+
+
+def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
+    """A group for each node of the graphs that leads somewhere."""
+    ranges = [code_ranges(kernel) for kernel in woven.links.kernels]
+    post, pre = woven.texts.post, woven.texts.pre
+    for n, node in enumerate(post.nodes if post is not None else ()):
+        key = post.key(node) if post is not None else ""
+        kernels = woven.node_kernels.get(key, [])
+        before = woven.pre_lines(woven.links.post_to_pre.get(key, ()))
+        places = [woven.numbers[key] for key in woven.places.post.get(n, ())]
+        if kernels or before or places:
+            band = bands.of(places, ("kernel", kernels[0]) if kernels else ("post", n))
+            yield _group(band, places, before, (node.line,), (ranges[kernel] for kernel in kernels))
+    for n, node in enumerate(pre.nodes if pre is not None else ()):
+        places = [woven.numbers[key] for key in woven.places.pre.get(n, ())]
+        if places and not (pre is not None and pre.named(node) and woven.post_lines(woven.after.get(node.name, ()))):
+            yield _group(places[0], places, (node.line,), (), ())
+
+
+def _of_kernels(woven: Woven, bands: _Bands) -> Iterator[Group]:
+    """A group for each kernel: its lines of source, and the pre-grad nodes that only its comments name."""
+    for n, kernel in enumerate(woven.links.kernels):
+        places = [woven.numbers[key] for key in woven.places.kernels[n]]
+        code = code_ranges(kernel)
+        if code and (places or kernel.pre or kernel.post):
+            band = bands.of(places, ("kernel", n))
+            yield _group(band, places, woven.pre_lines(kernel.pre), (), (code,))
+
+
+def _joins_by_place(woven: Woven) -> bool:
+    """Whether nodes of the two graphs are joined by their lines of source: where torch did not map them itself. Of a
+    backward it maps only what is computed again."""
+    return not woven.links.own_nodes or woven.texts.direction == "backward"
+
+
+def _at_places(woven: Woven) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Place → lines of pre-grad nodes, and of post-grad nodes that are linked to none."""
+    pre: dict[int, list[int]] = {}
+    post: dict[int, list[int]] = {}
+    if woven.texts.pre is not None:
+        for n, keys in woven.places.pre.items():
+            for key in keys:
+                pre.setdefault(woven.numbers[key], []).append(woven.texts.pre.nodes[n].line)
+    if woven.texts.post is not None:
+        for n, keys in woven.places.post.items():
+            node = woven.texts.post.nodes[n]
+            if woven.pre_lines(woven.links.post_to_pre.get(node.name, ())):
+                continue
+            for key in keys:
+                post.setdefault(woven.numbers[key], []).append(node.line)
+    return pre, post
+
+
+def _of_places(woven: Woven) -> Iterator[Group]:
+    pre, post = _at_places(woven)
+    for place, lines in post.items():
+        if place in pre:
+            yield _group(place, (place,), pre[place], lines, ())
+
+
+def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
+    """The inputs of the graphs and of the code belong together, and so do the outputs; a backward has others than the
+    pre-grad graph."""
+    texts = woven.texts
+    backward = texts.direction == "backward"
+    for which in ("inputs", "outputs"):
+        pre: tuple[int, ...] = getattr(texts.pre, which)() if texts.pre is not None and not backward else ()
+        post: tuple[int, ...] = getattr(texts.post, which)() if texts.post is not None else ()
+        code: tuple[int, ...] = getattr(texts.code, which)
+        if bool(pre) + bool(post) + bool(code) > 1:
+            yield _group(bands.of([], which), (), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
+
+
+MOST_PAIRS = 64
+"""Pairs of nodes that one line of source joins in the maps. A line that each of thirty layers runs would join every node of one
+with every node of the others; what is born of it stands in `born_of`."""
+MAP_NAMES = ("preToPost", "postToPre", "pyCodeToPost", "postToPyCode", "cppCodeToPost", "postToCppCode")
+
+
+def maps_of(woven: Woven) -> dict[str, LineMap]:
+    """The line maps, lines from 1. Nodes that are only joined by their line of source are in it where torch mapped no
+    nodes at all."""
+    pairs: dict[str, set[tuple[int, int]]] = {name: set() for name in ("pre", "py", "cpp")}
+    for name in woven.links.post_to_pre:
+        for post in woven.post_lines((name,)):
+            pairs["pre"].update((line, post) for line in woven.pre_lines(woven.links.post_to_pre[name]))
+    if not woven.links.own_nodes:
+        pre, rest = _at_places(woven)
+        joined_here = ((pre.get(place, ()), lines) for place, lines in rest.items())
+        few = ((before, lines) for before, lines in joined_here if len(before) * len(lines) <= MOST_PAIRS)
+        pairs["pre"].update((a, b) for before, lines in few for b in lines for a in before)
+    for kernel in woven.links.kernels:
+        posts = woven.post_lines(kernel.post)
+        for pane, line in kernel_lines(kernel):
+            if pane in (PY, CPP):
+                pairs["py" if pane == PY else "cpp"].update((line, post) for post in posts)
+    forward, backward = zip(*((_map(found), _map({(b, a) for a, b in found})) for found in pairs.values()), strict=True)
+    return dict(zip(MAP_NAMES, (found for both in zip(forward, backward, strict=True) for found in both), strict=True))
+
+
+def kernel_lines(kernel: KernelLink) -> Iterator[tuple[int, int]]:
+    """(pane, line) of its calls, and of the first line of its definition."""
+    for call in kernel.calls:
+        for line in call.lines:
+            yield kernel.call_pane, line
+    if kernel.definition is not None:
+        yield kernel.definition_pane, kernel.definition.first
+
+
+def _map(pairs: set[tuple[int, int]]) -> LineMap:
+    found: dict[int, list[int]] = {}
+    for key, line in sorted(pairs):
+        found.setdefault(key + 1, []).append(line + 1)
+    return {key: tuple(lines) for key, lines in found.items()}
+
+
+def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterator[Born]:
+    """For each line of source what was born of it; at the end what has no known line. `keys` are those of the kernels.
+
+    The nodes of a library's line stand there: the one line of yours that calls a whole model has its kernels, not all nodes again.
+    """
+    homeless = len(ordered)
+    libraries = [owner_of(place.file) is Owner.LIBRARY for place in ordered]
+    pre: list[list[Node]] = [[] for _ in range(homeless + 1)]
+    post: list[list[Node]] = [[] for _ in range(homeless + 1)]
+    kernels: list[set[int]] = [set() for _ in range(homeless + 1)]
+    for graph, found, to in ((woven.texts.pre, woven.places.pre, pre), (woven.texts.post, woven.places.post, post)):
+        for n, node in enumerate(graph.nodes if graph is not None else ()):
+            homes = [woven.numbers[key] for key in found.get(n, ())]
+            if not homes and node.kind in COMPUTED:
+                homes = [homeless]
+            inside = [home for home in homes if home < homeless and libraries[home]]
+            for home in inside or homes:
+                to[home].append(Node(node.name, node.line + 1))
+            for home in homes:
+                if to is post and graph is not None:
+                    kernels[home].update(woven.node_kernels.get(graph.key(node), ()))
+    for n, places in enumerate(woven.places.kernels):
+        for key in places:
+            kernels[woven.numbers[key]].add(n)
+        if not places:
+            kernels[homeless].add(n)
+    kernels[homeless] = {n for n in kernels[homeless] if not woven.places.kernels[n]}
+    for n in range(homeless + 1):
+        place = ordered[n] if n < homeless else Place("", 0)
+        names = tuple(keys[kernel] for kernel in sorted(kernels[n]))
+        if n < homeless or pre[n] or post[n] or names:
+            yield Born(
+                place.file, place.line, place.function, place.code, place.framework, place.owner if place.file else "",
+                tuple(pre[n]), tuple(post[n]), names,
+            )  # fmt: skip

@@ -1,0 +1,480 @@
+"""The page `provenance`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import pairwise
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import add_alike
+from tltui.documents.scope import Scope
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.input_coverage import Needs
+from tltui.model.ref import BadAddress, at_line
+from tltui.model.run import Run
+from tltui.model.torch_version import version_of
+from tltui.model.torch_versions import Way, provenance_way
+from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.fusion.sdsc_files import SpyreFile, files_by_kernel
+from tltui.questions.layers.layer_costs import Layers, StaticCost, UnitLayers
+from tltui.questions.layers.layer_kernels import layers_of
+from tltui.questions.layers.page import static_text
+from tltui.questions.provenance.provenance import Covered, covered_by, provenance_json, provenance_of
+from tltui.questions.provenance.records import (
+    DERIVED,
+    POST,
+    PRE,
+    SOURCES,
+    Coverage,
+    Kernel,
+    LineMap,
+    Node,
+    Provenance,
+    ProvenanceJson,
+    UnitProvenance,
+    Unknown,
+)
+from tltui.questions.provenance.unit_sections import LEGEND, SAID, counts_of, coverage_text, marked, unknown_text
+from tltui.questions.question import Keyword, Question
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import owner_of
+
+
+def of_kernel(found: Provenance, wanted: str) -> Provenance:
+    """The units that have a kernel of this key or name, each with that kernel (or all calls of the name), its nodes, its lines of
+    source and what the line maps say of them. The counts stay those of the unit."""
+    units = (_of_unit(unit, wanted) for unit in found.units)
+    return Provenance(found.schema, found.ref, tuple(unit for unit in units if unit.kernels))
+
+
+def _of_unit(unit: UnitProvenance, wanted: str) -> UnitProvenance:
+    kernels = tuple(kernel for kernel in unit.kernels if wanted in (kernel.key, kernel.name, _with_handle(kernel)))
+    keys = {kernel.key for kernel in kernels}
+    pre = {name for kernel in kernels for name in kernel.pre_nodes}
+    post = {name for kernel in kernels for name in kernel.post_nodes}
+    born = tuple(
+        replace(
+            born, kernels=tuple(key for key in born.kernels if key in keys),
+            pre=tuple(node for node in born.pre if node.name in pre), post=tuple(node for node in born.post if node.name in post),
+        )
+        for born in unit.lines if keys & set(born.kernels)
+    )  # fmt: skip
+    code = {line for kernel in kernels for line in (*kernel.call_lines, *(kernel.definition or ())[:1])}
+    post_lines = {node.line for own in born for node in own.post}
+    pre_lines = {node.line for own in born for node in own.pre}
+    places = {(own.file, own.line) for own in born}
+    maps = {
+        name: _cut(own, *((pre_lines, post_lines) if name.startswith("pre") else (post_lines, pre_lines) if name.endswith("Pre")
+                          else (post_lines, code) if name.startswith("post") else (code, post_lines)))
+        for name, own in unit.maps.items()
+    }  # fmt: skip
+    about = keys | post
+    unknown = (replace(own, names=tuple(name for name in own.names if name in about)) for own in unit.coverage.unknown)
+    coverage = replace(
+        unit.coverage, kernels_unmapped=tuple(key for key in unit.coverage.kernels_unmapped if key in keys),
+        nodes_unmapped=tuple(name for name in unit.coverage.nodes_unmapped if name in post),
+        unknown=tuple(own for own in unknown if own.names),
+    )  # fmt: skip
+    own_places = tuple(own for own in unit.places if (own.file, own.line) in places)
+    return replace(unit, coverage=coverage, kernels=kernels, lines=born, maps=maps, places=own_places, groups=())
+
+
+def _with_handle(kernel: Kernel) -> str:
+    return kernel.name if kernel.handle is None else f"{kernel.name}:{kernel.handle}"
+
+
+def _cut(found: LineMap, keys: Collection[int], values: Collection[int]) -> LineMap:
+    """The part of a line map between some lines."""
+    cut = {line: tuple(other for other in others if other in values) for line, others in found.items() if line in keys}
+    return {line: others for line, others in cut.items() if others}
+
+
+TITLES = {
+    "pre": "pre-grad", "post": "post-grad", "py": "code", "cpp": "C++ wrapper", "kernel": "kernels", "source": "source",
+}  # fmt: skip
+NAMES_SHOWN = 12
+LABEL = 10
+PANE_LABEL = 12
+COUNT_LABEL = 20
+LISTED = 200
+"""Compiles up to which each has its own lines."""
+AT_ONCE = 32
+"""Compiles that are looked at between two moments at which a reader may leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCoverage:
+    """One unit in the list of several compiles."""
+
+    ref: str
+    unit: str
+    source: str
+    recorded: bool
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Coverages:
+    """The units of several compiles."""
+
+    schema: int
+    ref: str
+    units: tuple[UnitCoverage, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Compiles of which the texts are not in the index, and their logs not here."""
+
+
+Files = Mapping[str, Sequence[SpyreFile]]
+"""Kernel → its files of torch-spyre."""
+NOTHING = "Nothing was lowered here: there is no graph of Inductor, no code and no mapping."
+
+
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    parser.add_argument("--unit", metavar="U", dest="filter", default="", help="only this unit: forward, backward, inference …")
+    parser.add_argument("--kernel", metavar="K", dest="part", default="", help="only this kernel: NAME, NAME:HANDLE or its key")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The table of a compile, or the coverage of several."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        page.add((f"Provenance{scope.title}", tokens.TITLE))
+        if len(scope.compiles) == 1:
+            compile_ = scope.compiles[0]
+            way = provenance_way(version_of(compile_.process))
+            spyre = files_by_kernel(compile_, run.compiles())
+            whole = provenance_of(compile_)
+            found = _asked(whole, options.filter, options.part)
+            return provenance_json(_compile(page, found, way, spyre, layers_of(compile_, whole)))
+        return (yield from _many(page, scope))
+
+    return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
+
+
+def _asked(found: Provenance, unit: str, kernel: str) -> Provenance:
+    """What is asked for of a compile. Raises BadAddress where it has no such thing."""
+    if unit:
+        one = found.unit(unit)
+        if one is None:
+            names = ", ".join(known.unit for known in found.units) or "none"
+            raise BadAddress(f"[{found.ref}] has no unit {unit!r}. It has: {names}")
+        found = Provenance(found.schema, found.ref, (one,))
+    if not kernel:
+        return found
+    own = of_kernel(found, kernel)
+    if not own.units:
+        keys = dict.fromkeys(one.key for known in found.units for one in known.kernels)
+        near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
+        raise BadAddress(f"[{found.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
+    return own
+
+
+def _compile(page: Page, found: Provenance, way: Way, spyre: Files, layers: Layers) -> Provenance:
+    units = found.units
+    if not units:
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
+    if len(units) > 1:
+        *others, last = (known.unit for known in units)
+        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
+    for known in units:
+        _unit(page, known, way, spyre, layers.unit(known.unit))
+    return found
+
+
+def _unit(page: Page, unit: UnitProvenance, way: Way, spyre: Files, layers: UnitLayers | None) -> None:
+    page.heading(unit.unit)
+    _coverage(page, unit, way)
+    _panes(page, unit)
+    _lines(page, unit)
+    _kernels(page, unit, spyre, layers)
+
+
+def _coverage(page: Page, unit: UnitProvenance, way: Way) -> None:
+    """The three counts, where they come from, and why the rest is not known."""
+    coverage = unit.coverage
+    if coverage.kernels or coverage.nodes:
+        for label, text in counts_of(coverage):
+            page.labelled(label, text, gap=COUNT_LABEL, style=tokens.STRONG)
+    else:
+        page.say(coverage_text(coverage), "  ", tokens.STRONG)
+    if any(source in DERIVED for source in unit.sources):
+        page.say(LEGEND, "  ", tokens.DIM)
+    if unit.sources:
+        page.labelled("by", ", ".join(SAID[source] for source in unit.sources), gap=PANE_LABEL)
+    else:
+        page.say(page.so_far("Nothing in the trace tells where these kernels and nodes come from."), "  ", tokens.WARN)
+    if not unit.recorded and not page.goes_on:
+        said = f"torch did not record provenance here: {_how(way)}."
+        page.say(said + (" What follows comes from comments and from the flow of data." if unit.sources else ""), "  ", tokens.WARN)
+    for unknown in coverage.unknown:
+        _unknown(page, unknown)
+
+
+def _how(way: Way) -> str:
+    return f"{way.sentence} in the environment of the job" if way.setting else way.sentence
+
+
+def _unknown(page: Page, unknown: Unknown) -> None:
+    """What is not known of which kernels or nodes, and why."""
+    names = sanitize(", ".join(unknown.names))
+    what = f"not known: {unknown_text(unknown)}"
+    page.open(what, folded=len(unknown.names) > NAMES_SHOWN)
+    page.say(page.so_far(what), "  ", tokens.LABEL, "    ")
+    page.say(names, "    ", tokens.DIM)
+    page.close()
+
+
+def _panes(page: Page, unit: UnitProvenance) -> None:
+    for pane in unit.panes:
+        if pane.ref:
+            lines = (f"  {fmt.plural(pane.lines, 'line')}", tokens.DIM)
+            page.row([(TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (pane.ref, tokens.LINK, pane.ref), lines])
+            if pane.why:
+                page.say(page.so_far(pane.why), " " * (PANE_LABEL + 2), tokens.DIM)
+        elif pane.kind in ("source", "pre", "post") and pane.why:
+            page.add("  ", (TITLES[pane.kind].ljust(PANE_LABEL), tokens.LABEL), (page.so_far(pane.why), tokens.DIM))
+
+
+def _lines(page: Page, unit: UnitProvenance) -> None:
+    """Line by line of the source what became of it."""
+    keys = {kernel.key: kernel for kernel in unit.kernels}
+    for born in unit.lines:
+        page.blank()
+        page.open(f"{fmt.place(born.file, born.line)}" if born.file else "no line of source")
+        if born.file:
+            where = fmt.place(born.file, born.line)
+            whose = f" · {owner_of(born.file).value}" if born.framework else ""
+            page.add("  ", (fmt.clip_middle(where, page.width - 2), tokens.LINK, fmt.place_target(born.file, born.line)),
+                     (f" in {born.function}" if born.function else "", tokens.DIM), (whose, tokens.DIM))  # fmt: skip
+            page.code(born.code, "    ")
+        else:
+            page.add("  ", (page.so_far("No line of source is known of these"), tokens.LABEL))
+        _nodes(page, "pre-grad", unit.panes[PRE].ref, born.pre)
+        _nodes(page, "post-grad", unit.panes[POST].ref, born.post)
+        _born_kernels(page, unit, [keys[key] for key in born.kernels if key in keys])
+        page.close()
+
+
+def _nodes(page: Page, label: str, ref: str, nodes: Sequence[Node]) -> None:
+    if not nodes:
+        return
+    pieces: list[Piece] = []
+    for n, node in enumerate(nodes):
+        pieces.append((sanitize(node.name), tokens.LINK, at_line(ref, node.line)))
+        pieces.append((f":{node.line}" + (", " if n < len(nodes) - 1 else ""), tokens.DIM))
+    _wrapped(page, label, pieces)
+
+
+def _born_kernels(page: Page, unit: UnitProvenance, kernels: Sequence[Kernel]) -> None:
+    pieces: list[Piece] = []
+    for n, kernel in enumerate(kernels):
+        line, ref = (kernel.call_lines or (0,))[0], unit.panes[kernel.call_pane].ref
+        name = fmt.clip_middle(sanitize(kernel.name if kernel.handle is None else kernel.key), page.width - LABEL - 18)
+        name = marked(kernel.lines_from if kernel.user_lines else kernel.nodes_from) + name
+        pieces.append((name, tokens.LINK, at_line(ref, line)) if line and ref else name)
+        pieces.append((_at(kernel) + (", " if n < len(kernels) - 1 else ""), tokens.DIM))
+    if pieces:
+        _wrapped(page, "kernels", pieces)
+
+
+def _at(kernel: Kernel) -> str:
+    """` at 186`, or ` at 186, …` for one that is called more than once."""
+    if not kernel.call_lines:
+        return ""
+    runs = sum(b != a + 1 for a, b in pairwise(kernel.call_lines))
+    return f" at {kernel.call_lines[0]}" + (", …" if runs else "")
+
+
+def _wrapped(page: Page, label: str, pieces: Sequence[Piece]) -> None:
+    """Names and their lines behind a label; a name and its line stay together."""
+    indent = 4 + LABEL
+    line: list[Piece] = []
+    used = indent
+    first = True
+    for n in range(0, len(pieces), 2):
+        pair = pieces[n : n + 2]
+        width = sum(len(piece_text(piece)) for piece in pair)
+        if line and used + width > page.width:
+            page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
+            line, used, first = [], indent, False
+        line += pair
+        used += width
+    page.add("    ", (label.ljust(LABEL) if first else " " * LABEL, tokens.LABEL), *line)
+
+
+def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers | None) -> None:
+    """Kernel by kernel in the order of the code: where it is called and defined, and the lines in it."""
+    if not unit.kernels:
+        return
+    page.blank()
+    title = f"{fmt.plural(len(unit.kernels), 'kernel')} in the order of the code"
+    page.open(title, folded=True)
+    page.add("  ", (title, tokens.LABEL))
+    for kernel in unit.kernels:
+        calls, own = unit.panes[kernel.call_pane].ref, unit.panes[kernel.definition_pane].ref
+        name = fmt.clip_middle(sanitize(kernel.key), page.width - 6)
+        target = at_line(calls, kernel.call_lines[0]) if kernel.call_lines and calls else ""
+        page.add("    ", (name, tokens.LINK if target else tokens.NAME, target))
+        if kernel.definition is not None and own:
+            first, last = kernel.definition
+            page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(own, first)))
+        told = (
+            ("lines", _short(kernel.user_lines), kernel.lines_from), ("pre-grad", kernel.pre_nodes, kernel.nodes_from),
+            ("post-grad", kernel.post_nodes, kernel.nodes_from),
+        )  # fmt: skip
+        for label, names, source in told:
+            if names:
+                page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
+        if kernel.operations:
+            page.labelled("runs", sanitize(", ".join(kernel.operations)), "      ", LABEL)
+        if kernel.again:
+            page.labelled("again", sanitize(", ".join(kernel.again)) + ": computed again, not loaded", "      ", LABEL)
+        if layers is not None and (own_layers := [path for path in layers.of_kernel.get(kernel.key, ()) if path]):
+            page.labelled("layers", sanitize(", ".join(own_layers)), "      ", LABEL)
+        if layers is not None and (cost := static_text(layers.costs.get(kernel.key, StaticCost()))):
+            page.labelled("cost", cost, "      ", LABEL)
+        if files := spyre.get(kernel.name):
+            _spyre(page, files)
+        if not kernel.mapped:
+            page.add("      ", (page.so_far("nothing in the trace tells where it comes from"), tokens.DIM))
+    page.close()
+
+
+def _spyre(page: Page, files: Sequence[SpyreFile]) -> None:
+    """What torch-spyre's compiler is told of each operation of a kernel."""
+    pieces: list[Piece] = []
+    for n, file in enumerate(files):
+        pieces.append((sanitize(file.ref), tokens.LINK, file.ref))
+        pieces.append((f" {sanitize(file.op)}" if file.op else "") + (", " if n < len(files) - 1 else ""))
+    page.row([("sdsc".ljust(LABEL), tokens.LABEL), *pieces], "      ")
+    if any(file.of is not None and not file.of.agrees for file in files):
+        page.say("by order: the names of the operations differ", " " * (6 + LABEL), tokens.WARN)
+
+
+def _short(places: Sequence[str]) -> list[str]:
+    found = (place.rpartition(":") for place in places)
+    return [fmt.place(file, int(line)) for file, _, line in found]
+
+
+def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
+    """A line for each unit of each compile; of very many compiles those that have the same lines together."""
+    units: list[UnitCoverage] = []
+    kinds: dict[tuple[Covered, ...], list[str]] = {}
+    away: list[Away] = []
+    for number, compile_ in enumerate(scope.compiles):
+        if number % AT_ONCE == 0:
+            yield
+        ref = str(compile_.ref)
+        try:
+            found = covered_by(compile_)
+        except Elsewhere as error:
+            away.append((ref, error))
+            continue
+        if not found:
+            continue
+        own = [UnitCoverage(ref, c.unit, c.source, c.recorded, c.coverage) for c in found]
+        units += own
+        same = kinds.setdefault(found, [])
+        same.append(ref)
+        if len(same) == 1 or len(scope.compiles) <= LISTED:
+            for unit in own:
+                _unit_line(page, unit)
+    if not units and not away:
+        page.say(page.so_far(NOTHING), "", tokens.DIM)
+    elif not all(unit.recorded for unit in units):
+        page.blank()
+        ways = dict.fromkeys(_how(provenance_way(version_of(process))) for process in scope.processes)
+        page.say(f"Where provenance was not recorded: {'; '.join(ways)}.", "", tokens.DIM)
+    if len(scope.compiles) > LISTED:
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
+    add_elsewhere(page, away, "provenance")
+    return Coverages(1, str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
+
+
+def _unit_line(page: Page, unit: UnitCoverage) -> None:
+    said = coverage_text(unit.coverage).replace(" · ", " ·  ").split("  ")
+    if not unit.recorded:
+        said[-1] += ", not recorded"
+    elif unit.source in SOURCES[1:]:
+        said[-1] += f", by {SAID[unit.source]}"
+    pieces: list[Piece] = [(f"[{unit.ref}]", tokens.LINK, f"@provenance:{unit.ref}"), f" {sanitize(unit.unit)}  "]
+    page.row([*pieces, *((f"{part} ", tokens.DIM) for part in said)], "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceRow:
+    """Of one compile: one kernel. Of several: one lowering, with `kernel` empty."""
+
+    ref: str
+    """The address of the compile."""
+    unit: str
+    """The lowering."""
+    kernel: str
+    """The kernel as the code calls it, `NAME:HANDLE`; empty where the row is a lowering."""
+    kernels: int
+    """Kernels: 1 where the row is one."""
+    kernels_with_nodes: int
+    """Kernels of which it is known which nodes they compute."""
+    kernels_with_lines: int
+    """Kernels of which it is known which lines of source they come from."""
+    nodes: str
+    """The post-grad nodes that it computes."""
+    lines: str
+    """The lines of source, `FILE:LINE`."""
+    nodes_from: str
+    """What tells the nodes: recorded by torch, or derived (`flow`, `names`); of a lowering what tells most."""
+    lines_from: str
+    """What tells the lines."""
+
+
+def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
+    """A row a kernel, or a row a lowering."""
+    if isinstance(data, Coverages):
+        for one in data.units:
+            known = one.coverage
+            yield ProvenanceRow(one.ref, one.unit, "", known.kernels, known.kernels_with_nodes, known.kernels_with_lines, "", "",
+                                one.source, "")  # fmt: skip
+        return
+    for unit in data["units"]:
+        for own in unit["kernels"]:
+            nodes, lines = own["post_nodes"], own["user_lines"]
+            yield ProvenanceRow(data["ref"], unit["unit"], own["key"], 1, int(bool(nodes)), int(bool(lines)), joined(nodes),
+                                joined(lines), own["nodes_from"], own["lines_from"])  # fmt: skip
+
+
+QUESTION = Question(
+    name="provenance",
+    help="which line of source became which nodes and kernels, and how much of it is known",
+    group="why is it so",
+    order=140,
+    needs=Needs(
+        "has no mapping from kernels to nodes",
+        ("aot_graphs", "post_grad_graphs", "output_code"), "graphs and code", in_debug_dir=True,
+    ),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Coverages,
+    alone=ProvenanceJson,
+    is_long=True,
+    rows=ProvenanceRow,
+    records=provenance_rows,
+    keywords=(Keyword("unit", "filter"), Keyword("kernel", "part"),),
+    doc="""
+    Which line of source became which nodes and kernels. Of one compile a row a kernel; of several a row for each lowering, with
+    how much of it is known.
+
+    `unit`: only this lowering: forward, backward, inference. `kernel`: only this kernel: NAME, NAME:HANDLE or its key.
+    """,
+)

@@ -1,0 +1,552 @@
+"""Provenance of a compile: source lines to kernels and back, with its coverage."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of, units_of
+from tltui.model.node_answers import content_key, digest_of, part, reader_of, shared
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader
+from tltui.questions.layers.layer_costs import source_path
+from tltui.questions.provenance import records, unit_artifacts
+from tltui.questions.provenance.dataflow.value_graph import VIEWS
+from tltui.questions.provenance.generated_code import CodeText, aten_of, parse_code
+from tltui.questions.provenance.graph_names import COMPUTED, GraphText, NodeFacts, bare, facts_at, facts_of, parse_graph
+from tltui.questions.provenance.line_groups import Places, Woven, born_of, groups_of, maps_of, places_of, weave
+from tltui.questions.provenance.links import KernelLink, Links, Texts, links_of
+from tltui.questions.provenance.records import (
+    CPP,
+    KERNEL,
+    PANES,
+    POST,
+    PRE,
+    PY,
+    SOURCE,
+    Born,
+    Coverage,
+    Kernel,
+    Known,
+    Pane,
+    Place,
+    Provenance,
+    UnitProvenance,
+    Unknown,
+    correspondence,
+    provenance_json,
+)  # fmt: skip
+from tltui.questions.provenance.unit_artifacts import (
+    INFORMATION,
+    KERNELS,
+    OPERATIONS,
+    TEXTS,
+    WRAPPER,
+    Left,
+    Operations,
+    Parts,
+    left_of,
+    parsed_beside,
+    parts_of,
+)
+from tltui.questions.stacks.tracebacks import is_end_of
+from tltui.text.graphs.fx_graph import FxNode
+from tltui.text.safe_files import read_beside_log
+from tltui.text.torch_names import Owner, owner_of, parameter_of
+
+GUARDS = "dynamo_cpp_guards_str"
+_GUARD = re.compile(
+    r"^[^\n]*?: (?P<test>[^\n]*?(?P<module>[LG]\['\w+'\](?:\._modules\['[^'\n]+'\])*)[^\n]*?)"
+    r"  # (?P<code>[^\n]*)  # (?P<file>\S[^\n]*?):(?P<line>\d{1,9}) in (?P<function>\S+)",
+    re.M,
+)
+_CALL = "not ___dict_contains('forward', "
+Module = tuple[str, ...]
+"""The variable that holds the outermost module, and the path from there."""
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard on a module: where it was called, or something of it was read first."""
+
+    module: Module
+    call: bool
+    file: str
+    """As guards shorten it."""
+    line: int
+    function: str
+    code: str
+
+
+def guards_of(text: str) -> tuple[Guard, ...]:
+    """The guards on modules, each place once, in their order."""
+    found: dict[Guard, None] = {}
+    for match in _GUARD.finditer(text):
+        source = source_path(match["module"])
+        if source is not None:
+            call = match["test"].startswith(_CALL)
+            module = (source[0], *source[1])
+            found[Guard(module, call, match["file"], int(match["line"]), match["function"], match["code"].strip())] = None
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Files:
+    """Which whole paths the shortened ones of guards mean."""
+
+    own: frozenset[str]
+    others: frozenset[str]
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    def own_path(self, short: str) -> str | None:
+        """The own file; '' for one of a library or torch; None where that is not known."""
+        if short not in self._known:
+            own = [path for path in self.own if path == short or is_end_of(short, path)]
+            other = any(path == short or is_end_of(short, path) for path in self.others) or owner_of(short) is not Owner.USER
+            self._known[short] = None if bool(own) == other or len(own) > 1 else own[0] if own else ""
+        return self._known[short]
+
+
+def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict[Key, Place]:
+    """Line of a library or of torch → the own line that called it, of those lines whose nodes all were called by the same one.
+    `file` is that of the compiled function."""
+    guards = tuple(guards)
+    origins = {origin.path for origin in pre.graph.origins}
+    own = frozenset(path for path in (*origins, file) if path and owner_of(path) is Owner.USER)
+    files = _Files(own, frozenset(origins - own))
+    calls = _calls(guards, files)
+    uses = _uses(pre, calls)
+    return _of_lines(pre, {n: calls[module] for module, nodes in _alone(pre, uses, guards, calls, files) for n in nodes})
+
+
+def _calls(guards: tuple[Guard, ...], files: _Files) -> dict[Module, Place | None]:
+    """Module → the own line that calls it; None of one that no own line calls, as far as is known. Those that libraries call are
+    left out."""
+    calls: dict[Module, Place | None] = {}
+    for guard in guards:
+        if not guard.call:
+            continue
+        own = files.own_path(guard.file)
+        place = Place(own, guard.line, guard.function, guard.code) if own else None
+        if own != "" and calls.setdefault(guard.module, place) != place:
+            calls[guard.module] = None
+    return calls
+
+
+def _called(module: Module, calls: Mapping[Module, Place | None]) -> Module | None:
+    """The nearest module around a module, or itself, that is not called by a library."""
+    return next((module[:n] for n in range(len(module), 0, -1) if module[:n] in calls), None)
+
+
+def _uses(pre: GraphText, calls: Mapping[Module, Place | None]) -> dict[Module, dict[str, list[int]]]:
+    """Called module → parameter of it → the nodes that read it."""
+    reads: dict[str, Module] = {}
+    for node in pre.nodes:
+        if node.graph == 0 and node.kind in ("placeholder", "get_attr"):
+            parameter = parameter_of(node.name if node.kind == "placeholder" else node.target)
+            called = _called((parameter.root, *parameter.path), calls) if parameter is not None else None
+            if called is not None and parameter is not None and parameter.name:
+                reads[node.name] = called
+    uses: dict[Module, dict[str, list[int]]] = {}
+    for n, node in enumerate(pre.nodes):
+        if node.graph != 0 or node.kind in ("placeholder", "get_attr", "output"):
+            continue
+        read = {other.name for other in pre.graph.producers(node)} & reads.keys()
+        if {name.lower() for name in read} == {node.name.lower()}:  # `l_x_ = L_x_`: another name for an input
+            reads[node.name] = reads[read.pop()]
+            continue
+        for name in read:
+            uses.setdefault(reads[name], {}).setdefault(name, []).append(n)
+    return uses
+
+
+def _alone(
+    pre: GraphText, uses: Mapping[Module, dict[str, list[int]]], guards: tuple[Guard, ...], calls: Mapping[Module, Place | None],
+    files: _Files,
+) -> Iterable[tuple[Module, list[int]]]:  # fmt: skip
+    """Called modules, and the nodes that run while each is called, where that is certain."""
+    spans = {module: (min(map(min, found.values())), max(map(max, found.values()))) for module, found in uses.items()}
+    for module, (first, last) in spans.items():
+        place = calls[module]
+        others = (span for other, span in spans.items() if other != module)
+        if place is None or any(start <= last and first <= end for start, end in others):
+            continue
+        if _runs_twice(pre, uses[module]) or _read_elsewhere(module, place, guards, files):
+            continue
+        nodes = [n for n in range(first, last + 1) if pre.nodes[n].graph == 0 and pre.nodes[n].kind in COMPUTED]
+        lines = [line for n in nodes if (line := _line(pre, n)) is not None]
+        if all(owner_of(path) is not Owner.USER for path, _ in lines):
+            yield module, nodes
+
+
+def _runs_twice(pre: GraphText, uses: Mapping[str, list[int]]) -> bool:
+    """Whether any parameter is read twice by one line."""
+    for nodes in uses.values():
+        lines = [_line(pre, n) for n in nodes]
+        if len(set(lines)) < len(lines):
+            return True
+    return False
+
+
+def _read_elsewhere(module: Module, place: Place, guards: tuple[Guard, ...], files: _Files) -> bool:
+    """Whether what is inside of a module is read at another line than a library's and the one that calls it."""
+    inside = (guard for guard in guards if len(guard.module) > len(module) and guard.module[: len(module)] == module)
+    return any((own := files.own_path(guard.file)) and (own, guard.line) != (place.file, place.line) for guard in inside)
+
+
+def _line(pre: GraphText, n: int) -> Key | None:
+    origin = pre.origin(pre.nodes[n])
+    return (origin.path, origin.place) if origin is not None else None
+
+
+def _of_lines(pre: GraphText, known: Mapping[int, Place | None]) -> dict[Key, Place]:
+    """What is known of nodes as what is known of lines: nothing of a line that ran outside of the call too."""
+    found: dict[Key, set[Place | None]] = {}
+    for n, node in enumerate(pre.nodes):
+        line = _line(pre, n)
+        if line is not None and node.kind in COMPUTED and owner_of(line[0]) is not Owner.USER:
+            found.setdefault(line, set()).add(known.get(n))
+    return {line: place for line, (place, *more) in found.items() if place is not None and not more}
+
+
+KERNEL_NODES, KERNEL_LINES, NODE_KERNELS = "kernel nodes", "kernel lines", "node kernels"
+NO_GRAPH = "torch wrote no post-grad graph, so there are no nodes to name"
+LAZY = "torch writes no mapping of a backward that is compiled lazily"
+EMPTY = "torch's mapping of this unit is empty"
+NOT_IN_MAPPING = "torch's mapping does not name them"
+NOT_RECORDED = "torch did not record provenance"
+NOT_TOLD = "and neither comments in the code nor the flow of data tell it"
+NO_STACK = "their nodes are not known, and torch recorded no stacks of them"
+NO_ORIGIN = "the graph names no line of source of their nodes"
+CALLED = "the graph names lines of libraries only, not the line of yours that calls them"
+NO_CODE = "torch wrote no generated code"
+VIEW = "views and items of results: no kernel has to compute them"
+IN_NO_KERNEL = "no kernel has them: Inductor computes them at compile time, or not at all"
+PERHAPS = "kernels of which not all nodes are known may compute them"
+
+
+def coverage_of(woven: Woven, kernels: Sequence[Kernel], recorded: bool) -> Coverage:
+    """What is known of a unit."""
+    graph = woven.texts.post
+    nodes = [] if graph is None else [(n, node) for n, node in enumerate(graph.nodes) if node.kind in COMPUTED]
+    keys = {n: graph.key(node) for n, node in nodes} if graph is not None else {}
+    run = {n: woven.node_kernels[key] for n, key in keys.items() if key in woven.node_kernels}
+    unmapped = tuple(node.name for n, node in nodes if n not in run and not woven.links.post_to_pre.get(keys[n]))
+    missing = tuple(kernel.key for kernel in kernels if not kernel.mapped)
+    with_nodes = [kernel for kernel in kernels if kernel.post_nodes or kernel.pre_nodes]
+    with_lines = [kernel for kernel in kernels if kernel.user_lines]
+    best = (min((kernels[k].nodes_from for k in found), key=_order) for found in run.values())
+    all_known = all(kernel.nodes_from in records.WRITTEN for kernel in kernels)
+    unknown = (
+        *_kernels_without_nodes(woven.texts, kernels, recorded), *_kernels_without_lines(woven, kernels),
+        *_nodes_without_kernels(woven.texts, [node for n, node in nodes if n not in run], all_known),
+    )  # fmt: skip
+    return Coverage(
+        len(kernels), len(kernels) - len(missing), missing, len(nodes), len(nodes) - len(unmapped), unmapped, len(run),
+        sum(n in woven.places.post for n, _ in nodes), len(with_nodes), len(with_lines),
+        _from(kernel.nodes_from for kernel in with_nodes), _from(kernel.lines_from for kernel in with_lines), _from(best), unknown,
+    )  # fmt: skip
+
+
+def _order(source: str) -> int:
+    return records.SOURCES.index(source) if source in records.SOURCES else len(records.SOURCES)
+
+
+def _from(sources: Iterable[str]) -> tuple[Known, ...]:
+    counts = Counter(sources)
+    return tuple(Known(source, counts[source]) for source in sorted(counts, key=_order))
+
+
+def _kernels_without_nodes(texts: Texts, kernels: Sequence[Kernel], recorded: bool) -> Iterator[Unknown]:
+    names = tuple(kernel.key for kernel in kernels if not kernel.post_nodes and not kernel.pre_nodes)
+    if not names:
+        return
+    if texts.post is None:
+        why = NO_GRAPH
+    elif texts.mapping.kernel_to_post:
+        why = f"{NOT_IN_MAPPING}, {NOT_TOLD}"
+    elif not recorded:
+        why = f"{NOT_RECORDED}, {NOT_TOLD}"
+    else:
+        why = f"{LAZY if texts.direction == 'backward' else EMPTY}, {NOT_TOLD}"
+    yield Unknown(KERNEL_NODES, why, names)
+
+
+def _kernels_without_lines(woven: Woven, kernels: Sequence[Kernel]) -> Iterator[Unknown]:
+    """Why no line is known: no node, a node without a line, or only one of a library that own code calls."""
+    reasons: dict[str, list[str]] = {}
+    for n, kernel in enumerate(kernels):
+        if not kernel.user_lines:
+            why = CALLED if woven.places.called[n] else NO_ORIGIN if kernel.post_nodes or kernel.pre_nodes else NO_STACK
+            reasons.setdefault(why, []).append(kernel.key)
+    for why, keys in reasons.items():
+        yield Unknown(KERNEL_LINES, why, tuple(keys))
+
+
+def _nodes_without_kernels(texts: Texts, nodes: Iterable[FxNode], all_known: bool) -> Iterator[Unknown]:
+    reasons: dict[str, list[str]] = {}
+    for node in nodes:
+        if not texts.code.calls:
+            why = NO_CODE
+        elif node.kind == "getitem" or aten_of(node).partition(".")[2] in VIEWS:
+            why = VIEW
+        else:
+            why = IN_NO_KERNEL if all_known else PERHAPS
+        reasons.setdefault(why, []).append(node.name)
+    for why, names in reasons.items():
+        yield Unknown(NODE_KERNELS, why, tuple(names))
+
+
+__all__ = [
+    "CPP",
+    "KERNEL",
+    "PANES",
+    "POST",
+    "PRE",
+    "PY",
+    "SOURCE",
+    "Born",
+    "Coverage",
+    "Covered",
+    "Kernel",
+    "NodeFacts",
+    "Pane",
+    "Place",
+    "Provenance",
+    "UnitProvenance",
+    "content_of",
+    "correspondence",
+    "covered_by",
+    "facts_at",
+    "facts_of",
+    "graph_at",
+    "provenance_json",
+    "provenance_of",
+]  # fmt: skip
+
+LIMIT = 256 << 20
+"""Stored bytes of a graph or of code that are read."""
+
+
+class _Loader:
+    """Reads and parses every text once: units share the pre-grad graph, a backward needs its forward's."""
+
+    def __init__(self, compile_: Compile) -> None:
+        self.reader = reader_of(compile_)
+        self.log = compile_.process.log.path
+        self._graphs: dict[int, GraphText] = {}
+        self.callers: dict[int, dict[tuple[str, int], Place]] = {}
+        """Record of a pre-grad graph → line of a library in it → the own line that calls it."""
+
+    def lines(self, artifact: Artifact) -> list[str]:
+        """The lines of a payload."""
+        text = self.reader.text(artifact.record, LIMIT)
+        return (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+
+    def graph(self, artifact: Artifact | None) -> GraphText | None:
+        """A parsed graph."""
+        if artifact is None:
+            return None
+        if artifact.record not in self._graphs:
+            self._graphs[artifact.record] = parse_graph(self.lines(artifact))
+        return self._graphs[artifact.record]
+
+    def json(self, parts: Parts, name: str) -> object:
+        """A parsed JSON artifact of a unit."""
+        return unit_artifacts.read_json(self.reader, parts.record(name))
+
+    def left(self, parts: Parts, code: CodeText, post: GraphText | None) -> Left:
+        """What the job left of the kernels of a unit: in the trace, else in files beside the log that are about this unit."""
+        kinds = (INFORMATION, OPERATIONS)
+        texts = [next((self.json(parts, name) for name in names if name in parts.members), None) for names in kinds]
+        if any(text is not None for text in texts):
+            return left_of(*texts)
+        found = left_of(*(parsed_beside(self.log, names[-1]) for names in kinds))
+        keys = {call.key for call in code.calls}
+        return found if found.is_of(keys, lambda name: post is None or post.find(name) is not None) else Left()
+
+    def mapping(self, parts: Parts, graph_id: int | None) -> unit_artifacts.NodeMapping:
+        """The node mapping of a unit, of any version."""
+        if unit_artifacts.NODE_MAPPINGS in parts.members:
+            found = unit_artifacts.node_mapping(self.json(parts, unit_artifacts.NODE_MAPPINGS))
+            if found.version:
+                return found
+        kernels, nodes = self.json(parts, unit_artifacts.KERNEL_NODES), self.json(parts, unit_artifacts.POST_NODES)
+        return unit_artifacts.older_mapping(kernels, nodes, graph_id)
+
+
+def provenance_of(compile_: Compile) -> Provenance:
+    """The provenance of all units of a compile."""
+    artifacts = artifacts_of(compile_)
+    loader = _Loader(compile_)
+    found = parts_of(artifacts, units_of(artifacts), loader.reader)
+    inside = inside_of(compile_)
+    forwards: dict[int, Texts] = {}
+    units = []
+    for parts in found:
+        texts, panes = _texts(loader, parts, forwards)
+        forwards[parts.unit.number] = texts
+        lines = _own_callers(loader, compile_, artifacts, parts, texts) if inside is Owner.USER else {}
+        units.append(_unit(parts, texts, panes, inside, lines))
+    return Provenance(1, str(compile_.ref), tuple(units))
+
+
+def _own_callers(
+    loader: _Loader, compile_: Compile, artifacts: Sequence[Artifact], parts: Parts, texts: Texts
+) -> dict[tuple[str, int], Place]:  # fmt: skip
+    """Lines of libraries → the own line that calls them, where torch recorded no stacks of a unit."""
+    if parts.pre is None or texts.pre is None or texts.stacks.frames or texts.left.stacks.frames:
+        return {}
+    pre = texts.pre
+    if parts.pre.record not in loader.callers:
+        same = [a for a in artifacts if a.name == GUARDS and a.attempt == parts.pre.attempt]
+        guards = guards_of(loader.reader.text(same[-1].record, LIMIT)) if same else ()
+        loader.callers[parts.pre.record] = callers_of_lines(pre, guards, compile_.frame.code[1] or "")
+    return loader.callers[parts.pre.record]
+
+
+def inside_of(compile_: Compile) -> Owner:
+    """Whose the compiled function is; torch's where it is not known."""
+    file = compile_.frame.code[1]
+    return owner_of(file) if file else Owner.TORCH
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How much is known of one unit."""
+
+    unit: str
+    source: str
+    recorded: bool
+    coverage: Coverage
+
+
+def covered_by(compile_: Compile) -> tuple[Covered, ...]:
+    """How much is known of each unit of a compile. Made once for compiles with the same texts."""
+    if not (content := content_of(compile_)):
+        return ()
+    content += inside_of(compile_).word.encode()  # the same texts are read in another way
+    return shared(compile_, covered_by, content, lambda: _covered(provenance_of(compile_)))
+
+
+def _covered(found: Provenance) -> tuple[Covered, ...]:
+    return tuple(Covered(unit.unit, unit.source, unit.recorded, unit.coverage) for unit in found.units)
+
+
+@part
+def content_of(compile_: Compile, reader: Reader) -> bytes:
+    """What the provenance of a compile rests on: its artifacts in their order, the texts of graphs, code and mappings, what guards
+    tell of calls of modules, and the files of a job beside the log. Where it is the same, all but the address of the compile is."""
+    content = content_key(compile_, reader, TEXTS, LIMIT)
+    if not content:
+        return b""
+    log = compile_.process.log.path
+    left = (read_beside_log(log, names[-1], unit_artifacts.INFORMATION_LIMIT) for names in (INFORMATION, OPERATIONS))
+    said: list[bytes] = []
+    if inside_of(compile_) is Owner.USER:  # not the text of the guards: addresses stand in it
+        artifacts = (a for a in artifacts_of(compile_) if a.name == GUARDS)
+        said = [repr((a.attempt, guards_of(reader.text(a.record, LIMIT)))).encode("utf-8", "replace") for a in artifacts]
+        said.append((compile_.frame.code[1] or "").encode("utf-8", "replace"))
+    return content + digest_of(*left, *said)
+
+
+def graph_at(compile_: Compile, ref: str) -> GraphText | None:
+    """The parsed graph of a pane, by its address."""
+    artifact = next((artifact for artifact in artifacts_of(compile_) if str(artifact.ref) == ref), None)
+    return _Loader(compile_).graph(artifact)
+
+
+def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[Texts, dict[int, Pane]]:
+    """Read the texts of a unit; the panes that there are."""
+    pre, post = loader.graph(parts.pre), loader.graph(parts.post)
+    panes = {
+        records.PRE: _pane(records.PRE, parts.pre, pre.lines if pre else 0, parts.pre_why),
+        records.POST: _pane(records.POST, parts.post, post.lines if post else 0, "torch wrote no post-grad graph"),
+    }
+    names = unit_artifacts.node_mapping(None) if not parts.members else loader.mapping(parts, pre.graph_id if pre else None)
+    known = {unit_artifacts.split_key(key)[0] for key in names.kernel_to_post}
+    kernels = CodeText()
+    if KERNELS in parts.members:
+        lines = loader.lines(parts.members[KERNELS])
+        kernels = parse_code(lines)
+        panes[records.KERNEL] = _pane(records.KERNEL, parts.members[KERNELS], len(lines))
+    code, pane = CodeText(), records.PY
+    for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
+        if name in parts.members:
+            lines = loader.lines(parts.members[name])
+            code, pane = parse_code(lines, (*known, *(own.name for own in kernels.definitions))), number
+            panes[number] = _pane(number, parts.members[name], len(lines))
+    forward = forwards.get(parts.forward) if parts.forward is not None else None
+    texts = Texts(
+        parts.unit.direction, pre, post, code, pane, kernels, names,
+        unit_artifacts.kernel_stacks(loader.json(parts, unit_artifacts.KERNEL_STACKS)),
+        forward.mapping if forward else unit_artifacts.NodeMapping(), forward.post if forward else None,
+        loader.left(parts, code, post),
+    )  # fmt: skip
+    return texts, panes
+
+
+def _pane(kind: int, artifact: Artifact | None, lines: int, why: str = "") -> Pane:
+    if artifact is None:
+        return Pane(PANES[kind], why=why)
+    return Pane(PANES[kind], str(artifact.ref), lines, why if kind == records.PRE else "")
+
+
+def _unit(
+    parts: Parts, texts: Texts, panes: dict[int, Pane], inside: Owner, lines: dict[tuple[str, int], Place]
+) -> UnitProvenance:  # fmt: skip
+    links = links_of(texts)
+    places = places_of(texts, links, inside, lines)
+    woven = weave(texts, links, places)
+    times = Counter(kernel.key for kernel in links.kernels)
+    kernels = tuple(_kernel(woven, n, kernel, times[kernel.key] == 1) for n, kernel in enumerate(links.kernels))
+    sources = _sources(links, places, kernels)
+    ordered = places.ordered()
+    panes[records.SOURCE] = Pane(PANES[records.SOURCE], "", len(ordered), "" if ordered else "torch names no line of source")
+    recorded = texts.code.handles or any(
+        name in parts.members for name in (unit_artifacts.NODE_MAPPINGS, unit_artifacts.KERNEL_NODES)
+    )
+    return UnitProvenance(
+        parts.unit.name, parts.unit.number, parts.unit.direction, sources[0] if sources else records.NONE, sources, recorded,
+        coverage_of(woven, kernels, recorded),
+        tuple(panes.get(n, Pane(kind, why=_no_code(n, panes))) for n, kind in enumerate(PANES)), ordered, kernels,
+        tuple(born_of(woven, ordered, [kernel.key for kernel in kernels])), maps_of(woven), groups_of(woven),
+    )  # fmt: skip
+
+
+def _no_code(pane: int, panes: dict[int, Pane]) -> str:
+    if pane == records.PY:
+        return "AOTInductor generates C++" if records.CPP in panes else "torch wrote no generated code"
+    return "only AOTInductor generates a C++ wrapper" if records.PY in panes else "torch wrote none"
+
+
+def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kernel:
+    before = [name for node in kernel.post for name in woven.links.post_to_pre.get(node, ())]
+    told = woven.texts.left.operations.get(kernel.key, Operations())
+    key = kernel.key if alone or not kernel.calls else f"{kernel.key}@{kernel.calls[0].last + 1}"
+    places = woven.places.kernels[number]
+    own = kernel.definition
+    lines_from = records.NONE
+    if woven.places.from_stacks[number]:
+        traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
+        lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
+    elif places:
+        known = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else known
+    return Kernel(
+        kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
+        None if own is None else (own.first + 1, own.last + 1), kernel.call_pane, kernel.definition_pane,
+        tuple(map(bare, kernel.post)), tuple(dict.fromkeys((*before, *kernel.pre))),
+        tuple(f"{file}:{line}" for file, line in places),
+        kernel.nodes_from, lines_from, key, kernel.function, kernel.times, told.targets, told.again,
+    )  # fmt: skip
+
+
+def _sources(links: Links, places: Places, kernels: Iterable[Kernel]) -> tuple[str, ...]:
+    used = set(links.pre_from) | {kernel.nodes_from for kernel in kernels} | {kernel.lines_from for kernel in kernels}
+    if places.post or places.pre:
+        used.add(records.FILE_COMMENTS)
+    return tuple(source for source in records.SOURCES if source in used)

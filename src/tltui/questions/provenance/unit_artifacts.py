@@ -1,0 +1,323 @@
+"""Graphs, code and node mappings of each unit, and the provenance information that a job wrote beside its trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit
+from tltui.model.record_reader import Reader, list_in, text_in, whole_in
+from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
+from tltui.text.safe_files import read_beside_log
+from tltui.trace.grammar import parse_json
+
+LIMIT = 64 << 20
+"""Stored bytes up to which a mapping is read."""
+DEPTH = 10_000
+NODE_MAPPINGS = "inductor_provenance_tracking_node_mappings"
+KERNEL_STACKS = "inductor_provenance_tracking_kernel_stack_traces"
+KERNEL_NODES = "inductor_triton_kernel_to_post_grad_nodes"
+POST_NODES = "inductor_post_to_pre_grad_nodes"
+Names = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMapping:
+    """Names ↔ names. A kernel is a key as the mapping has it: `NAME` or `NAME:HANDLE`."""
+
+    version: float = 0.0
+    """0 where there is no mapping, 1 for one without a version."""
+    post_to_pre: Names = field(default_factory=dict)
+    kernel_to_post: Names = field(default_factory=dict)
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """Kernel → the stacks of the operations in it: the user's frames, the nearest first, and the innermost frame."""
+
+    frames: dict[str, tuple[tuple[StackFrame, ...], ...]] = field(default_factory=dict)
+
+    def users(self, kernel: str) -> tuple[tuple[StackFrame, ...], ...]:
+        """The user's frames of each stack of a kernel, the nearest first; stacks without any are left out."""
+        return tuple(found for stack in self.frames.get(kernel, ()) if (found := user_frames(stack)))
+
+
+def split_key(key: str) -> tuple[str, int | None]:
+    """A key → name and handle. Names may hold colons (`ns::op:3`), so the last one counts, and only before a number."""
+    name, colon, number = key.rpartition(":")
+    if colon and name and number.isascii() and number.isdigit() and len(number) < 16 and not name.endswith(":"):
+        return name, int(number)
+    return key, None
+
+
+def inverse(names: Mapping[str, Iterable[str]]) -> Names:
+    """The same the other way round."""
+    found: dict[str, dict[str, None]] = {}
+    for key, values in names.items():
+        for value in values:
+            found.setdefault(value, {})[key] = None
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def merged(*parts: Mapping[str, Iterable[str]]) -> Names:
+    """All that several mappings say, in order, each name once."""
+    found: dict[str, dict[str, None]] = {}
+    for part in parts:
+        for key, values in part.items():
+            found.setdefault(key, {}).update(dict.fromkeys(values))
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _names(value: object) -> Names:
+    if not isinstance(value, dict):
+        return {}
+    found = {}
+    for key, names in value.items():
+        if isinstance(key, str) and isinstance(names, list):
+            found[key] = tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return found
+
+
+def node_mapping(value: object) -> NodeMapping:
+    """A parsed node mapping. Both directions are read: any of the four may be missing."""
+    if not isinstance(value, dict):
+        return NodeMapping()
+    version = value.get("version")
+    known = isinstance(version, (int, float)) and not isinstance(version, bool)
+    post_to_pre = merged(_names(value.get("postToPre")), inverse(_names(value.get("preToPost"))))
+    kernels = merged(_names(value.get("cppCodeToPost")), inverse(_names(value.get("postToCppCode"))))
+    return NodeMapping(float(version) if known and version is not None else 1.0, post_to_pre, kernels)
+
+
+def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeMapping:
+    """The mapping that two older artifacts hold together: kernel → nodes, and node → the tree that it came from.
+
+    Of the tree, the nodes of the pre-grad graph are meant, which is known by the id that stands at its end.
+    """
+    post_to_pre: dict[str, tuple[str, ...]] = {}
+    for name in nodes if isinstance(nodes, dict) and graph_id is not None else ():
+        if isinstance(name, str):
+            found = dict.fromkeys(_ancestors(list_in(nodes, name), graph_id))
+            if found:
+                post_to_pre[name] = tuple(found)
+    kernel_to_post = _names(kernels)
+    if not post_to_pre and not kernel_to_post:
+        return NodeMapping()
+    return NodeMapping(1.0, post_to_pre, kernel_to_post)
+
+
+def _ancestors(tree: list[object], graph_id: int | None) -> Iterator[str]:
+    waiting, seen = list(reversed(tree)), 0
+    while waiting and seen < DEPTH:
+        node, seen = waiting.pop(), seen + 1
+        if whole_in(node, "graph_id") == graph_id and (name := text_in(node, "name")):
+            yield name
+        waiting.extend(reversed(list_in(node, "from_node")))
+
+
+def kernel_stacks(value: object) -> Stacks:
+    """Parsed kernel stack traces. Older torch wrote the line ends as a backslash and an n."""
+    found = {}
+    for key, texts in value.items() if isinstance(value, dict) else ():
+        if isinstance(key, str) and isinstance(texts, list):
+            frames = (traceback_frames(text.replace("\\n", "\n")) for text in texts if isinstance(text, str))
+            found[key] = tuple(frame for frame in frames if frame)
+    return Stacks(found)
+
+
+def read_json(reader: Reader, record: int | None) -> object:
+    """A JSON payload; None where there is none, or it is damaged."""
+    return None if record is None else reader.json(record, LIMIT)
+
+
+INFORMATION = ("kernel_information", "kernel_information.json")
+OPERATIONS = ("inductor_triton_kernel_trace", "inductor_triton_kernel_trace.json")
+"""As an artifact of the trace, and as a file."""
+INFORMATION_LIMIT = 64 << 20
+_NODES = ("post_grad_nodes", "origins", "nodes")
+"""Where an operation, or a part of a kernel, names the nodes that it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What runs in a kernel, in order."""
+
+    targets: tuple[str, ...] = ()
+    """Inductor's own words: load, exp, store, …"""
+    again: tuple[str, ...] = ()
+    """Those that are computed again, each once."""
+    nodes: tuple[str, ...] = ()
+    """The post-grad nodes that they come from, where that is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was left, by key as it is written: NAME:HANDLE, or NAME."""
+
+    post: Names = field(default_factory=dict)
+    pre: Names = field(default_factory=dict)
+    stacks: Stacks = field(default_factory=Stacks)
+    operations: Mapping[str, Operations] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """All kernels that something is said of."""
+        return dict.fromkeys((*self.post, *self.pre, *self.stacks.frames, *self.operations))
+
+    def is_of(self, keys: Iterable[str], has_node: Callable[[str], bool]) -> bool:
+        """Whether it is about the code with these keys, and the graph that has these nodes. A file that lies somewhere may be about
+        any other one, and handles are small numbers."""
+        own = set(self.keys)
+        named = (name for key in keys for name in self.post.get(key, ()))
+        return bool(own) and own.issuperset(keys) and all(has_node(name) for name in named)
+
+
+def left_of(information: object, operations: object) -> Left:
+    """What the two parsed files say; None for one that is not there."""
+    known = dict(_entries(information))
+    return Left(
+        {key: found for key, entry in known.items() if (found := _texts(entry, "post_grad_nodes"))},
+        {key: found for key, entry in known.items() if (found := _texts(entry, "pre_grad_nodes"))},
+        kernel_stacks({key: list_in(entry, "stack_traces") for key, entry in known.items()}),
+        {key: _operations(entry) for key, entry in _entries(operations)},
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: bytes) -> object:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def parsed_beside(log: str, name: str) -> object:
+    """The parsed file of a name beside a log; None where there is none, or it is no JSON."""
+    text = read_beside_log(log, name, INFORMATION_LIMIT)
+    return _parsed(text) if text else None
+
+
+def _entries(value: object) -> Iterator[tuple[str, dict[str, object]]]:
+    """The kernels of a file: of `kernels`, or of the file itself."""
+    if not isinstance(value, dict):
+        return
+    inside = value.get("kernels")
+    for key, entry in (inside if isinstance(inside, dict) else value).items():
+        if isinstance(key, str) and isinstance(entry, dict):
+            yield key, entry
+
+
+def _texts(entry: object, name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in list_in(entry, name) if isinstance(text, str)))
+
+
+def _operations(entry: dict[str, object]) -> Operations:
+    targets: list[str] = []
+    again: dict[str, None] = {}
+    nodes: dict[str, None] = {}
+    leaves = list_in(entry, "leaves")
+    for part in (entry, *leaves):
+        nodes.update(dict.fromkeys(name for key in _NODES for name in _texts(part, key)))
+        for op in list_in(part, "ops"):
+            nodes.update(dict.fromkeys(name for key in _NODES for name in _texts(op, key)))
+            if target := text_in(op, "target"):
+                targets.append(target)
+                if isinstance(op, dict) and op.get("rematerialized") is True:
+                    again[target] = None
+        if target := text_in(part, "extern_target"):
+            targets.append(target)
+    return Operations(tuple(targets), tuple(again), tuple(nodes))
+
+
+PRE_GRAPHS = ("before_pre_grad_graph", "inductor_pre_grad_graph")
+POST_GRAPHS = ("after_post_grad_graph", "inductor_post_grad_graph", "fx_graph_transformed", "fx_graph_readable")
+DYNAMO_GRAPH = "dynamo_output_graph"
+WRAPPER, KERNELS = "inductor_aot_wrapper_code", "inductor_aot_kernel_code"
+_OF_UNIT = (
+    *POST_GRAPHS, OUTPUT_CODE, WRAPPER, KERNELS, NODE_MAPPINGS, KERNEL_STACKS, KERNEL_NODES,
+    POST_NODES, *INFORMATION, *OPERATIONS,
+)  # fmt: skip
+TEXTS = frozenset((*_OF_UNIT, *PRE_GRAPHS, DYNAMO_GRAPH))
+"""Artifacts whose texts provenance reads."""
+_AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(\w+)'\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The artifacts of one unit."""
+
+    unit: Unit
+    members: dict[str, Artifact]
+    """The last of each name in the unit, of those that provenance reads."""
+    pre: Artifact | None
+    pre_why: str
+    """Said of the pre-grad pane: that there is none, or what stands in."""
+    aot_number: str
+    forward: int | None
+    """Of a backward: the number of the unit that is its forward."""
+
+    @property
+    def post(self) -> Artifact | None:
+        """The post-grad graph."""
+        return next((self.members[name] for name in POST_GRAPHS if name in self.members), None)
+
+    def record(self, name: str) -> int | None:
+        """The record of an artifact."""
+        found = self.members.get(name)
+        return None if found is None else found.record
+
+
+def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reader) -> list[Parts]:
+    """The parts of each unit that has a graph, code or a mapping."""
+    members: dict[int, dict[str, Artifact]] = {}
+    firsts: dict[int, int] = {}
+    for artifact in artifacts:
+        if artifact.unit is not None:
+            firsts.setdefault(artifact.unit, artifact.record)
+            if artifact.name in _OF_UNIT or artifact.name in PRE_GRAPHS:
+                members.setdefault(artifact.unit, {})[artifact.name] = artifact
+    numbers = {number: _aot_number(found.get(OUTPUT_CODE), reader) for number, found in members.items()}
+    forwards = {
+        numbers[unit.number]: unit.number for unit in reversed(units)
+        if unit.direction == "forward" and numbers.get(unit.number)
+    }  # fmt: skip
+    found: list[Parts] = []
+    for unit in units:
+        own = members.get(unit.number)
+        if own is None or not any(name in own for name in _OF_UNIT):
+            continue
+        number = numbers[unit.number]
+        forward = forwards.get(number) if unit.direction == "backward" and number else None
+        before = firsts[unit.number] if forward is None else firsts[forward]
+        pre, why = _pre_graph(artifacts, unit, own, before)
+        found.append(Parts(unit, own, pre, why, number, forward))
+    return found
+
+
+def _aot_number(code: Artifact | None, reader: Reader) -> str:
+    """The number that forward and backward share: `# AOT ID: ['0_backward']`."""
+    match = _AOT_ID.search(reader.payload(code.record, 400)) if code is not None else None
+    return match[1].decode() if match else ""
+
+
+def _pre_graph(
+    artifacts: Sequence[Artifact], unit: Unit, own: dict[str, Artifact], before: int
+) -> tuple[Artifact | None, str]:
+    """The graph that Inductor began with: the last one before the unit, of its subgraph if it has one."""
+    if name := next((name for name in PRE_GRAPHS if name in own), ""):
+        return own[name], ""
+    same = [a for a in artifacts if a.attempt == unit.attempt]
+    for subgraph in dict.fromkeys((unit.subgraph, None)):
+        for name in PRE_GRAPHS:
+            found = [a for a in same if a.name == name and a.record < before and a.subgraph == subgraph]
+            if found:
+                return found[-1], ""
+    graph = next((a for a in reversed(same) if a.name == DYNAMO_GRAPH), None)
+    if graph is None and artifacts and not artifacts[0].owner.process.is_traced:
+        return None, "only a trace has the pre-grad graph"
+    if graph is None:
+        return None, "torch wrote no pre-grad graph"
+    hit = any(a.name in ("aotautograd_cache_hit", "fx_graph_cache_hit", "fx_graph_bundled_cache_hit") for a in same)
+    cause = " (it came from a cache)" if hit else ""
+    return graph, f"torch wrote no pre-grad graph{cause}: this is the graph of Dynamo, with the same names"

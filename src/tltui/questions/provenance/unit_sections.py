@@ -1,0 +1,359 @@
+"""Sections about a unit's provenance: coverage in three counts, the panes `layers` and `source`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.ref import parse_ref
+from tltui.questions.layers.layer_costs import Layer, UnitLayers
+from tltui.questions.provenance.provenance import KERNEL_LINES, KERNEL_NODES, PANES
+from tltui.questions.provenance.records import (
+    CPP,
+    DERIVED,
+    KERNEL,
+    POST,
+    PRE,
+    PY,
+    SOURCE,
+    Coverage,
+    Known,
+    Place,
+    UnitProvenance,
+    Unknown,
+)
+from tltui.text import tokens
+from tltui.text.document import Builder, Document, Options, TextDocument
+from tltui.text.line_correspondence import LineGroups
+from tltui.text.safe_files import read_small_file
+
+SAID = {
+    "node_mappings": "torch's node mappings",
+    "kernel_information": "kernel_information.json",
+    "kernel_operations": "the list of operations of each kernel",
+    "kernel_stack_traces": "stacks of the kernels",
+    "forward_mappings": "node mappings of the forward",
+    "comments": "comments in the generated code",
+    "file_comments": "# File: comments",
+    "dataflow": "the flow of data",
+    "guards": "guards, and the order of the graph",
+    "kernel_names": "operators in the names of kernels",
+}
+"""What a source is called."""
+DERIVED_MARK = "≈"
+LEGEND = f"{DERIVED_MARK} worked out here from code and graph, not told by torch"
+
+
+def marked(source: str) -> str:
+    """`≈ ` where what comes from a source was not written by torch."""
+    return f"{DERIVED_MARK} " if source in DERIVED else ""
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """`20/39 kernels with nodes (19 ≈) · 39/39 with lines · 100/173 nodes with kernels`"""
+    if not coverage.kernels and not coverage.nodes:
+        return "no kernels, no nodes"
+    counts = (
+        (coverage.kernels_with_nodes, coverage.kernels, "kernels with nodes", coverage.kernel_nodes_from),
+        (coverage.kernels_with_lines, coverage.kernels, "with lines", coverage.kernel_lines_from),
+        (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
+    )
+    return " · ".join(f"{known}/{all_} {what}{_derived(found)}" for known, all_, what, found in counts)
+
+
+def _derived(found: tuple[Known, ...]) -> str:
+    count = sum(known.count for known in found if known.source in DERIVED)
+    return f" ({count} {DERIVED_MARK})" if count else ""
+
+
+def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
+    """Label and text of each of the three counts: `20 of 39: 3 from torch's node mappings, ≈ 17 from the flow of data`."""
+    counts = (
+        ("kernels with nodes", coverage.kernels_with_nodes, coverage.kernels, coverage.kernel_nodes_from),
+        ("kernels with lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
+        ("nodes with kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
+    )
+    for label, known, all_, found in counts:
+        yield label, f"{known} of {all_}" + (f": {_sources(found, known)}" if found else "")
+
+
+def _sources(found: tuple[Known, ...], known: int) -> str:
+    if len(found) == 1 and found[0].count == known:
+        return f"{marked(found[0].source)}from {SAID[found[0].source]}"
+    return ", ".join(f"{marked(one.source)}{one.count} from {SAID.get(one.source, one.source)}" for one in found)
+
+
+def unknown_text(unknown: Unknown) -> str:
+    """`nodes of 19 kernels: torch writes no mapping of …`"""
+    count = len(unknown.names)
+    if unknown.what == KERNEL_NODES:
+        of = f"nodes of {fmt.plural(count, 'kernel')}"
+    elif unknown.what == KERNEL_LINES:
+        of = f"lines of {fmt.plural(count, 'kernel')}"
+    else:
+        of = f"kernels of {fmt.plural(count, 'node')}"
+    return f"{of}: {unknown.why}"
+
+
+PANE_TITLES = {
+    "source": "your source", "pre": "pre-grad graph", "post": "post-grad graph", "py": "generated code",
+    "cpp": "C++ wrapper", "kernel": "C++ kernels",
+}  # fmt: skip
+SOURCE_TITLES = {
+    "node_mappings": "node mappings", "kernel_stack_traces": "stacks of kernels", "forward_mappings": "the forward's mappings",
+    "kernel_information": "kernel_information.json", "kernel_operations": "operations of kernels", "dataflow": "the flow of data",
+    "guards": "guards",
+    "comments": "comments in the code", "file_comments": "# File: comments", "kernel_names": "names of kernels",
+    "none": "nothing",
+}  # fmt: skip
+LONGEST = 40
+"""Lines of one pane that a page of one correspondence holds."""
+
+
+def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
+    """`41/44 kernels with nodes · 44/44 with lines · 212/230 nodes with kernels (node mappings)`, the longest first, each with less
+    than the one before, and whether torch recorded provenance; if not, how it does."""
+    counts = coverage_text(unit.coverage)
+    sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"
+    known = (sourced, counts, counts.rpartition(" · ")[0] or counts)
+    if unit.recorded:
+        return known, True
+    said = f"{sourced} · provenance was not recorded"
+    return (f"{said}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", said, *known), False
+
+
+def selection_document(
+    unit: UnitProvenance, groups: LineGroups, documents: Mapping[int, Document], pane: int, line: int
+) -> TextDocument:
+    """One line of a pane and all that it maps to. Lines count from 1."""
+    refs = (parse_ref(own.ref) for own in unit.panes if own.ref)
+    of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
+    builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
+    for other in sorted(documents):
+        lines = [line] if other == pane else []
+        lines += [n for first, last in groups.matches(pane, line, other) for n in range(first, last + 1) if n not in lines]
+        builder.heading(PANE_TITLES[PANES[other]])
+        if not lines:
+            builder.add(("  nothing", tokens.DIM))
+        for n in sorted(lines)[:LONGEST]:
+            text = documents[other].line(n).text if n < len(documents[other]) else ""
+            builder.add((f"{n + 1:>7}  ", tokens.DIM), text)
+        if len(lines) > LONGEST:
+            builder.add((f"         and {len(lines) - LONGEST} more lines", tokens.DIM))
+    return builder.document()
+
+
+NAMES_UP_TO = 22
+"""Columns of names, behind which numbers of kernels stand below each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What belongs to a line of the tree: its layer and all that it holds, each once."""
+
+    path: str
+    pre: frozenset[str]
+    post: frozenset[str]
+    kernels: frozenset[str]
+    """Keys."""
+    lines: frozenset[str]
+    """`FILE:LINE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTree:
+    """The document, and what each of its lines stands for."""
+
+    document: TextDocument
+    below: dict[int, Below]
+    places: dict[str, int]
+    """Path of a layer → its line."""
+
+
+@dataclass(slots=True)
+class _Node:
+    path: str
+    name: str
+    children: dict[str, _Node] = field(default_factory=dict)
+    own: list[Layer] = field(default_factory=list)
+    """Layers of exactly this path, without those in them."""
+
+    def layers(self) -> Iterator[Layer]:
+        """The layers of it and of what it holds."""
+        yield from self.own
+        for child in self.children.values():
+            yield from child.layers()
+
+
+def layer_tree(ref: str, unit: UnitLayers) -> LayerTree | None:
+    """The tree of a unit; None where no layer is known but the outermost."""
+    root = _Node("", "")
+    for layer in unit.layers:
+        _place(root, layer)
+    if not root.children:
+        return None
+    builder = Builder(ref, "layers")
+    below: dict[int, Below] = {}
+    places: dict[str, int] = {}
+    for child in root.children.values():
+        _add(builder, _joined(child), 0, below, places)
+    if unit.unknown:
+        builder.close(0)
+        builder.blank()
+        why = f": {unit.why}" if unit.why else ""
+        builder.add((f"of {fmt.plural(unit.unknown, 'kernel')} no layer is known{why}", tokens.DIM))
+    return LayerTree(builder.document(), below, places)
+
+
+def _place(root: _Node, layer: Layer) -> None:
+    node, path = root, ""
+    for name in filter(None, layer.path.split(".")):
+        path = f"{path}.{name}" if path else name
+        node = node.children.setdefault(name, _Node(path, name))
+    if layer.path:
+        node.own.append(layer)
+
+
+def _joined(node: _Node) -> _Node:
+    """A module that only holds another one is written with it: `model.layers`, and `layers.0` where that is one of many."""
+    while not node.own and len(node.children) == 1:
+        (child,) = node.children.values()
+        node = _Node(child.path, f"{node.name}.{child.name}", child.children, child.own)
+    return node
+
+
+def _add(builder: Builder, node: _Node, depth: int, below: dict[int, Below], places: dict[str, int]) -> None:
+    line = len(builder.growing().lines)
+    layers = list(node.layers())
+    found = Below(
+        node.path, frozenset(name for layer in layers for name in layer.pre),
+        frozenset(name for layer in layers for name in layer.post), frozenset(key for layer in layers for key in layer.kernels),
+        frozenset(place for layer in layers for place in layer.lines),
+    )  # fmt: skip
+    below[line], places[node.path] = found, line
+    if node.children:
+        builder.open(node.path)
+    head = f"{'  ' * depth}{node.name}"
+    count = f"{' ' * max(NAMES_UP_TO - len(head), 1)}{len(found.kernels):>3}"
+    builder.add((head, tokens.NAME), (count, tokens.DIM), anchor=node.path)
+    for child in node.children.values():
+        _add(builder, _joined(child), depth + 1, below, places)
+    if node.children:
+        builder.close()
+
+
+def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, int]) -> dict[int, dict[int, frozenset[int]]]:
+    """Line of the tree → pane → the lines there that belong to it."""
+    pre = {node.name: node.line - 1 for born in unit.lines for node in born.pre}
+    post = {node.name: node.line - 1 for born in unit.lines for node in born.post}
+    source = {str(unit.places[n]): line for line, n in places.items()}
+    found: dict[int, dict[int, frozenset[int]]] = {}
+    for line, below in tree.below.items():
+        own = found[line] = {
+            SOURCE: frozenset(source[place] for place in below.lines if place in source),
+            PRE: frozenset(pre[name] for name in below.pre if name in pre),
+            POST: frozenset(post[name] for name in below.post if name in post),
+        }
+        for pane in (PY, CPP, KERNEL):
+            calls = (kernel.call_lines for kernel in unit.kernels if kernel.key in below.kernels and kernel.call_pane == pane)
+            own[pane] = frozenset(n - 1 for lines in calls for n in lines)
+    return found
+
+
+AROUND = 5
+"""Lines shown before and behind a recorded one."""
+MAX_FILE = 8 << 20
+MAX_FILES = 200
+ReadFile = Callable[[str], "list[str] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """The document, and for each place its line there."""
+
+    document: TextDocument
+    lines: tuple[int, ...]
+    places: dict[int, int]
+    """The other way round: line of the document → number of the place."""
+
+
+def read_file(path: str) -> list[str] | None:
+    """The lines of a source file of this machine; None where there is none. Paths come from a trace: only regular files of
+    a sensible size are opened."""
+    if not os.path.isabs(path):
+        return None
+    try:
+        return [line.rstrip("\r") for line in read_small_file(path, MAX_FILE).decode("utf-8", "replace").split("\n")]
+    except (OSError, ValueError):
+        return None
+
+
+def source_lines(
+    ref: str, title: str, places: Sequence[Place], options: Options, read: ReadFile = read_file
+) -> SourceLines:
+    """The document of some places, in the order in which they come (of one file they stand together)."""
+    page = Page(ref, title, options)
+    lines = [-1] * len(places)
+    if not places:
+        page.say("torch recorded no line of source for this.", "", tokens.DIM)
+    numbered = list(enumerate(places))
+    for count, (file, members) in enumerate(groupby(numbered, key=lambda item: item[1].file)):
+        _file(page, file, list(members), read(file) if count < MAX_FILES else None, lines)
+    document = page.document()
+    return SourceLines(document, tuple(lines), {line: n for n, line in enumerate(lines) if line >= 0})
+
+
+def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int]) -> None:
+    """One file: its name, why there is no more of it, and its lines."""
+    page.heading(fmt.home(file))
+    kept = {place.line for _, place in members if text is not None and _same(text, place)}
+    if note := _note(file, members, text, kept):
+        page.say(note, "  ", tokens.DIM)
+    recorded = {place.line: (n, place) for n, place in members}
+    shown = _around(kept, len(text or ())) | recorded.keys()
+    pad = len(str(max(shown)))
+    before = 0
+    for number in sorted(shown):
+        if before and number > before + 1:
+            page.add((f"{'⋮':>{pad}}", tokens.DIM))
+        before = number
+        if number not in recorded:
+            page.add((f"{number:>{pad}}  {text[number - 1] if text else ''}", tokens.DIM), anchor=f"{file}:{number}")
+            continue
+        n, place = recorded[number]
+        code = text[number - 1] if text is not None and number in kept else place.code
+        lines[n] = len(page.growing().lines)
+        target = fmt.place_target(file, number)
+        said = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)
+        page.add((f"{number:>{pad}}", tokens.LINK if target else tokens.NUMBER, target), "  ", said, anchor=f"{file}:{number}")
+
+
+def _same(text: list[str], place: Place) -> bool:
+    """Whether the file still has the recorded code there. Torch cuts blanks off, and joins nothing."""
+    code = place.code.split("\n")[0].strip()
+    return bool(code) and 0 < place.line <= len(text) and text[place.line - 1].strip() == code
+
+
+def _around(numbers: Iterable[int], count: int) -> set[int]:
+    found: set[int] = set()
+    for number in numbers:
+        found.update(range(max(number - AROUND, 1), min(number + AROUND, count) + 1))
+    return found
+
+
+def _note(file: str, members: list[tuple[int, Place]], text: list[str] | None, kept: set[int]) -> str:
+    """What somebody who reads these lines must know; '' where the file is as it was."""
+    if file.startswith("<"):
+        return "generated code: these are the lines that torch recorded"
+    if text is None:
+        return "not readable on this machine: these are the lines that torch recorded"
+    changed = sum(place.line not in kept and bool(place.code) for _, place in members)
+    if not changed:
+        return ""
+    if not kept:
+        return "the file on this machine has other code now: these are the lines that torch recorded"
+    return f"the file on this machine has other code now at {changed} of {fmt.plural(len(members), 'line')}, shown as recorded"

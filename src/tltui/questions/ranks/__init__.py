@@ -1,0 +1,1 @@
+"""Differences between the ranks of a job, and stragglers."""

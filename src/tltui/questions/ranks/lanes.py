@@ -1,0 +1,445 @@
+"""Lanes: the newest process of each rank, from nodes or from a saved index, and the host it ran on."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from array import array
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from tltui.inputs.index.format import BadIndex, dump_json, load_json
+from tltui.inputs.index.reader import SavedProcess
+from tltui.model.nodes import Process, Rank
+from tltui.model.ref import Ref
+from tltui.model.run import Run
+from tltui.questions.hang.clock_offsets import written_us
+from tltui.questions.hang.open_phases import begun, last_record
+from tltui.questions.ranks.compile_facets import course_of, times_of
+from tltui.questions.ranks.rank_course import (
+    DIGEST,
+    FACETS,
+    PIPELINING,
+    TOGETHER_US,
+    Code,
+    Course,
+    Lane,
+    Older,
+    Step,
+    Times,
+    steps_in,
+)
+from tltui.sources.discovery_results import Saved
+from tltui.sources.saved_indexes import Crowd
+
+_DAMAGED = "it is damaged: what a rank did cannot be"
+_WIDTH = DIGEST * len(FACETS)
+_NONE = bytes(DIGEST)
+_BIG = sys.byteorder == "big"
+_UNKNOWN = -(1 << 62)
+"""Stands for NaN among whole numbers."""
+
+
+def pack_course(course: Course) -> bytes:
+    """A course: JSON (its length in 4 bytes before it), then the digests of its steps."""
+    codes: dict[Code, int] = {}
+    steps = [(codes.setdefault(step.code, len(codes)), step.number, step.id, step.status) for step in course.steps]
+    told = {digest for step in course.steps for digest in step.facets if digest}
+    said = {digest.hex(): course.said[digest] for digest in sorted(told) if digest in course.said}
+    data = dump_json({"facets": FACETS, "codes": list(codes), "steps": steps, "said": said, "executed": course.executed})
+    digests = b"".join(facet.ljust(DIGEST, b"\0") for step in course.steps for facet in step.facets)
+    return len(data).to_bytes(4, "little") + data + digests
+
+
+class Courses:
+    """Makes courses from bytes. Equal ones are one object, and so are equal steps of different ones."""
+
+    def __init__(self) -> None:
+        self._courses: dict[bytes, Course] = {}
+        self._steps: dict[tuple[object, ...], Step] = {}
+        self._said: dict[bytes, str] = {}
+
+    def of(self, saved: SavedProcess) -> Course:
+        """The course of a process. Raises `BadIndex`, OSError."""
+        found = self._courses.get(saved.course)
+        if found is None:
+            found = self.unpack(saved.course_bytes())
+            if found.digest != saved.course:
+                raise BadIndex(_DAMAGED, saved.index.path)
+            self._courses[saved.course] = found
+        return found
+
+    def unpack(self, data: bytes) -> Course:
+        """What `pack_course` was given. Raises `BadIndex`."""
+        size = int.from_bytes(data[:4], "little")
+        value, digests = load_json(data[4 : 4 + size]), data[4 + size :]
+        try:
+            codes, rows, said = [_code(row) for row in value["codes"]], value["steps"], value["said"]
+            if tuple(value["facets"]) != FACETS or len(rows) * _WIDTH != len(digests):
+                raise BadIndex(_DAMAGED)
+            self._said.update((bytes.fromhex(digest), _text(text)) for digest, text in said.items())
+            executed = tuple(value["executed"])
+            if not all(type(place) is int and 0 <= place < len(rows) for place in executed):
+                raise BadIndex(_DAMAGED)
+            steps = tuple(self._step(codes, row, digests[n * _WIDTH : (n + 1) * _WIDTH]) for n, row in enumerate(rows))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise BadIndex(_DAMAGED) from None
+        return Course(steps, self._said, executed)
+
+    def _step(self, codes: list[Code], row: list[object], digests: bytes) -> Step:
+        code, number, id_, status = row
+        if type(code) is not int or code < 0 or type(number) is not int:
+            raise BadIndex(_DAMAGED)
+        key = (codes[code], number, id_, status, digests)
+        found = self._steps.get(key)
+        if found is None:
+            pieces = (digests[at : at + DIGEST] for at in range(0, _WIDTH, DIGEST))
+            facets = tuple(b"" if own == _NONE else own for own in pieces)
+            found = self._steps[key] = Step(codes[code], number, _text(id_), _text(status), facets)
+        return found
+
+
+def pack_times(times: Times) -> bytes:
+    """Begins and seconds of the steps. Begins are mostly whole microseconds, and then stored as distances."""
+    begin = times.begin
+    whole = all(math.isnan(at) or (at == int(at) and abs(at) < 1 << 53) for at in begin)
+    if whole:
+        numbers = [_UNKNOWN if math.isnan(at) else int(at) for at in begin]
+        known = [at for at in numbers if at != _UNKNOWN]
+        before = iter((0, *known))
+        first: array[int] | array[float] = array("q", (at if at == _UNKNOWN else at - next(before) for at in numbers))
+    else:
+        first = begin
+    return len(begin).to_bytes(4, "little") + (b"q" if whole else b"d") + _stored(first) + _stored(times.took)
+
+
+def pack_phases(times: Times) -> bytes:
+    """The phases of the steps: their names as JSON (its length in 4 bytes before it), then their seconds."""
+    names = sorted(times.phases)
+    data = dump_json({"count": len(times.begin), "names": names})
+    return len(data).to_bytes(4, "little") + data + b"".join(_stored(times.phases[name]) for name in names)
+
+
+def times_of_saved(saved: SavedProcess) -> Times:
+    """The times of a process; its phases are read when somebody asks for them. Raises `BadIndex`, OSError."""
+    begin, took = unpack_times(saved.times_bytes())
+    return Times(begin, took, Phases(saved.phases_bytes, len(begin)))
+
+
+def unpack_times(data: bytes) -> tuple[array[float], array[float]]:
+    """Begins and seconds. Raises `BadIndex`."""
+    count, code = int.from_bytes(data[:4], "little"), data[4:5]
+    if code not in (b"q", b"d") or 5 + count * 12 != len(data):
+        raise BadIndex(_DAMAGED)
+    took = _loaded(array("f"), data[5 + count * 8 :])
+    if code == b"d":
+        return _loaded(array("d"), data[5 : 5 + count * 8]), took
+    steps: array[int] = array("q")
+    steps.frombytes(data[5 : 5 + count * 8])
+    if _BIG:
+        steps.byteswap()
+    if _UNKNOWN not in steps:
+        return array("d", accumulate(steps)), took
+    sums = accumulate(0 if step == _UNKNOWN else step for step in steps)
+    return array("d", (math.nan if step == _UNKNOWN else at for step, at in zip(steps, sums, strict=True))), took
+
+
+class Phases(Mapping[str, "array[float]"]):
+    """The phases of a process, read when they are asked for the first time. What cannot be read counts as not known."""
+
+    def __init__(self, read: Callable[[], bytes], count: int) -> None:
+        self._read = read
+        self._count = count
+        self._found: dict[str, array[float]] | None = None
+
+    def _all(self) -> dict[str, array[float]]:
+        if self._found is None:
+            try:
+                self._found = unpack_phases(self._read(), self._count)
+            except OSError:
+                self._found = {}
+        return self._found
+
+    def __getitem__(self, name: str) -> array[float]:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def unpack_phases(data: bytes, count: int) -> dict[str, array[float]]:
+    """Name → seconds, of `count` steps. Raises `BadIndex`."""
+    size = int.from_bytes(data[:4], "little")
+    value, at = load_json(data[4 : 4 + size]), 4 + size
+    names = value.get("names") if isinstance(value, dict) else None
+    if not isinstance(names, list) or value.get("count") != count or at + len(names) * count * 4 != len(data):
+        raise BadIndex(_DAMAGED)
+    return {
+        sys.intern(_text(name)): _loaded(array("f"), data[at + n * count * 4 : at + (n + 1) * count * 4])
+        for n, name in enumerate(names)
+    }
+
+
+def _stored(column: array[int] | array[float]) -> bytes:
+    if _BIG:
+        column = array(column.typecode, column)
+        column.byteswap()
+    return column.tobytes()
+
+
+def _loaded(column: array[float], data: bytes) -> array[float]:
+    column.frombytes(data)
+    if _BIG:
+        column.byteswap()
+    return column
+
+
+def _code(row: list[object]) -> Code:
+    name, file, line = row
+    if not isinstance(name, str) or not isinstance(file, str | None) or not isinstance(line, int | None):
+        raise BadIndex(_DAMAGED)
+    return sys.intern(name), None if file is None else sys.intern(file), line
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadIndex(_DAMAGED)
+    return value
+
+
+INDEXED_PIECE = 256
+"""Ranks that are read without a pause."""
+
+
+class Told:
+    """What the indexes of a crowd tell of its processes. Each is read once, however often it is asked for."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self._courses = Courses()
+        self._by_name = {_name(saved): saved.kept for saved in crowd.saved if saved.kept is not None}
+        self._newest = dict(crowd.newest)
+        self._others: dict[int, list[SavedProcess]] = {}
+        for saved in crowd.saved:
+            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.kept is not None:
+                self._others.setdefault(saved.rank, []).append(saved.kept)
+        self._lanes: dict[int, Lane] = {}
+        self.damaged: dict[str, str] = {}
+        """Index → why what it has of some ranks could not be read."""
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that are told of, in order."""
+        return list(self._newest)
+
+    def of(self, process: Process) -> SavedProcess | None:
+        """What is told of a process that was read too; None where its log has more by now than the index knows."""
+        kept = self._by_name.get((process.log.path, process.pid, process.twin))
+        return kept if kept is not None and kept.records == process.records else None
+
+    def course(self, kept: SavedProcess) -> Course:
+        """What a process compiled. Raises `BadIndex`, OSError."""
+        return self._courses.of(kept)
+
+    def times(self, kept: SavedProcess) -> Times:
+        """When, and how long. Raises `BadIndex`, OSError."""
+        return times_of_saved(kept)
+
+    def lane(self, rank: int) -> Lane | None:
+        """A rank, as its index tells of it. Raises `BadIndex`, OSError."""
+        if rank not in self._lanes:
+            newest = self._newest[rank]
+            kept = newest.kept
+            if kept is None or not kept.is_traced:
+                return None
+            others = self._others.get(rank, [])
+            place = str(Ref(rank, len(others) + 1 if others else None)).removesuffix(":")
+            self._lanes[rank] = Lane(
+                rank, _key(newest, kept), place if others or len(self._newest) > 1 else "", newest.host, newest.pid, kept.ended,
+                True, kept.last, self.course(kept), self.times(kept),
+                tuple(_older_index(own, n, kept) for n, own in enumerate(others, 1)), kept.inside,
+            )  # fmt: skip
+        return self._lanes[rank]
+
+
+_told: WeakKeyDictionary[Crowd, Told] = WeakKeyDictionary()
+
+
+def told(crowd: Crowd) -> Told:
+    """What the indexes of a crowd tell."""
+    found = _told.get(crowd)
+    if found is None:
+        found = _told[crowd] = Told(crowd)
+    return found
+
+
+def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
+    """Read the lanes of all ranks but these, with a pause after each piece. What an index has of a rank and cannot be read costs
+    that rank, and is in `Told.damaged`."""
+    known, lanes = told(crowd), []
+    for number, rank in enumerate(rank for rank in known.ranks if rank not in without):
+        try:
+            lane = known.lane(rank)
+        except OSError as error:
+            known.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
+            lane = None
+        if lane is not None:
+            lanes.append(lane)
+        if number % INDEXED_PIECE == INDEXED_PIECE - 1:
+            yield
+    return lanes
+
+
+def _name(saved: Saved) -> tuple[str, int, int]:
+    return saved.found.name, saved.pid, saved.kept.twin if saved.kept is not None else 0
+
+
+def _key(saved: Saved, kept: SavedProcess) -> str:
+    """As `Process.key` of the process when its log is read."""
+    return f"{saved.found.name}\0{saved.pid}" + (f"\0{kept.twin}" if kept.twin else "")
+
+
+def _older_index(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
+    at_once = not math.isnan(own.last) and newest.is_dated and newest.started > 0 and own.last - newest.started * 1e6 > TOGETHER_US
+    return Older(own.pid, str(Ref(own.rank, number)), own.doing, at_once)
+
+
+def with_hosts(run: Run, lanes: Sequence[Lane]) -> tuple[Lane, ...]:
+    """The lanes, those without a host with the name of the directory of their log, where there is one for a few ranks each."""
+    folders = {process.key: os.path.dirname(process.log.path) for process in run.processes()}
+    used = {folders.get(lane.process, "") for lane in lanes}
+    if any(lane.host for lane in lanes) or not 1 < len(used) <= len(lanes) // 2 or "" in used:
+        return tuple(lanes)
+    return tuple(replace(lane, host=os.path.basename(folders[lane.process])) for lane in lanes)
+
+
+PIECE = 16
+"""Ranks that are read without a pause."""
+
+
+def lanes_of(run: Run) -> tuple[Lane, ...]:
+    """The ranks of a run; () where they cannot be compared."""
+    reading = read_lanes(run)
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast("tuple[Lane, ...]", stop.value)
+
+
+def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
+    """The same, with a pause after each piece. `course`: what tells what a process compiled."""
+    chosen = _newest(run.ranks)
+    if any(_is_nameless(process) for _, process in chosen):
+        return ()
+    known = told(run.crowd) if run.crowd is not None else None
+    lanes = []
+    for number, (rank, process) in enumerate(chosen, 1):
+        lane = _told_lane(rank, process, known) if known is not None else None
+        lanes.append(lane or _lane(rank, process, course(process)))
+        if number % PIECE == 0:
+            yield
+    if run.crowd is not None:
+        lanes += yield from read_told(run.crowd, frozenset(lane.rank for lane in lanes))
+    return tuple(sorted(lanes, key=lambda lane: lane.rank))
+
+
+def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
+    """The ranks that have a number, each with the process that counts."""
+    newest = [(rank, _main(rank.processes)) for rank in ranks if rank.number is not None]
+    if any(process.is_traced for _, process in newest):
+        newest = [(rank, process) for rank, process in newest if process.is_traced]
+    launch = max((_launch(process) for _, process in newest), default=-1)
+    return [(rank, process) for rank, process in newest if _launch(process) in (launch, -1)]
+
+
+def _main(processes: Sequence[Process]) -> Process:
+    """The newest process of a rank that no other one of the rank has forked."""
+    same = {id(process) for process in processes}
+    mains = [process for process in processes if id(process.parent) not in same] or list(processes)
+    return mains[-1]
+
+
+def _launch(process: Process) -> int:
+    number = process.launch.rpartition("_")[2]
+    return int(number) if number.isdigit() and len(number) < 10 else -1
+
+
+def _is_nameless(process: Process) -> bool:
+    """Whether a text leaves out which functions some of its compiles are of."""
+    frames = () if process.is_traced else process.frames.values()
+    return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
+
+
+def _lane(rank: Rank, process: Process, course: Course) -> Lane:
+    last = last_record(process) if process.is_traced else None
+    return Lane(
+        cast(int, rank.number), process.key, _address(process), "", process.pid,
+        process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
+        is_pipelined(process), written_us(process.log),
+    )  # fmt: skip
+
+
+def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
+    """Make the lane of a process that was read of what an index has of it: texts that only logs have are not needed for it. None
+    where no index has it, or where what it has is damaged."""
+    saved = index.of(process)
+    if saved is None:
+        return None
+    try:
+        course_and_times = index.course(saved), index.times(saved)
+    except OSError as error:
+        index.damaged[saved.index.path] = error.strerror or str(error)
+        return None
+    return Lane(
+        cast(int, rank.number), process.key, _address(process), saved.host, process.pid, process.log.ended, saved.is_traced,
+        saved.last, *course_and_times,
+        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), saved.inside,
+        is_pipelined(process), written_us(process.log),
+    )  # fmt: skip
+
+
+def is_pipelined(process: Process) -> bool:
+    """Tell whether a stack in its log goes through a pipeline: torch writes the name of each file of a stack once."""
+    return any(PIPELINING in text for text in process.strings.values())
+
+
+def _is_older(own: Process, newest: Process) -> bool:
+    return own is not newest and own.is_traced and own.parent is None and newest.parent is not own
+
+
+def _older(own: Process, newest: Process) -> Older:
+    last = last_record(own)
+    at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
+    return Older(own.pid, str(own.ref), left_in(own), at_once)
+
+
+def left_in(process: Process) -> str:
+    """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    steps = steps_in(process)
+    if not process.log.ended or not steps or steps[-1][0].is_closed:
+        return ""
+    compile_, code, _ = steps[-1]
+    return f"{code[0]} {compile_.label}"
+
+
+def _address(process: Process) -> str:
+    """`7`, `7.2`: what stands before the id of a compile."""
+    return str(process.ref).removesuffix(":")
+
+
+def inside_of(process: Process) -> tuple[str, ...]:
+    """Name the phases that are open in the last compile, or in the backward of the newest one whose backward has no end."""
+    if not process.is_traced:
+        return ()
+    compiles = [own for own in reversed(process.compiles.values()) if own.is_compile]
+    if compiles and compiles[0].is_closed:
+        compiles = [own for own in compiles if own.facts.backward_running or own.facts.backward_unfinished]
+    return tuple(phase.name for phase in begun(compiles[0])[0]) if compiles else ()

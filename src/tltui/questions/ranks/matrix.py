@@ -1,0 +1,301 @@
+"""Matrix of all ranks by all compiles."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from tltui.model.rank_ranges import ranges
+from tltui.model.status import TABLE, Status
+from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
+from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
+from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
+
+SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
+"""A cell that is as on the most ranks; one of a compile that the ranks do not have; one of a compile that only they have, or that
+took ten times as long or longer; one of more kinds than there are characters; nothing in the log; one of a compile that the others
+began when the logs of the ranks had ended in the middle."""
+MARKS = {
+    "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
+    "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
+}  # fmt: skip
+"""What differs in a compile → its mark. That a compile is not finished is told by its status."""
+CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
+"""What caches answered → its mark; the worst of several answers."""
+SLOWER, FASTER, LEAST_S = 1.5, 0.5, 0.5
+"""Times the median from which on a compile is slower than on the most ranks, or faster, if it is by half a second too."""
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+UNFINISHED = (Status.MISSING.value, Status.RUNNING.value)
+STATUSES = {status.value: row.ascii for status, row in TABLE.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A compile, whichever its id on a rank."""
+
+    id: str
+    """What the first rank of the most calls it: `2/0`."""
+    ref: str
+    """Its address there, for comparisons with it."""
+    function: str
+    file: str | None
+    line: int | None
+    number: int
+    """Which compile of its code object, from 1."""
+    ranks: int
+    """How many ranks have it."""
+    seconds: float | None
+    """The median of the ranks that finished it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Ranks whose cells are the same. Of each string a character is a column."""
+
+    ranks: str
+    """As ranges: `0–6, 8–511`."""
+    numbers: tuple[int, ...]
+    """The same one by one."""
+    ref: str
+    """The address of the process of the first of them."""
+    first: int
+    """The first column in which they are not as the most ranks, from 0; -1 where there is none."""
+    facet: str
+    """In what they differ there: a name of `matching.NAMES`; '' for nothing."""
+    whole: tuple[str, ...]
+    """In what all of their compiles differ from those of the most ranks: another torch, another setting."""
+    differs: str
+    """`=` as the most ranks, a blank for a compile that they do not have, `~` (in the other strings as well) for one that comes
+    after the end of their logs, `+` for one that the most ranks do not have, else what differs by `MARKS`, or the sign of a status
+    for what is not finished."""
+    statuses: str
+    """The signs of `--ascii`."""
+    graphs: str
+    """`a`: the graph of the most ranks that have one, `b` another one, `0` none in the log."""
+    times: str
+    """`=` about the median, `2` to `9` so many times it, `+` ten times or more, `<` half of it or less."""
+    caches: str
+    """`h` hit, `m` miss, `b` bypass, `0` no answer in the log."""
+    ids: tuple[str, ...]
+    """What they call each compile; '' for none."""
+    usual: int = -1
+    """One of the most ranks, of their stage where there are several, with which they are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Kinds of ranks by compiles."""
+
+    schema: int
+    ranks: int
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    """The most ranks first; of as many those that are unlike these first, those that are unlike them in no one compile before."""
+    usual: int
+    """One of the most ranks, with which the others are compared."""
+    behind: str
+    """Ranks that have compiled less than others and may still do so, as ranges."""
+    stages: tuple[Stage, ...] = ()
+    """Where ranks do different work by design, the groups within which they are compared."""
+
+
+def matrix_of(lanes: Sequence[Lane]) -> Matrix:
+    """The matrix of some ranks."""
+    if not lanes:
+        return Matrix(1, 0, (), (), -1, "")
+    groups = [classes_of(own) for own in groups_of(lanes)]
+    classes = [own for group in groups for own in group]
+    facts: list[Fact] = []
+    behind: set[int] = set()
+    typical: dict[int, Class] = {}
+    for group in groups:
+        more, late = facts_of(group)
+        facts += more
+        behind |= late
+        typical.update(dict.fromkeys(map(id, group), _usual(group)))
+    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=_ranks)[0])]
+    order = order_of(classes)
+    keys = sorted(order, key=order.__getitem__)
+    cells = _Cells(classes, typical, keys)
+    marks, whole = _marks(facts, cells)
+    rows = merged([row for own in classes for row in cells.rows(own, marks, whole, behind)], _everything)
+    rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
+    columns = tuple(cells.column(number) for number in range(len(keys)))
+    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
+
+
+def _ranks(classes: Sequence[Class]) -> int:
+    return sum(len(own.lanes) for own in classes)
+
+
+def _usual(classes: Sequence[Class]) -> Class:
+    """The class that does in each compile what the most ranks do, as far as one does: that of more than half of the ranks, else the
+    one that has the most in common with the others. The largest of many small ones may be that of ranks which ended early."""
+    largest = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
+    if 2 * len(largest.lanes) > sum(len(own.lanes) for own in classes):
+        return largest
+    did = [{key: own.step(place).facets for key, place in own.first.course.places.items()} for own in classes]
+    counts: dict[Key, Counter[Hashable]] = defaultdict(Counter)
+    for own, facets in zip(classes, did, strict=True):
+        for key, value in facets.items():
+            counts[key][value] += len(own.lanes)
+    ranks = sum(len(own.lanes) for own in classes)
+    lacking = {key: ranks - found.total() for key, found in counts.items()}
+    lacked = sum(lacking.values())
+
+    def alike(facets: Mapping[Key, Hashable]) -> int:
+        return lacked + sum(counts[key][value] - lacking[key] for key, value in facets.items())
+
+    scores = [(alike(facets), len(own.lanes), -own.first.rank) for own, facets in zip(classes, did, strict=True)]
+    return classes[max(range(len(classes)), key=scores.__getitem__)]
+
+
+def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:
+    """(Class (its `id`), column) → the most telling facet in which it is not as the most ranks; and of each class in what all of
+    its compiles are not."""
+    found: dict[tuple[int, int], str] = {}
+    whole: dict[int, set[str]] = defaultdict(set)
+    for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
+        for _, classes in fact.parts[1:]:
+            for own in classes:
+                if fact.facet in WIDE:
+                    whole[id(own)].add(fact.facet)
+                elif fact.facet in MARKS and (place := cells.places.get((fact.code, fact.number or 1))) is not None:
+                    found[id(own), place] = fact.facet
+    return found, whole
+
+
+class _Cells:
+    """What the cells of classes are made of."""
+
+    def __init__(self, classes: Sequence[Class], usual: Mapping[int, Class], keys: Sequence[Key]) -> None:
+        """`usual`: class (its `id`) → the one with which it is compared."""
+        self._keys = keys
+        self._usual = usual
+        self._typical_classes = {id(own) for own in usual.values()}
+        self.places = {key: number for number, key in enumerate(keys)}
+        self._steps: dict[int, dict[int, int]] = {}
+        self._having: list[list[Class]] = [[] for _ in keys]
+        for own in classes:
+            mine = self._steps[id(own)] = {self.places[key]: place for key, place in own.first.course.places.items()}
+            for number in mine:
+                self._having[number].append(own)
+        self._typical = [self._median(number) for number in range(len(keys))]
+        self._graphs = [self._letters(number) for number in range(len(keys))]
+
+    def step(self, own: Class, number: int) -> Step | None:
+        """The compile of a class in a column."""
+        place = self._steps[id(own)].get(number)
+        return None if place is None else own.step(place)
+
+    def _median(self, number: int) -> float:
+        took = []
+        for own in self._having[number]:
+            place = self._steps[id(own)][number]
+            took += [seconds for lane in own.lanes if (seconds := lane.times.took[place]) == seconds]
+        return median_low(took) if took else math.nan
+
+    def _letters(self, number: int) -> Mapping[bytes, str]:
+        """Graph → its letter, that of the most ranks first."""
+        counts: Counter[bytes] = Counter()
+        for own in self._having[number]:
+            step = self.step(own, number)
+            if step is not None and step.of("graph"):
+                counts[step.of("graph")] += len(own.lanes)
+        ordered = sorted(counts, key=lambda digest: -counts[digest])
+        return {digest: LETTERS[n] if n < len(LETTERS) else MANY for n, digest in enumerate(ordered)}
+
+    def column(self, number: int) -> Column:
+        """What is said of a compile."""
+        (name, file, line), which = self._keys[number]
+        having = self._having[number]
+        first = max(having, key=lambda own: (id(own) in self._typical_classes, len(own.lanes), -own.first.rank))
+        step = self.step(first, number)
+        assert step is not None
+        seconds = self._typical[number]
+        return Column(
+            step.id, f"{first.first.ref}:{step.id}", name, file, line, which, sum(len(own.lanes) for own in having),
+            None if math.isnan(seconds) else seconds,
+        )  # fmt: skip
+
+    def rows(
+        self, own: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
+    ) -> list[Row]:
+        """The rows of a class: several where some of its ranks were slow."""
+        steps = [self.step(own, number) for number in range(len(self._keys))]
+        facets = [marks.get((id(own), number), "") for number in range(len(steps))]
+        differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))
+        may_come = not own.ended or own.first.rank in behind
+        usual = [self.step(self._usual[id(own)], number) is not None for number in range(len(steps))]
+        is_told = any(step is not None and step.status in UNFINISHED for step in steps)  # where its log ends
+        lacks = [steps[n] is None and (may_come or not usual[n] or (is_told and differs[n] == ENDED)) for n in range(len(steps))]
+        first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
+        facet = "" if first < 0 else facets[first] or _said_of(differs[first])
+        absent = [ENDED if mark == ENDED else NONE for mark in differs]
+        statuses = "".join(absent[n] if s is None else STATUSES.get(s.status, NOTHING) for n, s in enumerate(steps))
+        graphs = "".join(absent[n] if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
+        caches = "".join(absent[n] if s is None else _cache(own.first, s) for n, s in enumerate(steps))
+        ids = tuple("" if step is None else step.id for step in steps)
+        groups: dict[str, list[Lane]] = defaultdict(list)
+        for lane in own.lanes:
+            groups[self._times(own, lane, absent)].append(lane)
+        return [
+            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(own), ()))),
+                differs, statuses, graphs, times, caches, ids, self._usual[id(own)].first.rank)
+            for times, lanes in groups.items()
+        ]  # fmt: skip
+
+    def _differs(self, own: Class, number: int, step: Step | None, facet: str) -> str:
+        other = self.step(self._usual[id(own)], number)
+        if step is None:
+            return ENDED if own.stopped and number > max(self._steps[id(own)], default=-1) else NONE
+        if step.status in UNFINISHED and (other is None or other.status != step.status):
+            return STATUSES[step.status]
+        return MARKS[facet] if facet else MORE if other is None else SAME
+
+    def _times(self, own: Class, lane: Lane, absent: Sequence[str]) -> str:
+        return "".join(
+            absent[number] if (place := self._steps[id(own)].get(number)) is None else _slower(lane.times.took[place], typical)
+            for number, typical in enumerate(self._typical)
+        )
+
+
+def _said_of(mark: str) -> str:
+    return "missing" if mark in (NONE, ENDED) else "count" if mark == MORE else "unfinished"
+
+
+def _cache(lane: Lane, step: Step) -> str:
+    said = lane.course.said.get(step.of("cache"), "").split("\n")
+    return next((mark for state, mark in CACHES.items() if any(line.endswith(state) for line in said)), NOTHING)
+
+
+def _slower(seconds: float, typical: float) -> str:
+    """How long something took, beside what is usual."""
+    if seconds != seconds:
+        return STATUSES[Status.MISSING.value]
+    if abs(seconds - typical) < LEAST_S or FASTER < seconds / typical < SLOWER:
+        return SAME
+    if seconds < typical:
+        return "<"
+    times = round(seconds / typical)
+    return MORE if times > 9 else str(max(times, 2))
+
+
+def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
+    """Rows of which `key` says the same as one, which has the cells of the first of them."""
+    groups: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    found = []
+    for own in groups.values():
+        first = min(own, key=lambda row: row.numbers)
+        numbers = tuple(sorted(number for row in own for number in row.numbers))
+        found.append(replace(first, ranks=ranges(numbers), numbers=numbers))
+    return found
+
+
+def _everything(row: Row) -> Hashable:
+    return replace(row, ranks="", numbers=(), ref="", ids=())

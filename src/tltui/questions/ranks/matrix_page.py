@@ -1,0 +1,482 @@
+"""The page `matrix`: what its cells tell, how they are drawn and where they lead."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope, key_hint
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
+from tltui.model.rank_ranges import ranges
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run
+from tltui.model.status import TABLE
+from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.questions.coverage.input_sections import add_not_read
+from tltui.questions.coverage.job_inputs import not_read
+from tltui.questions.question import Keyword, Question
+from tltui.questions.ranks.lanes import read_lanes
+from tltui.questions.ranks.matching import COUNT, MISSING, STOPPED, UNFINISHED
+from tltui.questions.ranks.matrix import (
+    CACHES,
+    ENDED,
+    LETTERS,
+    MANY,
+    MARKS,
+    MORE,
+    NONE,
+    NOTHING,
+    SAME,
+    Column,
+    Matrix,
+    Row,
+    matrix_of,
+    merged,
+)
+from tltui.questions.ranks.rank_course import Lane
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.formatting import cells as cells_of
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
+
+DIFFERENCE, STATUS, GRAPH, TIME, CACHE = "difference", "status", "graph", "time", "cache"
+WORDS = {
+    "breaks": "graph breaks", "failure": "failure", "collectives": "collectives", "order": "order", "devices": "devices",
+    "recompile": "why again", "inputs": "inputs", "graph": "graph", "guards": "guards", "code": "code",
+    "parity": "collectives of the code", "cache": "cache", "estimates": "estimates", "executed": "order of graphs",
+    "version": "another torch", "settings": "other settings",
+    UNFINISHED: "not finished", MISSING: "not compiled", COUNT: "only here", STOPPED: "stopped",
+}  # fmt: skip
+"""Facets, in a word or two."""
+ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
+"""How a compile is drawn that the ranks do not have, and one that comes after the end of their logs; the signs of what is not
+finished."""
+TOLD = 3
+"""Compiles that tell a kind of ranks apart from the others, at most."""
+_SIGNS = {row.ascii: row for row in TABLE.values()}
+_LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
+"""Styles of the graphs that the most ranks do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """What cells can tell."""
+
+    name: str
+    title: str
+    cells: Callable[[Row], str]
+    key: Callable[[Row], Hashable]
+    """Rows of which it is the same are one."""
+    meanings: Mapping[str, str]
+    """Sign → what it means."""
+    styles: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+    """The page about a compile to which a cell leads; '' for a comparison with the most ranks."""
+
+    def drawn(self, sign: str) -> str:
+        """The sign on the page."""
+        if sign in (NONE, ENDED):
+            return ABSENT if sign == NONE else OVER
+        is_status = self.name == STATUS or sign in UNDONE
+        return _SIGNS[sign].glyph if is_status and sign in _SIGNS and sign != "." else sign
+
+    def meaning(self, sign: str) -> str:
+        """What a sign stands for."""
+        if sign in self.meanings:
+            return self.meanings[sign]
+        return _SIGNS[sign].words if sign in _SIGNS else ""
+
+    def ordered(self, signs: Collection[str]) -> list[str]:
+        """Signs as they are explained: what is usual first, what is not there last."""
+        known = [*self.meanings, *_SIGNS]
+        return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
+
+    def style(self, sign: str) -> str:
+        """A style of `tltui.text.tokens`; a cell is never told apart by that alone."""
+        if sign in self.styles:
+            return self.styles[sign]
+        if sign in (SAME, NOTHING, ENDED):
+            return tokens.DIM
+        if sign in _SIGNS and (self.name == STATUS or sign in UNDONE):
+            return _SIGNS[sign].colour
+        return tokens.WARN
+
+    def beside(self, column: Column) -> str:
+        """What stands behind the name of a compile."""
+        if self.name == TIME:
+            return fmt.seconds(column.seconds) if column.seconds is not None else ""
+        return sanitize(fmt.place(column.file, column.line)) if column.file else ""
+
+    def target(self, column: Column, row: Row, number: int) -> str:
+        """Where a cell leads that is not as on the most ranks: to the comparison, or to what there is of the two."""
+        own = f"{row.ref}:{row.ids[number]}" if row.ids[number] else ""
+        if not own or own == column.ref:
+            return column.ref
+        if self.page:
+            return str(parse_ref(own).at(self.page))
+        return diff_ref(column.ref, own) if self.cells(row)[number] not in (MORE, *UNDONE) else own
+
+    def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
+        """What a kind of ranks is told by, and where that leads: the compiles that separate it from the `others`, and how many more
+        are not as on the ranks that it is compared with."""
+        if self.name == DIFFERENCE:
+            yield from ((WORDS[facet], "@metrics") for facet in row.whole)
+        numbers = self._unlike(row, usual)
+        if not numbers:
+            return
+        shown = self._separating(row, numbers, others)
+        for number in shown:
+            sign = self.cells(row)[number]
+            what = WORDS[COUNT] if self.cells(usual)[number] == NONE else self.meaning(sign)
+            yield _at(columns[number], what), self.target(columns[number], row, number)
+        if len(numbers) > len(shown):
+            yield f"+{len(numbers) - len(shown)}", ""
+
+    def _unlike(self, row: Row, usual: Row) -> list[int]:
+        """The compiles in which ranks are not as the most, the first that tells something first."""
+        pairs = zip(self.cells(row), self.cells(usual), strict=True)
+        found = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
+        first = self.first(row, usual)
+        return [first, *(number for number in found if number > first)] if first >= 0 else []
+
+    def _separating(self, row: Row, numbers: Sequence[int], others: Sequence[Row]) -> list[int]:
+        """Choose the first of these compiles that no other kind of ranks has so; where there is none as many as it takes."""
+        cells = self.cells(row)
+        alone = next((n for n in numbers if all(self.cells(other)[n] != cells[n] for other in others)), None)
+        if alone is not None:
+            return [alone]
+        shown: list[int] = []
+        like = list(others)
+        for number in numbers[:TOLD]:
+            fewer = [other for other in like if self.cells(other)[number] == cells[number]]
+            if not shown or len(fewer) < len(like):
+                shown.append(number)
+            like = fewer
+        return shown
+
+    def first(self, row: Row, usual: Row) -> int:
+        """The first compile in which ranks are not as the most; -1 for none."""
+        if self.name == DIFFERENCE:
+            return row.first
+        pairs = zip(self.cells(row), self.cells(usual), strict=True)
+        return next((number for number, (mine, theirs) in enumerate(pairs) if mine != theirs), -1)
+
+
+def _at(column: Column, what: str) -> str:
+    return f"[{column.id}] {fmt.clip_middle(sanitize(short(column.function)), 24)}: {what}"
+
+
+_ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
+_DONE = {"?": "not finished", "o": "not finished yet", **_ABSENT}
+_TIMES = {str(n): f"{n} times" for n in range(2, 10)}
+ASPECTS: Mapping[str, Aspect] = {
+    aspect.name: aspect
+    for aspect in (
+        Aspect(
+            DIFFERENCE, "what differs from most ranks", lambda row: row.differs,
+            lambda row: (row.differs, row.graphs, row.whole),
+            {SAME: "as most ranks", **{mark: WORDS[facet] for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {MORE: tokens.ADDED},
+        ),
+        Aspect(
+            STATUS, "what became of each compile", lambda row: row.statuses, lambda row: row.statuses, _ABSENT,
+        ),
+        Aspect(
+            GRAPH, "which ranks have the same graph: a letter each", lambda row: row.graphs, lambda row: row.graphs,
+            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", NOTHING: "none in the log",
+             **_ABSENT},
+            {"a": tokens.DIM, **{letter: _LETTERS[n % len(_LETTERS)] for n, letter in enumerate(LETTERS[1:])}},
+        ),
+        Aspect(
+            TIME, "how long it took, beside the median of the ranks", lambda row: row.times, lambda row: row.times,
+            {SAME: "about the median", **_TIMES, MORE: "10 times or more", "<": "half or less", **_DONE},
+            {**{sign: tokens.WARN if sign < "5" else tokens.ERROR for sign in _TIMES}, MORE: tokens.ERROR, "<": tokens.VALUE},
+            "timing",
+        ),
+        Aspect(
+            CACHE, "what the caches answered", lambda row: row.caches, lambda row: row.caches,
+            {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", NOTHING: "no answer in the log",
+             **_ABSENT},
+            {CACHES["hit"]: tokens.OK, CACHES["miss"]: tokens.WARN, CACHES["bypass"]: tokens.RECOMPILE},
+            "caches",
+        ),
+    )
+}  # fmt: skip
+"""By name, in the order in which a key goes through them."""
+
+
+NAME = "matrix"
+NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""What kinds of ranks are called; further ones have no column."""
+LISTED = 6
+"""Kinds of ranks that are told above the cells; more are folded."""
+LABEL = 30
+"""Columns that are left for the name of a compile."""
+HEAD_EVERY = 20
+"""Lines of cells after which it stands again which column is which."""
+ALIKE_NAMED, SHOWN = 400, 1000
+"""Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The matrix of all ranks, whatever the scope: one alone has nothing beside it."""
+    aspect = ASPECTS.get(options.sort, ASPECTS[DIFFERENCE])
+
+    def fill(page: Page) -> Generator[None, None, Matrix]:
+        lanes = yield from read_lanes(run)
+        matrix = matrix_of(lanes)
+        yield
+        _head(page, matrix, lanes, aspect, options)
+        add_not_read(page, not_read(run))
+        if len(lanes) > 1:
+            yield from Grid(page, matrix, aspect).write()
+        return matrix
+
+    return GrowingDocument(scope.page(NAME), f"{NAME}{scope.title}", options, fill, Page)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    help_ = "what the cells tell (default: difference)"
+    parser.add_argument("--show", dest="sort", choices=tuple(ASPECTS), default=DIFFERENCE, help=help_)
+
+
+def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, options: Options) -> None:
+    if len(lanes) < 2:
+        page.say(page.so_far("There are no two ranks here whose compiles could stand side by side."))
+        return
+    page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'compile')}", tokens.STRONG),
+              (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
+    others = ", ".join(name for name in ASPECTS if name != aspect.name)
+    hint = key_hint(options, "app.sort", "{}", instead="--show")
+    page.row([hint, (f" changes what the cells tell: {others}", tokens.DIM)], "")
+    if matrix.behind:
+        many = "ranks" if any(sign in matrix.behind for sign in "–, ") else "rank"
+        page.say(f"So far {many} {matrix.behind} compiled less than others, and may only be behind.", "", tokens.WARN)
+
+
+class Grid:
+    """Kinds of ranks, as this aspect tells them apart, and their cells."""
+
+    def __init__(self, page: Page, matrix: Matrix, aspect: Aspect) -> None:
+        self._page = page
+        self._columns = matrix.columns
+        self._aspect = aspect
+        self._rows = merged(matrix.rows, aspect.key)
+        usual = next(row for row in self._rows if matrix.usual in row.numbers)
+        self._rows.sort(key=lambda row: (row is not usual, -len(row.numbers), aspect.first(row, usual), row.numbers))
+        self._cells = [aspect.cells(row) for row in self._rows]
+        room = page.width - LABEL
+        self._wide = 2 if 2 * len(self._rows) <= room else 1
+        self._shown = min(len(self._rows), room // self._wide, len(NAMES))
+        self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
+        by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
+        self._compared = [by_rank[row.usual] for row in self._rows]
+        """Of each kind of ranks the one that it is compared with."""
+        self._stages = matrix.stages
+
+    def write(self) -> Generator[None, None, None]:
+        """What the signs mean, which column is which, the cells."""
+        self._legend()
+        self._kinds()
+        yield
+        self._page.close(0)
+        self._page.blank()
+        self._page.open("Compiles")
+        self._names()  # the head of all that follows: a fold that began here would hold it
+        lines = 0
+        for is_alike, group in groupby(range(len(self._columns)), self._alike):
+            own = list(group)
+            if is_alike and len(own) > 1:
+                self._folded(own, is_alike)
+                continue
+            for number in own:
+                if lines and lines % HEAD_EVERY == 0:
+                    self._names()
+                if lines == SHOWN:
+                    self._page.say("More compiles differ: all of them with --json.", "  ", tokens.DIM)
+                    return
+                self._line(number)
+                lines += 1
+            yield
+
+    def _alike(self, number: int) -> str:
+        """The cell that all ranks have of a compile; '' where they differ. What ranks lack after they ended does not count."""
+        signs = {cells[number] for cells in self._cells} - {ENDED}
+        return signs.pop() if len(signs) == 1 else ""
+
+    def _needs(self, column: Column) -> int:
+        place = self._aspect.beside(column)
+        return max(len(column.id) + 3, 8) + cells_of(short(column.function)) + (cells_of(place) + 2 if place else 0) + 1
+
+    def _legend(self) -> None:
+        """The signs that are used, and what they mean."""
+        used = {sign for cells in self._cells for sign in cells}
+        groups = [f"{self._aspect.drawn(sign)} {self._aspect.meaning(sign)}" for sign in self._aspect.ordered(used)]
+        line, width = "", self._page.width
+        for group in groups:
+            if line and len(line) + 2 + len(group) > width:
+                self._page.add((line, tokens.DIM))
+                line = ""
+            line += ("  " if line else "") + group
+        self._page.add((line, tokens.DIM))
+
+    def _kinds(self) -> None:
+        """`A  498 ranks  0–2, 4–80, …`, `B  rank 3  [4/0] block4: another graph`"""
+        page, several = self._page, len(self._rows) > 1
+        page.close(0)
+        page.blank()
+        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks are alike in this"
+        page.open(title)
+        page.add((title, tokens.HEADING))
+        for number, row in enumerate(self._rows):
+            if number == LISTED and len(self._rows) > LISTED + 2:
+                more = f"{fmt.count(len(self._rows) - LISTED)} more"
+                page.open(more, folded=True)
+                page.add("  ", (more, tokens.DIM))
+            self._kind(number, row)
+
+    def _kind(self, number: int, row: Row) -> None:
+        page = self._page
+        name = NAMES[number] if number < self._shown else " "
+        many = len(row.numbers) > 1
+        who = f"{fmt.count(len(row.numbers))} ranks" if many else f"rank {row.ranks}"
+        pieces: list[Piece] = ["  ", (name, tokens.STRONG), "  ", (who, tokens.LINK, f"{row.ref}:")]
+        if many:
+            pieces.append(f"  {row.ranks}")
+        compared = self._rows[self._compared[number]]
+        if compared is row and len(self._rows) > 1:
+            pieces += ["  ", (self._usual_words(row), tokens.DIM)]
+        others = [other for other in self._rows if other is not row]
+        for text, target in self._aspect.told(row, self._columns, compared, others):
+            pieces += ["  ", (text, tokens.LINK if target else tokens.WARN, target)]
+        page.row(pieces, "")
+
+    def _usual_words(self, row: Row) -> str:
+        """What the ranks are with which others are compared."""
+        if self._stages:
+            firsts: dict[int, int] = {}
+            for own in self._rows:
+                firsts[own.usual] = min(firsts.get(own.usual, own.numbers[0]), own.numbers[0])
+            number = sorted(firsts.values()).index(firsts[row.usual])
+            return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
+        return "most ranks" if 2 * len(row.numbers) > sum(len(own.numbers) for own in self._rows) else "most alike to the others"
+
+    def _names(self) -> None:
+        gap = " " * (self._wide - 1)
+        self._page.add("  ", " " * self._label, (gap.join(NAMES[: self._shown]), tokens.STRONG))
+
+    def _line(self, number: int) -> None:
+        column = self._columns[number]
+        pieces: list[Piece] = ["  ", *self._named(column, self._label)]
+        gap = " " * (self._wide - 1)
+        run, style = "", ""
+        for row, cells, compared in zip(self._rows[: self._shown], self._cells, self._compared, strict=False):
+            sign = cells[number]
+            is_told = sign != self._cells[compared][number] and sign != ENDED
+            target = self._aspect.target(column, row, number) if is_told else ""
+            own = self._aspect.style(sign) if sign != NONE or is_told else tokens.DIM
+            if target or own != style:
+                pieces += [(run, style)] if run else []
+                run, style = "", own
+            if target:
+                pieces += [(self._aspect.drawn(sign), own, target), gap]
+            else:
+                run += self._aspect.drawn(sign) + gap
+        self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []), signs=True)
+
+    def _named(self, column: Column, width: int) -> list[Piece]:
+        """`[2/0] block2  blocks.py:140`, padded."""
+        page = self._page
+        head = f"[{column.id}] ".ljust(8)
+        place = self._aspect.beside(column)
+        room, called = width - len(head) - 1, sanitize(short(column.function))
+        beside = len(place) + 2 if place and room - len(place) - 2 >= min(12, cells_of(called)) else 0
+        name = page.clip_middle(called, room - beside)
+        gap = " " * (len(head) - len(head.rstrip()))
+        pieces: list[Piece] = [(head.rstrip(), tokens.LINK, column.ref), gap, (name, tokens.FUNCTION)]
+        pad = width - len(head) - len(name) - (len(place) + 1 if beside else 0)
+        return [*pieces, " " * pad, (place, tokens.DIM), " "] if beside else [*pieces, " " * pad]
+
+    def _folded(self, numbers: Sequence[int], sign: str) -> None:
+        page = self._page
+        what = f"{fmt.count(len(numbers))} compiles alike"
+        first, last = self._columns[numbers[0]], self._columns[numbers[-1]]
+        page.open(what, folded=True)
+        drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
+        signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
+        over = [rank for own, mine in signs if mine == ENDED for rank in own.numbers]
+        ended = f" ({'rank' if len(over) == 1 else 'ranks'} {ranges(over)} ended before)" if over else ""
+        page.add("  ", (f"{drawn} ", style), (f"{what}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
+        named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
+        width = min(page.width - 6, max(map(self._needs, named)))
+        for column in named:
+            page.add("  ", (f"{drawn} ", style), *self._named(column, width))
+        if len(numbers) > ALIKE_NAMED:
+            page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
+        page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """One compile of ranks that did all the same."""
+
+    ranks: str
+    """The ranks, as ranges."""
+    count: int
+    """How many they are."""
+    id: str
+    """What they call the compile; empty where they have none."""
+    ref: str
+    """The address of the compile on the ranks that are the most."""
+    function: str
+    """The function."""
+    number: int
+    """Which compile of the function, from 1."""
+    differs: str
+    """`=` as on the most ranks, a blank for none, else what differs (docs/json.md)."""
+    status: str
+    """The sign of the status, as `--ascii` draws it."""
+    graph: str
+    """`a` the graph of the most ranks, `b` another one …, `0` none."""
+    time: str
+    """`=` about the median, `2` to `9` times it, `+` ten times or more, `<` half or less."""
+    cache: str
+    """`h` hit, `m` miss, `b` bypass, `0` no answer."""
+
+
+def cell_rows(data: Matrix) -> Iterator[CellRow]:
+    """A row a cell."""
+    for own in data.rows:
+        for n, column in enumerate(data.columns):
+            yield CellRow(own.ranks, len(own.numbers), own.ids[n], column.ref, column.function, column.number, own.differs[n],
+                          own.statuses[n], own.graphs[n], own.times[n], own.caches[n])  # fmt: skip
+
+
+QUESTION = Question(
+    name="matrix",
+    help="all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+    key="M",
+    group="many ranks, and hangs",
+    order=110,
+    sorts=("difference", "status", "graph", "time", "cache"),
+    sort_label="the cells tell:",
+    needs=Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code")),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Matrix,
+    rows=CellRow,
+    records=cell_rows,
+    keywords=(Keyword("show", "sort", "aspect", ("difference", "status", "graph", "time", "cache")),),
+    doc="""
+    All ranks by all compiles: a row a cell; ranks that did all the same are one.
+
+    `show`: what the cells of the page tell: difference, status, graph, time, cache.
+    """,
+)

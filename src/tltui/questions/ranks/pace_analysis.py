@@ -1,0 +1,560 @@
+"""Late, slow and extra compiles of ranks, found compile by compile with clock offsets applied."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median_low
+from typing import NamedTuple, cast
+
+from tltui.model.id_epochs import INNER, OUTERMOST
+from tltui.model.rank_ranges import Ranks
+from tltui.model.status import Status
+from tltui.questions.hang.clock_offsets import Offset, chosen, clocks, off, without_late
+from tltui.questions.hang.open_phases import WRAPPERS
+from tltui.questions.ranks.pace import (
+    LATE_S,
+    MORE_S,
+    TIMES,
+    WAITING,
+    Extra,
+    ExtraCompile,
+    Key,
+    Late,
+    Pace,
+    Phases,
+    Slow,
+    Spread,
+    Wait,
+    is_minority,
+    stands_out,
+)
+from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
+
+FEW = 50
+"""One rank of as many with another clock leaves the middle one where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A compile on all ranks that have it; the lists go together."""
+
+    key: Key
+    lanes: list[Lane]
+    places: list[int]
+    """Of the compile in the course of each."""
+    begin: list[float]
+    """Microseconds since the epoch, clocks put right; NaN where that is not known."""
+    took: list[float]
+    """Seconds; NaN where it did not end, or failed."""
+
+    ready: list[float]
+    """When the step before it ended on each rank, in microseconds, clocks put right; NaN where there is none or it did not end."""
+
+    pending: int
+    """Ranks that do not have it, and may still: their logs go on."""
+    going: int
+    """Ranks of which the logs go on."""
+
+    def unfinished(self) -> int:
+        """Ranks that may still finish it."""
+        if not self.going:
+            return 0
+        running = zip(self.lanes, self.took, strict=True)
+        return self.pending + sum(not lane.ended and seconds != seconds for lane, seconds in running)
+
+    def ref(self, number: int) -> str:
+        """Its address on a rank."""
+        lane = self.lanes[number]
+        return compile_ref(lane, lane.course.steps[self.places[number]])
+
+
+class Columns:
+    """All compiles of some lanes."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self.classes = classes(lanes)
+        self._where: dict[Key, list[tuple[int, int]]] = {}
+        """Compile → classes that have it, with its place in their courses."""
+        for number, own in enumerate(self.classes):
+            for key, place in own[0].course.places.items():
+                self._where.setdefault(Key(*key), []).append((number, place))
+        self._begin = [[lane.times.begin for lane in own] for own in self.classes]
+        self._took = [[lane.times.took for lane in own] for own in self.classes]
+        self._going = [sum(not lane.ended for lane in own) for own in self.classes]
+        """Class → ranks of it whose logs go on."""
+        self.offsets: Mapping[int, Offset] = {}
+        """Rank → how far its clock is ahead; only of those that are off."""
+        self._shifts: dict[int, list[Offset | None]] = {}
+        """Class with such ranks → the offset of each of its ranks."""
+        self.usual = self._usual()
+        """Compile → when the middle one of the ranks began it, in microseconds, in that order; only where two began it, and so many
+        that the middle one is among them whenever the others will."""
+        self.offsets = self._off()
+        for number, own in enumerate(self.classes):
+            if any(lane.rank in self.offsets for lane in own):
+                self._shifts[number] = [self.offsets.get(lane.rank) for lane in own]
+        if len(self.offsets) * FEW > len(lanes):  # else the middle one hardly is another
+            self.usual = self._usual()
+
+    def compiles(self) -> list[Key]:
+        """All compiles: in the order in which they began, then those of which that is not known."""
+        return [*self.usual, *(key for key in self._where if key not in self.usual)]
+
+    def column(self, key: Key) -> Column:
+        """A compile."""
+        found = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
+        for number, place in self._where[key]:
+            own = self.classes[number]
+            found.lanes.extend(own)
+            found.places.extend([place] * len(own))
+            found.begin.extend(self._begins(number, place))
+            failed = own[0].course.steps[place].status == Status.ERROR
+            found.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
+            found.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
+        return found
+
+    def _begins(self, number: int, place: int) -> list[float]:
+        begun = [begin[place] for begin in self._begin[number]]
+        shifts = self._shifts.get(number)
+        if shifts is None:
+            return begun
+        return [at if offset is None else at - offset.at(at) for at, offset in zip(begun, shifts, strict=True)]
+
+    def _pending(self, key: Key) -> int:
+        return sum(self._going) - sum(self._going[number] for number, _ in self._where[key])
+
+    def _ends(self, number: int, place: int) -> list[float]:
+        return [at + took[place] * 1e6 for at, took in zip(self._begins(number, place), self._took[number], strict=True)]
+
+    def _usual(self) -> dict[Key, float]:
+        found = {}
+        for key, where in self._where.items():
+            begun = sorted(at for number, place in where for at in self._begins(number, place) if at == at)
+            middle = (len(begun) + self._pending(key) - 1) // 2
+            if len(begun) > max(1, middle):
+                found[key] = begun[middle]
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+    def _off(self) -> dict[int, Offset]:
+        """Clocks that are off."""
+        rows: list[tuple[int, list[float], list[float]]] = []
+        starts = Counter(len(lane.older) for own in self.classes for lane in own)
+        usual_starts = max(starts, key=lambda count: starts[count], default=0)
+        for own in self.classes:
+            steps = own[0].course.steps
+            shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := Key(step.code, step.number)) in self.usual]
+            compared = chosen(shared)
+            for lane in own:
+                again = len(lane.older) - usual_starts
+                begin = lane.times.begin
+                known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
+                if again < 0 or (again and any(at >= usual for at, usual in known)):
+                    continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
+                rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))
+        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for own in self.classes for lane in own))
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What a rank took for compiles that the others do not have."""
+
+    again_s: float = 0.0
+    """For compiles of functions that others compiled too, not as often."""
+    new_s: float = 0.0
+    compiles: list[ExtraCompile] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        return self.again_s + self.new_s
+
+
+class Extras:
+    """Adds up, compile by compile, what only some of the ranks have."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._sums: dict[int, _Sum] = {}
+        self._totals = {
+            lane.rank: sum(seconds for seconds in lane.times.took if seconds == seconds) for own in columns.classes for lane in own
+        }
+        self._common: dict[object, int] = {}
+        """Code object → how many ranks compiled it."""
+        for own in columns.classes:
+            for code in {step.code for step in own[0].course.steps}:
+                self._common[code] = self._common.get(code, 0) + len(own)
+
+    def add(self, column: Column) -> None:
+        """The next compile."""
+        ranks = len(self._totals)
+        if len(column.lanes) == ranks or not is_minority(len(column.lanes) + column.pending, ranks):
+            return
+        is_again = not is_minority(self._common[column.key[0]], ranks)
+        for number, seconds in enumerate(column.took):
+            if seconds != seconds:
+                continue
+            own = self._sums.setdefault(column.lanes[number].rank, _Sum())
+            own.again_s += seconds if is_again else 0.0
+            own.new_s += 0.0 if is_again else seconds
+            own.compiles.append(ExtraCompile(column.key, column.ref(number), seconds, is_again))
+
+    def found(self) -> tuple[Extra, ...]:
+        """Ranks with the same compiles beyond those of the others together, those that took most first."""
+        sums = {rank: self._sums.get(rank, _Sum()) for rank in self._totals}
+        typical, total = median_low([own.seconds for own in sums.values()]), median_low(self._totals.values())
+        groups: dict[object, list[int]] = defaultdict(list)
+        for rank, own in sums.items():
+            is_longer = stands_out(own.seconds, typical) and self._totals[rank] - total > MORE_S
+            if is_longer or stands_out(own.again_s, typical):
+                groups[tuple(one.compile for one in own.compiles)].append(rank)
+        told = [_extra(ranks, sums, typical) for ranks in groups.values()]
+        return tuple(sorted(told, key=lambda one: (-one.seconds, one.ranks)))
+
+
+def _extra(ranks: Sequence[int], sums: Mapping[int, _Sum], typical: float) -> Extra:
+    slowest = max(ranks, key=lambda rank: sums[rank].seconds)
+    compiles = sorted(sums[slowest].compiles, key=lambda one: -one.seconds)
+    return Extra(Ranks(sorted(ranks)), sums[slowest].seconds, typical, tuple(compiles))
+
+
+ALIKE_S, ALIKE = 1.5, 0.2
+"""Seconds, and part of the longest, by which ranks may be late for different lengths and still are told as one."""
+
+
+class Lateness:
+    """Who was late, compile by compile in the order in which they began."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._groups: list[tuple[Column, list[int], list[float]]] = []
+        self._since: dict[int, tuple[int, int]] = {}
+        """Rank → the group that it was late in, and the place of the last compile that it was as late for."""
+        self._stays: dict[int, int] = {}
+        """Group → compiles after it."""
+
+    def add(self, column: Column) -> None:
+        """The next compile."""
+        typical = self._columns.usual[column.key]
+        apart = [(at - typical) / 1e6 for at in column.begin]
+        known = [number for number, seconds in enumerate(apart) if seconds == seconds]
+        if max(apart[number] for number in known) <= LATE_S:
+            return
+        ranks = len(known) + column.pending
+        bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in known)[(ranks - 1) // 2])
+        late = [number for number in known if apart[number] > bound]
+        if not is_minority(len(late) + column.pending, ranks):  # those to come begin it later still
+            return
+        fresh = self._fresh(column, late, apart)
+        for own in _alike(fresh, apart):
+            group = len(self._groups)
+            self._groups.append((column, own, apart))
+            for number in own:
+                self._since[column.lanes[number].rank] = group, column.places[number]
+
+    def _fresh(self, column: Column, late: Sequence[int], apart: Sequence[float]) -> list[int]:
+        """Those that were not late before, and are not because of what they did before."""
+        between = [begin - ready for begin, ready in zip(column.begin, column.ready, strict=True)]
+        usual = median_low([one for one in between if one == one] or [0.0])
+        fresh = []
+        for number in late:
+            lane, place = column.lanes[number], column.places[number]
+            group, last = self._since.get(lane.rank, (-1, -1))
+            more = (between[number] - usual) / 1e6
+            if more != more:
+                more = apart[number]
+            if min(more, apart[number]) > LATE_S:
+                if not self._is_moved(column, number):
+                    fresh.append(number)
+            elif group >= 0 and not any(_key(step) in self._columns.usual for step in lane.course.steps[last + 1 : place]):
+                self._since[lane.rank] = group, place
+                self._stays[group] = max(self._stays.get(group, 0), place - self._first(group, lane.rank))
+        return fresh
+
+    def _first(self, group: int, rank: int) -> int:
+        column, own, _ = self._groups[group]
+        return next(column.places[number] for number in own if column.lanes[number].rank == rank)
+
+    def _is_moved(self, column: Column, number: int) -> bool:
+        """Whether the rank compiled something before it that the others compile after it: it has another order, and is not late."""
+        usual = self._columns.usual
+        before = column.lanes[number].course.steps[: column.places[number]]
+        return any(usual.get(_key(step), 0.0) > usual[column.key] for step in before)
+
+    def found(self) -> tuple[Late, ...]:
+        """All that were late."""
+        told = []
+        for group, (column, own, apart) in enumerate(self._groups):
+            latest = max(own, key=apart.__getitem__)
+            ranks = Ranks(sorted(column.lanes[number].rank for number in own))
+            middle = min((number for number, seconds in enumerate(apart) if seconds == seconds), key=lambda n: abs(apart[n]))
+            stays = self._stays.get(group, 0)
+            told.append(Late(column.key, ranks, column.ref(latest), column.ref(middle), apart[latest], stays))
+        return tuple(told)
+
+
+def _key(step: Step) -> Key:
+    return Key(step.code, step.number)
+
+
+def _alike(numbers: Sequence[int], seconds: Sequence[float]) -> list[list[int]]:
+    """Numbers with about the same seconds together."""
+    groups: list[list[int]] = []
+    for number in sorted(numbers, key=lambda number: -seconds[number]):
+        if groups and seconds[groups[-1][0]] - seconds[number] <= max(ALIKE_S, ALIKE * seconds[groups[-1][0]]):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
+def wait_before(column: Column) -> Wait | None:
+    """Who waited before a compile for ranks that were not done with the one before; None where nobody did."""
+    ready, begin = column.ready, column.begin
+    when = [at for at in ready if at == at]
+    if len(when) < 2 or max(when) - min(when) <= MORE_S * 1e6:
+        return None
+    known = [number for number, at in enumerate(ready) if at == at and begin[number] == begin[number]]
+    if not known:
+        return None
+    typical = median_low([ready[number] for number in known])
+    most = max(ready[number] for number in known) - typical
+    if most <= MORE_S * 1e6:
+        return None
+    last = [number for number in known if ready[number] - typical > most / 2]
+    among = set(last)
+    others = [number for number in known if number not in among]
+    least = min(begin[number] - ready[number] for number in last)
+    latest, since = max(ready[number] for number in last), min(begin[number] for number in last) - MORE_S * 1e6
+    waits = [
+        min(begin[number] - ready[number] - least, latest - ready[number]) / 1e6 for number in others if begin[number] >= since
+    ]
+    waited = [seconds for seconds in waits if seconds > MORE_S]
+    if 2 * len(waited) <= len(others):
+        return None
+    first = min(last, key=lambda number: column.lanes[number].rank)
+    lane = column.lanes[first]
+    step = lane.course.steps[column.places[first] - 1]
+    ranks = Ranks(sorted(column.lanes[number].rank for number in last))
+    return Wait(_key(step), compile_ref(lane, step), ranks, False, False, len(waited), median_low(waited), sum(waited))
+
+
+def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
+    """Who waited for ranks that began a compile late, in the compile itself."""
+    among = set(late.ranks)
+    known = [number for number, seconds in enumerate(column.took) if seconds == seconds]
+    others = [number for number in known if column.lanes[number].rank not in among]
+    last = [column.took[number] for number in known if column.lanes[number].rank in among]
+    if not others or not last:
+        return None
+    middle = sorted(others, key=column.took.__getitem__)[(len(others) - 1) // 2]
+    if column.took[middle] - min(last) < late.seconds / 2:
+        return None
+    if phases(column.lanes[middle], column.places[middle]).get(WAITING, 0.0) < late.seconds / 2:
+        return None
+    waited = [min(column.took[number] - min(last), late.seconds) for number in others]
+    waited = [seconds for seconds in waited if seconds > MORE_S]
+    return Wait(late.compile, late.ref, late.ranks, True, True, len(waited), median_low(waited), sum(waited))
+
+
+SIGMAS = 4
+"""How many times as far from the median as ranks usually are a compile must take for its phases to be read."""
+QUARTILE = 0.674
+"""Of a normal distribution, in standard deviations."""
+COMPARED = 9
+"""Ranks that took the median whose phases are read."""
+LOOKED_AT = 64
+"""Ranks of one compile whose phases are read, the slowest."""
+EXPLAINS = 0.9
+"""How much of what the outermost phase took longer an inner one must have taken longer to explain it."""
+PIECE = 16
+"""Ranks whose phases are read without a pause."""
+WHOLE = {*OUTERMOST, *INNER}
+"""Phases that are all of a compile: that they took long explains nothing."""
+HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
+"""Phases that hold the waiting for other ranks."""
+
+
+def spread_of(column: Column) -> Spread | None:
+    """What a compile took on all ranks; None where fewer than two finished it."""
+    took = column.took
+    known = sorted(seconds for seconds in took if seconds == seconds)
+    if len(known) < 2:
+        return None
+    return _spread(column, "", took, known)
+
+
+def _spread(column: Column, phase: str, took: Sequence[float], known: Sequence[float]) -> Spread:
+    """`known`: in order."""
+    slowest, median, fastest = (took.index(known[place]) for place in (-1, (len(known) - 1) // 2, 0))
+    ranks = [column.lanes[number].rank for number in (slowest, median, fastest)]
+    return Spread(
+        column.key, phase, len(known), ranks[0], took[slowest], ranks[1], took[median], ranks[2], took[fastest],
+        column.ref(slowest), column.ref(median), column.ref(fastest),
+    )  # fmt: skip
+
+
+def spread_with(column: Column, spread: Spread, rank: int) -> Spread | None:
+    """The same with a certain rank in place of the slowest; None where that did not finish it."""
+    for number, lane in enumerate(column.lanes):
+        if lane.rank == rank and column.took[number] == column.took[number]:
+            return replace(spread, slowest=rank, slowest_s=column.took[number], slowest_ref=column.ref(number))
+    return None
+
+
+def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, list[Spread]]:
+    """What each phase of a compile took on the ranks that finished it, the widest first. Reads the phases of all of them, with a
+    pause now and then."""
+    found: dict[str, list[float]] = {}
+    nothing = [math.nan] * len(column.lanes)
+    for number, seconds in enumerate(column.took):
+        if seconds == seconds:
+            for name, own in phases(column.lanes[number], column.places[number]).items():
+                found.setdefault(name, nothing[:])[number] = own
+            if number % PIECE == 0:
+                yield
+    known = {name: sorted(own for own in took if own == own) for name, took in found.items()}
+    spreads = [_spread(column, name, took, known[name]) for name, took in found.items() if len(known[name]) > 1]
+    return sorted(spreads, key=lambda own: (own.median_s - own.slowest_s, own.phase))
+
+
+def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
+    """The ranks on which a compile was slow, those with the same phase together."""
+    took, pending = column.took, column.unfinished()
+    if spread.slowest_s - spread.fastest_s <= MORE_S:
+        return []
+    known = sorted((number for number, seconds in enumerate(took) if seconds == seconds), key=took.__getitem__)
+    middle = (len(known) + pending - 1) // 2
+    if middle >= len(known):
+        return []
+    typical, typical_ref = took[known[middle]], column.ref(known[middle])
+    usual = (took[known[int(0.75 * (len(known) - 1))]] - typical) / QUARTILE
+    bound = typical + max(MORE_S, SIGMAS * usual)
+    slow = [number for number in reversed(known) if took[number] > bound or stands_out(took[number], typical)]
+    if not is_minority(len(slow) + pending, len(known) + pending):  # those to come take longer still
+        return []
+    others = known[: len(known) - len(slow)]
+    first = max((len(others) - COMPARED) // 2, 0)
+    compared = [phases(column.lanes[number], column.places[number]) for number in others[first : first + COMPARED]]
+    groups: dict[str, list[int]] = defaultdict(list)
+    found: dict[int, _Explained] = {}
+    for number in slow[:LOOKED_AT]:
+        own = phases(column.lanes[number], column.places[number])
+        found[number] = explained_by(own, compared)
+        phase = found[number].phase
+        waited = own.get(WAITING, 0.0) - _typical(WAITING, compared)
+        if phase or stands_out(took[number] - max(waited, 0.0), typical):
+            groups[phase].append(number)
+    groups[""] += [number for number in slow[LOOKED_AT:] if stands_out(took[number], typical)]
+    return [
+        Slow(
+            column.key, Ranks(sorted(column.lanes[number].rank for number in own)), column.ref(own[0]), typical_ref, took[own[0]],
+            typical, *found.get(own[0], NOTHING),
+        )
+        for phase, own in groups.items()
+        if own
+    ]  # fmt: skip
+
+
+class _Explained(NamedTuple):
+    """What explains that a compile was slow."""
+
+    phase: str
+    seconds: float
+    typical_s: float
+
+
+NOTHING = _Explained("", 0.0, 0.0)
+
+
+def _typical(name: str, compared: Sequence[Mapping[str, float]]) -> float:
+    return median_low([other.get(name, 0.0) for other in compared]) if compared else 0.0
+
+
+def explained_by(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) -> _Explained:
+    """Find the innermost phase that explains why something was slow, seconds in it, and those of others; '' for none."""
+    waited = max(own.get(WAITING, 0.0) - _typical(WAITING, compared), 0.0)
+    found = []
+    for name, seconds in own.items():
+        typical = _typical(name, compared)
+        if name in HOLDS_WAIT:
+            seconds -= waited
+        if name != WAITING and stands_out(seconds, typical):
+            found.append((seconds, typical, name))
+    most = max((seconds - typical for seconds, typical, _ in found), default=0.0)
+    # what holds another one took longer than that
+    inner = min((one for one in found if one[0] - one[1] >= EXPLAINS * most), default=None)
+    if inner is None or inner[2] in WHOLE or inner[2].startswith("compile_attempt_"):
+        return NOTHING
+    return _Explained(inner[2], inner[0], inner[1])
+
+
+def known_phases(lane: Lane, place: int) -> Mapping[str, float]:
+    """The phases that a lane brings along."""
+    found = {name: own[place] for name, own in lane.times.phases.items()}
+    return {name: seconds for name, seconds in found.items() if seconds == seconds}
+
+
+def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
+    """How some ranks kept pace."""
+    finding = read_pace(lanes, phases)
+    while True:
+        try:
+            next(finding)
+        except StopIteration as stop:
+            return cast(Pace, stop.value)
+
+
+def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
+    """The same, with a pause after each compile. Stages of a pipeline are compared each for itself."""
+    groups = groups_of(lanes)
+    if len(groups) < 2:
+        return (yield from _read_alike(lanes, phases))
+    found = []
+    for own in groups:
+        pace = yield from _read_alike(own, phases)
+        # a stage of a pipeline begins when the one before is done, and stages that compile the same are one group
+        found.append(replace(pace, late=(), waits=()) if own[0].is_pipelined else pace)
+    return Pace(
+        len(lanes), tuple(clock for pace in found for clock in pace.clocks), tuple(one for pace in found for one in pace.late),
+        tuple(sorted((one for pace in found for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),
+        tuple(sorted((one for pace in found for one in pace.waits), key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted((one for pace in found for one in pace.spreads), key=lambda one: one.median_s - one.slowest_s)),
+        {rank: offset for pace in found for rank, offset in pace.offsets.items()},
+        tuple(sorted((one for pace in found for one in pace.extra), key=lambda one: -one.seconds)),
+    )  # fmt: skip
+
+
+def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, Pace]:
+    """How ranks kept pace that do the same work."""
+    columns = Columns(lanes)
+    lateness, extras = Lateness(columns), Extras(columns)
+    slow: list[Slow] = []
+    spreads: list[Spread] = []
+    waits: list[Wait] = []
+    yield
+    for key in columns.compiles():
+        column = columns.column(key)
+        extras.add(column)
+        if key in columns.usual:
+            lateness.add(column)
+            if (wait := wait_before(column)) is not None:
+                waits.append(wait)
+        if (spread := spread_of(column)) is not None:
+            spreads.append(spread)
+            slow += slow_in(column, spread, phases)
+        yield
+    late = lateness.found()
+    waits = [replace(wait, late=_is_late(wait, late)) for wait in waits]
+    waits += [wait for one in late if (wait := wait_inside(columns.column(one.compile), one, phases)) is not None]
+    hosts = {lane.rank: lane.host for lane in lanes}
+    return Pace(
+        len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
+        tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
+        tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets, extras.found(),
+    )  # fmt: skip
+
+
+def _is_late(wait: Wait, late: Sequence[Late]) -> bool:
+    return any(one.compile == wait.compile and not set(one.ranks).isdisjoint(wait.last) for one in late)

@@ -1,0 +1,491 @@
+"""The page `ranks`, and its sections for the summary and the page `problems`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import GRAPH_LOGS, Needs
+from tltui.model.run import Run
+from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
+from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks, not_read
+from tltui.questions.hang.clock_offsets import Clock, Offset
+from tltui.questions.question import Question
+from tltui.questions.ranks.compile_facets import PhasesOf
+from tltui.questions.ranks.differences import SAID, Differing, Divergence, Function, Restarted, Side
+from tltui.questions.ranks.lanes import read_lanes, with_hosts
+from tltui.questions.ranks.matching import (
+    BREAKS,
+    CACHE,
+    CODE,
+    COLLECTIVES,
+    DEVICES,
+    ESTIMATES,
+    EXECUTED,
+    FAILED,
+    GRAPH,
+    GUARDS,
+    INPUTS,
+    NOTHING,
+    PARITY,
+    RECOMPILE,
+    WIDE,
+)
+from tltui.questions.ranks.pace_analysis import read_pace
+from tltui.questions.ranks.rank_report import Expected, pair_of, read_between, read_expected
+from tltui.questions.ranks.stragglers_page import add_clocks, add_extra, add_late, add_slow
+from tltui.questions.ranks.stragglers_page import answer as pace_answer
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+"""Differences on the summary."""
+NAMED = 3
+"""Functions with one difference that are named."""
+LIST_WIDTH = 30
+"""Characters of the ranks of a majority; of longer lists their number is said."""
+EXPECTED = (
+    "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
+    "run, and no difference by itself."
+)
+WITH_IT = {
+    FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
+    GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
+    ESTIMATES: "tensors of kernels", EXECUTED: "the order in which graphs ran",
+}  # fmt: skip
+"""What is named beside the difference that it follows from."""
+
+
+def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
+    """The section of the summary: what differs, two lines each; one line where nothing does."""
+    if found is None:
+        return
+    if not found.count:
+        if found.functions:
+            page.heading("Ranks")
+            page.say(page.so_far(alike(found, bool(page.untold))), "  ", tokens.DIM)
+            add_received(page, found)
+            add_behind(page, found)
+        return
+    page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
+    for one in found.divergences[:SHOWN]:
+        add_divergence(page, run, one)
+    left = found.count - sum(weight(one) for one in found.divergences[:SHOWN])
+    if left:
+        page.row([(f"and {fmt.plural(left, 'more difference')}: ", tokens.DIM), ("[ranks]", tokens.LINK, "@ranks")])
+    if found.alike:
+        verb = "is" if found.alike == 1 else "are"
+        page.say(
+            f"{fmt.plural(found.alike, 'function')} of {fmt.count(found.functions)} {verb} the same on all "
+            f"{fmt.count(found.ranks)} ranks.", "  ", tokens.DIM,
+        )  # fmt: skip
+    add_behind(page, found)
+
+
+STAGES_NAMED = 16
+"""Stages that are listed; of more their number is told."""
+
+
+def add_stages(page: Page, found: Differing) -> None:
+    """Add the ranks that do the same work, where work differs by design: `ranks 1, 2  [1:0/0] embed  model.py:12`."""
+    if not found.stages:
+        return
+    is_pipeline = found.stages[0].is_pipeline
+    page.heading("Pipeline" if is_pipeline else "Different work")
+    alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
+    why = alike if is_pipeline else "no function is compiled in two groups"
+    page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
+    for stage in found.stages[:STAGES_NAMED]:
+        many = "rank" if stage.count == 1 else "ranks"
+        pieces: list[Piece] = [(f"{many} {stage.ranks}", tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
+        pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
+        if stage.file is not None:
+            pieces += ["  ", page.place(stage.file, stage.line)]
+        page.row(pieces)
+    if found.stages[STAGES_NAMED:]:
+        page.add("  ", (f"and {fmt.count(len(found.stages) - STAGES_NAMED)} more", tokens.DIM))
+
+
+def stages_words(found: Differing) -> str:
+    """`pipeline, stages by what they compile: rank 0; ranks 1, 2`: a log does not contain the number of a stage."""
+    what = "pipeline, stages by what they compile" if found.stages[0].is_pipeline else "different work by design"
+    shown = [f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}" for one in found.stages[:STAGES_NAMED]]
+    more = f" and {fmt.count(len(found.stages) - STAGES_NAMED)} more" if found.stages[STAGES_NAMED:] else ""
+    return f"{what}: {'; '.join(shown)}{more}"
+
+
+def add_received(page: Page, found: Differing) -> None:
+    """Who did not compile what another rank compiled for all."""
+    if found.received:
+        many = "Ranks" if any(sign in found.received for sign in "–, ") else "Rank"
+        page.say(
+            f"{many} {found.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
+            "compiled runs on all ranks.", "  ", tokens.DIM,
+        )  # fmt: skip
+
+
+def weight(one: Divergence) -> int:
+    """How many differences it is."""
+    return 1 if one.whole else 1 + len(one.others)
+
+
+def alike(found: Differing, is_partly_told: bool) -> str:
+    """`is_partly_told`: breaks and graphs may not have been logged, or not those of all ranks."""
+    if found.stages:
+        said = stages_words(found)
+        return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
+    if any(one.at_once for one in found.restarted):
+        newest = f"the newest processes of the {fmt.count(found.ranks)} ranks"
+        return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
+    if found.received:
+        return f"Nothing differs in what several of the {fmt.count(found.ranks)} ranks have compiled."
+    if found.behind or found.cut or is_partly_told:
+        return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
+    what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
+    who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"
+    return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
+
+
+def add_behind(page: Page, found: Differing) -> None:
+    """Ranks of which nobody knows yet."""
+    if found.behind:
+        many = "ranks" if any(sign in found.behind for sign in "–, ") else "rank"
+        page.say(f"So far {many} {found.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
+
+
+def add_divergence(page: Page, run: Run, one: Divergence, timed: bool = False) -> None:
+    """`[2/0] block2  blocks.py:140  graphs differ  with that: code`, and below it who has what. `timed`: with the time of day."""
+    pieces: list[Piece] = []
+    if one.whole:
+        pieces += [(SAID[one.facets[0]], tokens.WARN), f" in {fmt.plural(one.whole, 'compile')}"]
+    else:
+        pieces += [*([(f"{fmt.clock(one.at)} ", tokens.DIM)] if timed and one.at is not None else []), *_what(page, one)]
+    also = [WITH_IT[facet] for facet in one.facets[1:] if facet in WITH_IT]
+    if also:
+        pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
+    page.row(pieces)
+    _add_sides(page, run, one)
+
+
+def _what(page: Page, one: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [(f"[{one.id}] ", tokens.DIM)] if one.id else []
+    pieces += [(_name(one.function), tokens.FUNCTION), "  "]
+    if one.function.file is not None:
+        pieces += [page.place(one.function.file, one.function.line), "  "]
+    if one.number > 1:
+        pieces.append(f"compile {one.number}  ")
+    if one.others:
+        named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
+        rest = len(one.others) - (NAMED - 1)
+        pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
+    broken = only_break(one)
+    said = SAID[one.facets[0]] if broken is None else f"graph break on {subject(broken, one)} only"
+    return [*pieces, (said, tokens.WARN)]
+
+
+def _add_sides(page: Page, run: Run, one: Divergence) -> None:
+    """In one line where that has room, else a line each."""
+    rows = [_side(page, side, one) for side in one.sides]
+    if one.more:
+        rows.append([(f"{fmt.plural(one.more, 'more rank')}, otherwise again", tokens.DIM)])
+    if target := compared(run, one):
+        rows[-1] += ["  ", ("compare", tokens.LINK, target)]
+    if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
+        between: list[Piece] = [("  |  ", tokens.DIM)]
+        rows = [[piece for n, row in enumerate(rows) for piece in (*(between if n else ()), *row)]]
+        page.row(rows[0], "    ")
+        return
+    for row in rows:
+        _add_side(page, row)
+
+
+def _add_side(page: Page, row: list[Piece]) -> None:
+    """Who, and below it what they do where that has no room beside it."""
+    if sum(len(piece_text(piece)) for piece in row) + 4 <= page.width:
+        page.add("    ", *row)
+        return
+    place = next((n for n, piece in enumerate(row) if isinstance(piece, str) and piece.startswith(": ")), len(row))
+    page.row(row[:place], "    ")
+    if row[place:]:
+        *lines, last = fmt.wrap(piece_text(row[place])[2:], page.width - 6)
+        for line in lines:
+            page.add("      ", line)
+        page.row([last, *row[place + 1 :]], "      ")
+
+
+def _side(page: Page, side: Side, one: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [(subject(side, one), tokens.STRONG if one.majority and side is not one.sides[0] else "")]
+    if side.ref:
+        pieces += [" ", (f"[{side.ref}]", tokens.LINK, side.ref)]
+    if side.said:
+        pieces.append(f": {fmt.clip(sanitize(fmt.one_line(side.said)), max(2 * page.width - 40, 20))}")
+    return pieces
+
+
+def subject(side: Side, one: Divergence) -> str:
+    """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
+    if one.majority and side is one.sides[0] and len(side.ranks) > LIST_WIDTH:
+        return f"the other {fmt.count(side.count)} ranks"
+    return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+
+
+def compared(run: Run, one: Divergence) -> str:
+    """The comparison of a rank of the first side with one of the second; '' where one of them has no such compile."""
+    a, b = pair_of(run, one)
+    return diff_ref(a, b) if a and b else ""
+
+
+def add_restarted(page: Page, one: Restarted) -> None:
+    """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
+    if one.at_once:
+        these = "this rank" if one.count == 1 else "each of these ranks"
+        what = f"two processes at once have {these}: two jobs wrote into one directory, or a log has a wrong rank"
+    else:
+        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
+        what = f"started again: an older process (pid {one.pid}){where}"
+    who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}:"
+    page.row([(who, tokens.STRONG), *(f" {word}" for word in what.split()), "  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
+
+
+def add_expected(page: Page, found: Sequence[Expected]) -> None:
+    """`block1  blocks.py:120  8.27 ms on rank 3, 6.92 ms on ranks 0–2 compare`"""
+    if not found:
+        return
+    page.heading(f"Run times that torch expects ({fmt.count(len(found))})")
+    page.say(EXPECTED, "  ", tokens.DIM)
+    for one in found[:SHOWN]:
+        pieces: list[Piece] = [(fmt.clip_middle(sanitize(one.function), 40), tokens.FUNCTION), "  "]
+        if one.file is not None:
+            pieces += [page.place(one.file, one.line), "  "]
+        if one.number > 1:
+            pieces.append(f"compile {one.number}  ")
+        page.row(pieces)
+        sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
+        told = [[*_expected(*side), "  |  "] for side in sides]
+        compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
+        page.row([*told[0], *told[1][:-1], "  ", compare], "    ")
+    if found[SHOWN:]:
+        page.add("  ", (f"and {fmt.plural(len(found) - SHOWN, 'more compile')}", tokens.DIM))
+
+
+def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
+    many = "ranks" if any(sign in ranks for sign in "–, ") else "rank"
+    return [f"{many} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
+
+
+def _name(function: Function) -> str:
+    return fmt.clip_middle(sanitize(function.name), 40)
+
+
+def told(run: Run, found: Differing) -> tuple[str, str] | None:
+    """Where to look, and the leading difference in a sentence; None where none leads."""
+    first = found.leading
+    if first is None:
+        return None
+    usual, other = first.sides[0], first.sides[1]
+    more = f", and {fmt.plural(found.count - 1, 'more difference')}" if found.count > 1 else ""
+    ref = compared(run, first) or other.ref or usual.ref
+    if (broken := only_break(first)) is not None:
+        return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
+    whose = "" if first.whole else f"{first.function.name}: "
+    who = "ranks of one stage diverge" if found.stages else "ranks diverge"
+    what = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
+    return ref, what + more
+
+
+def only_break(one: Divergence) -> Side | None:
+    """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
+    if one.facets[0] != BREAKS or len(one.sides) != 2 or one.more:
+        return None
+    without = [side for side in one.sides if side.said == NOTHING[BREAKS]]
+    return next(side for side in one.sides if side is not without[0]) if len(without) == 1 else None
+
+
+def answer(found: Differing) -> str:
+    """What a page begins with."""
+    if found.stages:
+        said = stages_words(found)
+        within = f" within {'stages' if found.stages[0].is_pipeline else 'groups'}"
+        differ = f"{fmt.plural(found.count, 'difference')}{within}" if found.count else f"No difference{within}"
+        return f"{said[:1].upper()}{said[1:]}. {differ}."
+    compiles = fmt.plural(found.compiles, "compile")
+    everybody = "both ranks" if found.ranks == 2 else f"all {fmt.count(found.ranks)} ranks"
+    if not found.count:
+        if found.behind:
+            return f"Nothing differs so far in what {everybody} have compiled."
+        if found.cut:
+            return f"Nothing differs in what {everybody} have compiled."
+        if found.received:
+            return f"Nothing differs in what several of {fmt.count(found.ranks)} ranks have compiled."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
+    differ = fmt.plural(found.count, "difference")
+    if found.agreeing:
+        many = "ranks" if any(sign in found.unlike for sign in "–, ") else "rank"
+        agree = f"{fmt.count(found.agreeing)} of {fmt.count(found.ranks)} ranks agree in all of {compiles}"
+        return f"{differ}. {agree}; unlike them: {many} {found.unlike}."
+    return f"{differ} between {fmt.count(found.ranks)} ranks."
+
+
+OPEN = 24
+"""Differences that are shown; the others are folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanksReport:
+    """In what ranks differ."""
+
+    answer: str
+    """In a sentence."""
+    differing: Differing | None
+    """None where there are no two ranks that can be compared."""
+    pace: str = ""
+    """Who was late or slow, in a sentence; '' where nobody was. The page `stragglers` has all of it."""
+    clocks: tuple[Clock, ...] = ()
+    """Those that are off."""
+    expected: tuple[Expected, ...] = ()
+    """Where torch expects kernels to take longer on some ranks; counted nowhere."""
+    missing: Missing | None = None
+    """Ranks of which nothing is here; None where none is known to be missing."""
+    not_read: tuple[NotRead, ...] = ()
+    """Files that could not be read."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """In what the ranks of the run differ, whatever the scope: a rank alone differs in nothing."""
+
+    def fill(page: Page) -> Generator[None, None, RanksReport]:
+        lanes = yield from read_lanes(run)
+        found = yield from read_between(run, lanes)
+        missing, unread = missing_ranks(run), not_read(run)
+        if found is None:
+            page.say(page.so_far(why_not(run)))
+            _incomplete(page, missing, unread)
+            return RanksReport("", None, missing=missing, not_read=unread)
+        pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
+        said = answer(found)
+        page.say(said, "", tokens.STRONG)
+        _incomplete(page, missing, unread)
+        page.more("nothing is said of what ranks that are behind may still do")
+        add_received(page, found)
+        add_behind(page, found)
+        add_stages(page, found)
+        found = replace(found, divergences=_in_time([_timed(one, pace.offsets) for one in found.divergences]))
+        _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
+        if found.restarted:
+            page.heading("Processes")
+            for one in found.restarted:
+                add_restarted(page, one)
+        add_clocks(page, pace.clocks)
+        add_extra(page, run, pace)
+        add_late(page, pace)
+        add_slow(page, pace)
+        expected = yield from read_expected(run, lanes)
+        add_expected(page, expected)
+        if pace.clocks or not pace.is_even:
+            page.blank()
+            page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
+        paced = pace_answer(run, pace) if not pace.is_even else ""
+        return RanksReport(said, found, paced, pace.clocks, expected, missing, unread)
+
+    return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
+
+
+def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) -> None:
+    add_missing(page, missing)
+    add_not_read(page, unread)
+
+
+def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
+    """With the time of day by the clock of most ranks."""
+    rank = next((side.ref for side in one.sides if side.ref), "").partition(":")[0].partition(".")[0]
+    if one.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
+        return one
+    return replace(one, at=one.at - offset.at(one.at))
+
+
+def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
+    """By the times that are printed; what caches answered, and the order in which graphs ran, come last, and before the others what
+    whole ranks have."""
+    return tuple(sorted(divergences, key=lambda one: (
+        one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at
+    )))  # fmt: skip
+
+
+def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]) -> None:
+    if not divergences:
+        return
+    page.heading(title)
+    for one in divergences[:OPEN]:
+        add_divergence(page, run, one, timed=True)
+    if divergences[OPEN:]:
+        more = fmt.plural(len(divergences) - OPEN, "more difference")
+        page.open(more, folded=True)
+        page.add("  ", (more, tokens.DIM))
+        for one in divergences[OPEN:]:
+            add_divergence(page, run, one, timed=True)
+        page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One side of something in which ranks differ."""
+
+    id: str
+    """What the compile is called: sides of one difference have the same."""
+    function: str
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    number: int
+    """Which compile of the function, from 1."""
+    facets: str
+    """In what they differ."""
+    ranks: str
+    """The ranks on this side, as ranges."""
+    count: int
+    """How many they are."""
+    said: str
+    """What is so on them."""
+    ref: str
+    """The address on the first of them."""
+
+
+def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
+    """A row a side, the first difference first."""
+    for own in data.differing.divergences if data.differing is not None else ():
+        for side in own.sides:
+            function = own.function
+            yield DifferenceRow(own.id, function.name, function.file, function.line, own.number, joined(own.facets), side.ranks,
+                                side.count, side.said, side.ref)  # fmt: skip
+
+
+QUESTION = Question(
+    name="ranks",
+    help="in what the ranks of a job differ: which ranks, in what, and since when",
+    key="9",
+    group="many ranks, and hangs",
+    order=100,
+    needs=Needs(
+        "tells of no inputs, settings and caches in which ranks differ",
+        ("graph_breaks", "guards", *GRAPH_LOGS, "output_code"),
+    ),
+    document=document,
+    answer=RanksReport,
+    rows=DifferenceRow,
+    records=difference_rows,
+    doc="""
+    In what the ranks of a job differ: which ranks, in what, and since when. A row for each side of each difference.
+    """,
+)

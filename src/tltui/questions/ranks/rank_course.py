@@ -1,0 +1,310 @@
+"""Course of a rank: its compiles as comparable digests, and pipeline stages by design."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from tltui.model.nodes import Compile, Process
+from tltui.model.rank_ranges import ranges
+from tltui.questions.compare.pairing import code_of
+
+Code = tuple[str, "str | None", "int | None"]
+"""Function name, file, line of a code object."""
+
+FACETS = (
+    "end", "version", "settings", "breaks", "failure", "collectives", "devices", "recompile", "inputs", "graph", "guards", "code",
+    "parity", "cache", "estimates",
+)  # fmt: skip
+"""What a compile amounts to, a digest each, the more telling first. Of an equal digest everything is equal that a rank can have in
+common with another one. `parity`: where generated code does not call the collectives that its schedule has."""
+DIGEST = 8
+"""Bytes of a digest; b'' where there is nothing of the kind."""
+SAID = 1 << 16
+EXECUTED = 4096
+TOGETHER_US = 1e6
+"""An older process that wrote this long after a newer one had begun ran beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A compile of a rank."""
+
+    code: Code
+    number: int
+    """Which compile of this code object on the process, from 1."""
+    id: str
+    """What the rank calls it: `2/0`, as in addresses."""
+    status: str
+    """`Status.value`; '' for none."""
+    facets: tuple[bytes, ...]
+    """In the order of `FACETS`."""
+
+    def of(self, facet: str) -> bytes:
+        """Its digest of a facet."""
+        return self.facets[FACETS.index(facet)]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What a process compiled. Equal courses of several ranks are one object."""
+
+    steps: tuple[Step, ...]
+    """In the order in which the compiles began. Equal steps of several courses are one object."""
+    said: Mapping[bytes, str] = field(default_factory=dict)
+    """Digest → what stands behind it, where words can tell: a fact a line (`recompile_limit 16`, `14 nodes`), at most
+    `SAID` characters. Of two digests the lines that only one has tell the difference. May be shared with other courses."""
+    executed: tuple[int, ...] = ()
+    """In which order its graphs ran, as places of `steps`, as far as the log tells that (`graph_execution`); at most `EXECUTED`."""
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Equal for equal courses, also of other runs."""
+        own = hashlib.blake2b(digest_size=16)
+        for step in self.steps:
+            own.update(repr((step.code, step.number, step.id, step.status)).encode("utf-8", "replace"))
+            own.update(b"".join(facet.ljust(DIGEST, b"\0") for facet in step.facets))
+        own.update(repr(self.executed).encode())
+        return own.digest()
+
+    @cached_property
+    def places(self) -> Mapping[tuple[Code, int], int]:
+        """Which step compiles a code object for the n-th time."""
+        return {(step.code, step.number): place for place, step in enumerate(self.steps)}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a rank compiled, and how long that took; by the steps of its course."""
+
+    begin: array[float]
+    """'d': microseconds since the epoch, by the clock of the rank; NaN where that is not known."""
+    took: array[float]
+    """'f': seconds; NaN of what has no end."""
+    phases: Mapping[str, array[float]]
+    """Name of a timing event → 'f': seconds in it, all of its events of the compile together; NaN where there are none. Empty
+    where they are read when somebody asks (`pace.Phases`): reading the events of all ranks costs more than all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """An earlier process of a rank that was started again."""
+
+    pid: int
+    ref: str
+    """Its address."""
+    inside: str
+    """The compile in which its log ends, `block1 [1/0]`; '' where it finished what it began."""
+    at_once: bool = False
+    """Whether it wrote on when the newest one had begun: two processes have one rank, or two jobs one directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A rank: its newest process, of the newest launch."""
+
+    rank: int
+    process: str
+    """`Process.key`."""
+    ref: str
+    """The address of the process in this run, `7` or `7.2`: with the id of a step that of a compile, `7:2/0`."""
+    host: str
+    """'' where that is not known."""
+    pid: int
+    ended: bool
+    """Whether its log has ended: nothing more will come."""
+    is_traced: bool
+    """Whether a trace tells of it: only that tells what became of a compile."""
+    last: float
+    """When its last record was written, microseconds since the epoch by its clock; NaN where that is not known."""
+    course: Course
+    times: Times
+    older: tuple[Older, ...] = ()
+    inside: tuple[str, ...] = ()
+    """Phases that are open in its last compile, or in the newest backward without an end, the outermost first."""
+    is_pipelined: bool = False
+    """Whether stacks of its log go through `torch.distributed.pipelining`; not known of a rank that only an index tells of."""
+    written: float = math.nan
+    """When its log was written last, microseconds since the epoch by the clock of the file system; NaN where that is not known."""
+
+
+def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
+    """The compiles of a process that are steps of its course, in the order in which they began: with their code object, and which
+    compile of it they are, from 1. A compile of which nothing names the function is none."""
+    codes: dict[int, Code | None] = {}
+    counts: dict[Code, int] = {}
+    found = []
+    for compile_ in process.ordered():
+        if not compile_.is_compile:
+            continue
+        frame = compile_.frame
+        if id(frame) not in codes:
+            codes[id(frame)] = code_of(frame.compiles[0]) if frame.code[0] is not None else None
+        code = codes[id(frame)]
+        if code is not None:
+            counts[code] = counts.get(code, 0) + 1
+            found.append((compile_, code, counts[code]))
+    return found
+
+
+def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
+    """Ranks by what they did: those with the same course together, the most ranks first."""
+    found: dict[bytes, list[Lane]] = {}
+    for lane in lanes:
+        found.setdefault(lane.course.digest, []).append(lane)
+    return sorted(found.values(), key=lambda own: (-len(own), own[0].rank))
+
+
+def compile_ref(lane: Lane, step: Step) -> str:
+    """The address of a step of a lane."""
+    return f"{lane.ref}:{step.id}"
+
+
+def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tuple[Lane, int]]]]:
+    """Each compile, whichever its id, with the lanes that have it and its place in their courses; in the order of the first lane
+    that has it. Lanes of one class are looked at once."""
+    found: dict[tuple[Code, int], list[tuple[Lane, int]]] = {}
+    for own in classes(lanes):
+        for key, place in own[0].course.places.items():
+            found.setdefault(key, []).extend((lane, place) for lane in own)
+    return iter(found.items())
+
+
+LINE = 240
+"""Characters of a line that are kept."""
+
+
+class Fact(NamedTuple):
+    """What is the case, whichever rank it is."""
+
+    digest: bytes
+    said: str
+    """A fact a line; '' where words can't tell it."""
+
+
+NONE = Fact(b"", "")
+REMEMBERED = 4096
+"""Facts that are not made again: most compiles have the same."""
+
+
+def digest_of(parts: Iterable[bytes]) -> bytes:
+    """Of parts in their order."""
+    own = hashlib.blake2b(digest_size=DIGEST)
+    for part in parts:
+        own.update(b"%d\n" % len(part))
+        own.update(part)
+    return own.digest()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def plain(*lines: str) -> Fact:
+    """What a few lines say that most compiles have in common."""
+    return fact(lines)
+
+
+def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
+    """What lines say, told by other parts where these are more than the lines; nothing of none."""
+    if parts is None:
+        if not lines:
+            return NONE
+        parts = (line.encode("utf-8", "replace") for line in lines)
+    return Fact(digest_of(parts), "\n".join(line[:LINE] for line in lines)[:SAID])
+
+
+PIPELINING = "/torch/distributed/pipelining/"
+"""In the path of a file: the stack of a compile goes through a pipeline."""
+_Work = tuple[Code, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Ranks that do the same work."""
+
+    ranks: str
+    """As ranges."""
+    count: int
+    function: str
+    """The first function that these ranks compiled and not all ranks did."""
+    file: str | None
+    line: int | None
+    ref: str
+    """The address of that compile on the first of them."""
+    is_pipeline: bool
+    """Whether it is a stage of a pipeline; else the ranks compiled functions that no other rank has."""
+
+
+def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
+    """Group ranks by their work, the group with the lowest rank first; one group where all do the same, or that is not known. Who
+    compiled nothing is in the largest group."""
+    busy = [lane for lane in lanes if lane.course.steps]
+    if len(busy) < 2:
+        return [list(lanes)]
+    groups = _by_stage(busy) if all(lane.is_pipelined for lane in busy) else _by_function(busy)
+    if len(groups) < 2:
+        return [list(lanes)]
+    idle = [lane for lane in lanes if not lane.course.steps]
+    max(groups, key=len).extend(idle)
+    return sorted((sorted(own, key=lambda lane: lane.rank) for own in groups), key=lambda own: own[0].rank)
+
+
+def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
+    """Describe the groups; () where there is one."""
+    groups = groups_of(lanes)
+    if len(groups) < 2:
+        return ()
+    busy = [lane for lane in lanes if lane.course.steps]
+    is_pipeline, common = all(lane.is_pipelined for lane in busy), _common(busy)
+    found = []
+    for own in groups:
+        first = next(lane for lane in own if lane.course.steps)
+        step = _telling(first, common) or first.course.steps[0]
+        found.append(Stage(ranges(lane.rank for lane in own), len(own), *step.code, f"{first.ref}:{step.id}", is_pipeline))
+    return tuple(found)
+
+
+def _by_stage(lanes: Sequence[Lane]) -> list[list[Lane]]:
+    common = _common(lanes)
+    groups: dict[Hashable, list[Lane]] = defaultdict(list)
+    for lane in lanes:
+        step = _telling(lane, common)
+        groups[None if step is None else _work(lane, step)].append(lane)
+    return list(groups.values())
+
+
+def _common(lanes: Sequence[Lane]) -> set[_Work]:
+    """Collect what all ranks compiled."""
+    courses = {id(lane.course): lane for lane in lanes}
+    return set.intersection(*({_work(lane, step) for step in lane.course.steps} for lane in courses.values()))
+
+
+def _telling(lane: Lane, common: set[_Work]) -> Step | None:
+    """Find the first compile that not all ranks have."""
+    return next((step for step in lane.course.steps if _work(lane, step) not in common), None)
+
+
+def _work(lane: Lane, step: Step) -> _Work:
+    said = lane.course.said.get(step.of("inputs"), "")
+    return step.code, frozenset(line.partition(": ")[0] for line in said.split("\n"))
+
+
+def _by_function(lanes: Sequence[Lane]) -> list[list[Lane]]:
+    """Group ranks that have a function in common, over others too. While a job goes on those without one may come to one."""
+    if not all(lane.ended for lane in lanes):
+        return [list(lanes)]
+    groups: list[tuple[set[Code], list[Lane]]] = []
+    for lane in lanes:
+        codes, members = {step.code for step in lane.course.steps}, [lane]
+        apart = []
+        for theirs, own in groups:
+            if codes.isdisjoint(theirs):
+                apart.append((theirs, own))
+            else:
+                codes, members = codes | theirs, own + members
+        groups = [*apart, (codes, members)]
+    return [members for _, members in groups]

@@ -1,0 +1,485 @@
+"""The page `stragglers`: late and slow ranks, who waited for them, and clock offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.rank_ranges import ranges, shortened
+from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import Run
+from tltui.questions.compare.artifacts_page import diff_ref
+from tltui.questions.coverage.input_sections import add_not_read, why_not
+from tltui.questions.coverage.job_inputs import not_read
+from tltui.questions.hang.clock_offsets import Clock
+from tltui.questions.problems.reason_sections import PHASE_STYLES
+from tltui.questions.question import Question
+from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
+from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
+from tltui.questions.ranks.pace import RULE, Extra, Key, Late, Pace, Slow, Spread, Wait
+from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
+from tltui.questions.ranks.rank_course import Lane
+from tltui.questions.recompiles.explanations import explained_of
+from tltui.questions.recompiles.recompile_sections import differing, said_of
+from tltui.questions.timing.timing_events import group_of
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+"""Facts of a kind, and rows of a table, that are not folded."""
+FOLDED = 400
+REASON = 80
+"""Characters of the reason of a recompile."""
+LIST_WIDTH = 40
+"""Characters of a list of ranks."""
+
+
+def name(key: Key) -> str:
+    """`block2`, of a further compile of it `block2 (compile 2)`"""
+    (function, _, _), number = key
+    return fmt.clip_middle(sanitize(function), 40) + (f" (compile {number})" if number > 1 else "")
+
+
+def subject(ranks: Sequence[int]) -> str:
+    """`rank 7`, `ranks 0–6, 8`, `512 ranks (0–9, 12 …)`"""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    return f"ranks {said}" if len(said := ranges(ranks)) <= LIST_WIDTH else f"{fmt.count(len(ranks))} ranks ({_short(said)})"
+
+
+def _short(said: str) -> str:
+    return shortened(said, LIST_WIDTH)
+
+
+def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
+    """What there is to say, in a sentence or two. `rank`: it is about this one alone."""
+    told = _told(run, pace)
+    if not told:
+        who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
+        return f"{who}{', with clocks put right' if pace.clocks else ''}."
+    waited = sum(wait.rank_seconds for wait in pace.waits)
+    more = f" Others waited {fmt.seconds(waited)}, all of them added up." if waited else ""
+    return "; ".join(told).replace("rank", "Rank", 1) + "." + more
+
+
+def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
+    """Where to look, and who kept the others waiting most, or would have; None where nobody did."""
+    late = [(one.seconds, 0, replace(pace, late=(one,), slow=(), extra=())) for one in pace.late]
+    slow = [(one.seconds - one.typical_s, 1, replace(pace, late=(), slow=(one,), extra=())) for one in pace.slow]
+    extra = [(one.seconds - one.typical_s, 2, replace(pace, late=(), slow=(), extra=(one,))) for one in pace.extra]
+    all_ = sorted([*late, *slow, *extra], key=lambda item: (-item[0], item[1]))
+    if not all_:
+        return None
+    alone = all_[0][2]
+    (said,), rest = _told(run, alone), len(all_) - 1
+    if alone.extra:
+        return alone.extra[0].compiles[0].ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
+    one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
+    wait = pace.wait_for(one.compile, one.ranks)
+    if wait is not None:
+        said += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
+    return one.ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
+
+
+def extra_words(run: Run, one: Extra) -> str:
+    """`23.1 s in 2 recompiles that the others do not have, x dim 0: 8 → 5`"""
+    again = sum(compile_.again for compile_ in one.compiles)
+    what = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
+    reason = next(filter(None, (reason_of(run, compile_.ref) for compile_ in one.compiles)), "")
+    return f"{fmt.seconds(one.seconds)} in {what} that the others do not have" + (f", {reason}" if reason else "")
+
+
+def reason_of(run: Run, ref: str) -> str:
+    """Word why a compile was compiled again: `x dim 0: 8 → 5`; '' where its log is not here, or does not tell."""
+    try:
+        node = run.resolve(ref)
+        shown = differing(explained_of(node, own_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
+    except (BadAddress, OSError):
+        return ""
+    return fmt.clip(sanitize(said_of(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""
+
+
+def _told(run: Run, pace: Pace) -> list[str]:
+    worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
+    said = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
+    for one in pace.slow[:1]:
+        where = f" (in {sanitize(one.phase)})" if one.phase else ""
+        times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}, the median is {fmt.seconds(one.typical_s)}"
+        said.append(f"{subject(one.ranks)} {times}")
+    said += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
+    rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(said)
+    return [*said, f"{fmt.count(rest)} more below"] if rest else said
+
+
+def add_late(page: Page, pace: Pace) -> None:
+    """Who began a compile after the others."""
+    if not pace.late:
+        return
+    page.heading(f"Late ({fmt.count(len(pace.late))})")
+    for number, one in enumerate(pace.late[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(pace.late), "who was late")
+        page.row([
+            (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
+            *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
+            ("the others", tokens.LINK, one.typical_ref),
+        ])  # fmt: skip
+        page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
+    _end_fold(page, len(pace.late))
+
+
+def _behind(page: Page, one: Late) -> list[Piece]:
+    if not one.stays:
+        return []
+    what = f"{fmt.plural(one.stays, 'more compile')} behind it began as late"
+    return [(what if page.goes_on else f"{what}: it did not catch up", tokens.DIM), "  "]
+
+
+def _waited(wait: Wait | None) -> list[Piece]:
+    if wait is None:
+        return [("that others waited is not seen", tokens.DIM)]
+    where = " in the compile" if wait.inside else ""
+    many = "rank" if wait.waited == 1 else "ranks"
+    said = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
+    return [f"{said}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else said]
+
+
+def add_extra(page: Page, run: Run, pace: Pace) -> None:
+    """Who had compiles that the others do not have, and why."""
+    if not pace.extra:
+        return
+    page.heading(f"Compiles that the others do not have ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
+    for number, one in enumerate(pace.extra[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(pace.extra), "who had them")
+        page.row([
+            (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
+            fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
+        ])  # fmt: skip
+        for compile_ in one.compiles[:SHOWN]:
+            reason = reason_of(run, compile_.ref) if compile_.again else ""
+            page.row([
+                (f"[{compile_.ref}]", tokens.LINK, compile_.ref), " ", *_function(page, compile_.compile), "  ",
+                (fmt.seconds(compile_.seconds), tokens.NUMBER, timing(compile_.ref)), f"  {reason}" if reason else "",
+            ], "    ")  # fmt: skip
+        if one.compiles[SHOWN:]:
+            page.add("    ", (f"and {fmt.plural(len(one.compiles) - SHOWN, 'more compile')}", tokens.DIM))
+    _end_fold(page, len(pace.extra))
+
+
+def add_slow(page: Page, pace: Pace) -> None:
+    """Whose compile took much longer, and in which phase."""
+    if not pace.slow:
+        return
+    groups: dict[tuple[tuple[int, ...], str], list[Slow]] = {}
+    for one in pace.slow:
+        groups.setdefault((one.ranks, one.phase), []).append(one)
+    page.heading(f"Slow ({fmt.count(len(pace.slow))})")
+    for number, own in enumerate(list(groups.values())[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(groups), "who was slow")
+        _slow(page, pace, own[0])
+        if own[1:]:
+            page.add("    ", (f"and in {fmt.plural(len(own) - 1, 'other compile')}: ", tokens.DIM))
+            links: list[Piece] = []
+            for one in own[1:FOLDED]:
+                links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.seconds)}  "]
+            page.row(links, "      ")
+    _end_fold(page, len(groups))
+
+
+def _slow(page: Page, pace: Pace, one: Slow) -> None:
+    page.row([
+        (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
+        (f"[{one.ref}]", tokens.LINK, one.ref), " ", *_function(page, one.compile), "  the median is ",
+        (fmt.seconds(one.typical_s), tokens.NUMBER), " ", (f"[{one.typical_ref}]", tokens.LINK, one.typical_ref), "  ",
+        ("compare", tokens.LINK, diff_ref(one.typical_ref, one.ref)),
+    ])  # fmt: skip
+    pieces: list[Piece] = []
+    if one.phase:
+        pieces += [
+            (sanitize(one.phase), PHASE_STYLES[group_of(one.phase)]), " ",
+            (fmt.seconds(one.phase_s), tokens.NUMBER, timing(one.ref)), ", elsewhere ",
+            (fmt.seconds(one.phase_typical_s), tokens.NUMBER, timing(one.typical_ref)), "  ",
+        ]  # fmt: skip
+    else:
+        pieces.append(("no single phase is known to explain it  ", tokens.DIM))
+    wait = pace.wait_for(one.compile, one.ranks)
+    page.row(pieces + (_waited(wait) if wait is not None else []), "    ")
+
+
+def timing(ref: str) -> str:
+    """The page with the timing of a compile."""
+    return str(parse_ref(ref).at("timing"))
+
+
+def _function(page: Page, key: Key) -> list[Piece]:
+    (_, file, line), _ = key
+    return [(name(key), tokens.FUNCTION), *([" ", page.place(file, line)] if file is not None else [])]
+
+
+def _fold_from(page: Page, number: int, count: int, noun: str) -> None:
+    if number == SHOWN and count > SHOWN:
+        what = f"{fmt.count(count - SHOWN)} more of {noun}"
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+
+
+def _end_fold(page: Page, count: int) -> None:
+    if count > SHOWN:
+        page.close()
+
+
+def add_waits(page: Page, waits: Sequence[Wait]) -> None:
+    """For whom ranks waited, and what that cost."""
+    if not waits:
+        return
+    page.heading("Waits")
+    page.table(WAITS, waits)
+
+
+WAITS: Table[Wait] = Table((
+    Column("in all", lambda row: (fmt.seconds(row.rank_seconds), tokens.NUMBER), right=True),
+    Column("ranks", lambda row: (fmt.count(row.waited), tokens.NUMBER), right=True, drop=2),
+    Column("each", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER), right=True, drop=3),
+    Column("for", lambda row: fmt.clip(subject(row.last), 24)),
+    Column("at", lambda row: (name(row.compile), tokens.LINK, row.ref)),
+    Column("why", lambda row: ("began late" if row.late else "done last", tokens.DIM), drop=1),
+), "waits", SHOWN, FOLDED)  # fmt: skip
+
+
+def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
+    """Clocks that are off."""
+    if not clocks:
+        return
+    page.heading("Clocks")
+    for number, clock in enumerate(clocks[: SHOWN + FOLDED]):
+        _fold_from(page, number, len(clocks), "the clocks that are off")
+        page.say(clock_said(clock), "  ", hang="    ")
+    _end_fold(page, len(clocks))
+    page.say("Times on this page are put right.", "  ", tokens.DIM)
+
+
+def clock_said(clock: Clock) -> str:
+    """`Rank 3's clock is 62 s ahead of the others', or it started that much later: 8 compiles agree (± 12 ms).`"""
+    many = clock.count > 1
+    whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
+    if clock.hosts:
+        whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
+    apart = abs(clock.seconds)
+    long = f"{apart:.0f} s" if 9.5 <= apart < 99.5 else fmt.seconds(apart)
+    said = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
+    if clock.gained_s:
+        said += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
+    else:  # ranks that compile everything before their first collective keep the distance with which they started
+        said += f", or {'they' if many else 'it'} started that much {'later' if clock.seconds > 0 else 'earlier'}"
+    return f"{said}: {clock.compiles} compiles agree (± {fmt.seconds(clock.sure_s)})."
+
+
+def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = False) -> None:
+    """What compiles or their phases took, the widest first. `own`: the first column is of one rank, not of the slowest."""
+    if not spreads:
+        return
+    page.heading(title)
+    page.table(spreads_table("phase" if spreads[0].phase else "compile", "took" if own else "slowest"), spreads)
+
+
+def spreads_table(noun: str, first: str) -> Table[Spread]:
+    """Return the table of compiles or phases; `first` is the title of the column with the slowest rank."""
+
+    def time(seconds: float, ref: str) -> Piece:
+        return (fmt.seconds(seconds), tokens.NUMBER, timing(ref))
+
+    def ratio(row: Spread) -> Piece:
+        text = _times(row.slowest_s / row.median_s) if row.median_s > 0 else ""
+        return text if row.median_ref == row.slowest_ref else (text, tokens.LINK, diff_ref(row.median_ref, row.slowest_ref))
+
+    def what(row: Spread) -> Piece:
+        return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.compile), tokens.FUNCTION)
+
+    return Table((
+        Column(first, lambda row: time(row.slowest_s, row.slowest_ref), right=True),
+        Column("rank", lambda row: (str(row.slowest), tokens.LINK, row.slowest_ref), right=True),
+        Column("median", lambda row: time(row.median_s, row.median_ref), right=True, drop=4),
+        Column("rank", lambda row: (str(row.median), tokens.LINK, row.median_ref), right=True, drop=3),
+        Column("fastest", lambda row: time(row.fastest_s, row.fastest_ref), right=True, drop=2),
+        Column("rank", lambda row: (str(row.fastest), tokens.LINK, row.fastest_ref), right=True, drop=1),
+        Column("×", ratio, right=True, drop=6),
+        Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
+        Column(noun, what),
+    ), f"{noun}s", SHOWN, FOLDED)  # fmt: skip
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
+
+
+@dataclass(frozen=True, slots=True)
+class Stragglers:
+    """How the ranks of a run kept pace."""
+
+    ref: str
+    answer: str
+    """In a sentence."""
+    rule: str
+    """Who is slow, who is late."""
+    ranks: int
+    """That are compared."""
+    clocks: tuple[Clock, ...]
+    """Those that are off; put right in all that follows."""
+    late: tuple[Late, ...]
+    """In the order in which they began."""
+    slow: tuple[Slow, ...]
+    """The most seconds above the median first."""
+    waits: tuple[Wait, ...]
+    """The most rank-seconds first."""
+    compiles: tuple[Spread, ...]
+    """The widest first."""
+    phases: tuple[Spread, ...]
+    """Of a compile that was asked about."""
+    extra: tuple[Extra, ...] = ()
+    """Who had compiles that the others do not have: the most seconds first."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """Who held the others up: of the run, of a rank, or in a compile."""
+
+    def fill(page: Page) -> Generator[None, None, Stragglers]:
+        return (yield from _fill(page, run, scope))
+
+    return GrowingDocument(scope.page("stragglers"), f"stragglers{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Stragglers]:
+    page.row([("Stragglers", tokens.TITLE), f"{scope.title or ' of the run'}"], "")
+    is_alike = not all(is_pipelined(process) for process in run.processes())  # stages are known by the inputs of their compiles
+    lanes = with_hosts(run, (yield from read_lanes(run, bare_course if is_alike else course_of)))
+    if len(lanes) < 2:
+        page.say(page.so_far(why_not(run)))
+        add_not_read(page, not_read(run))
+        return Stragglers(str(scope.ref), "", RULE, len(lanes), (), (), (), (), (), ())
+    phases = PhasesOf(run)
+    pace = yield from read_pace(lanes, phases)
+    pace, keys, rank = _about(pace, scope, lanes)
+    page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " that two or more finished"])
+    page.more("everything below is as far as it is written")
+    said = answer(run, pace, None if keys else rank)
+    page.say(page.so_far(said), "", tokens.STRONG)
+    add_not_read(page, not_read(run))
+    add_extra(page, run, pace)
+    add_late(page, pace)
+    add_slow(page, pace)
+    add_waits(page, pace.waits)
+    add_clocks(page, pace.clocks)
+    yield
+    inner: list[Spread] = []
+    if len(keys) == 1:
+        inner = yield from read_phase_spreads(Columns(lanes).column(next(iter(keys))), phases)
+    spreads: Sequence[Spread] = pace.spreads
+    if rank is not None and not keys:
+        columns = Columns(lanes)
+        own = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
+        spreads = sorted(own, key=lambda one: one.median_s - one.slowest_s)
+    add_spreads(page, spreads, "By compile", rank is not None and not keys)
+    add_spreads(page, inner, "By phase")
+    page.heading("What counts")
+    page.say(RULE, "  ", tokens.DIM)
+    return Stragglers(
+        str(scope.ref), said, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
+        tuple(_with_reasons(run, extra) for extra in pace.extra),
+    )  # fmt: skip
+
+
+def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[Key], int | None]:
+    """What concerns the scope: all, a rank, or some compiles."""
+    if not str(scope.ref) or (len(scope.processes) != 1 and scope.processes[0].rank is None):
+        return pace, set(), None
+    process = scope.processes[-1]
+    lane = next((lane for lane in lanes if lane.process == process.key), None)
+    if lane is None:
+        lane = next((lane for lane in lanes if lane.rank == process.rank), None)
+    if scope.ref.id is not None and lane is not None:
+        asked = {str(process.named_id(compile_.id)) for compile_ in scope.compiles}
+        keys = {Key(step.code, step.number) for step in lane.course.steps if step.id in asked}
+        return _only(pace, keys, None), keys, lane.rank
+    rank = process.rank
+    return (pace if rank is None else _only(pace, None, rank)), set(), rank
+
+
+def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
+    """Facts of some compiles or of a rank; of the clocks all, since they are put right."""
+
+    def fits(key: Key, ranks: Sequence[int]) -> bool:
+        return (keys is None or key in keys) and (rank is None or rank in ranks)
+
+    return replace(
+        pace, late=tuple(one for one in pace.late if fits(one.compile, one.ranks)),
+        slow=tuple(one for one in pace.slow if fits(one.compile, one.ranks)),
+        waits=tuple(one for one in pace.waits if fits(one.compile, one.last)),
+        spreads=tuple(one for one in pace.spreads if keys is None or one.compile in keys),
+        extra=tuple(one for one in pace.extra if any(fits(own.compile, one.ranks) for own in one.compiles)),
+    )  # fmt: skip
+
+
+def _with_reasons(run: Run, extra: Extra) -> Extra:
+    """Add why its recompiles were made."""
+    return replace(extra, compiles=tuple(
+        replace(compile_, reason=reason_of(run, compile_.ref)) if compile_.again else compile_ for compile_ in extra.compiles
+    ))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StragglerRow:
+    """Ranks that were late, slow, or waited, in one compile."""
+
+    kind: str
+    """`late`, `slow`, or `waited`."""
+    function: str
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    number: int
+    """Which compile of the function, from 1."""
+    ranks: str
+    """The ranks, as ranges; of `waited` those that the others waited for."""
+    seconds: float
+    """How late they began, what the compile took them, or how long was waited, in seconds."""
+    typical_s: float | None
+    """What it took on the others, of `slow`, in seconds."""
+    phase: str
+    """The phase in which they were slow; empty for none."""
+    ref: str
+    """The address of the compile on the first of them."""
+
+
+def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
+    """Return a row each."""
+    for late in data.late:
+        yield StragglerRow("late", *late.compile.called, str(late.ranks), late.seconds, None, "", late.ref)
+    for slow in data.slow:
+        yield StragglerRow("slow", *slow.compile.called, str(slow.ranks), slow.seconds, slow.typical_s, slow.phase, slow.ref)
+    for wait in data.waits:
+        yield StragglerRow("waited", *wait.compile.called, str(wait.last), wait.seconds, None, "", wait.ref)
+
+
+QUESTION = Question(
+    name="stragglers",
+    help="which ranks were late or slow, in what, who waited for them, whose clock is off",
+    group="many ranks, and hangs",
+    order=120,
+    needs=Needs("has no times"),
+    document=document,
+    answer=Stragglers,
+    rows=StragglerRow,
+    records=straggler_rows,
+    doc="""
+    Which ranks were late or slow, in what, and who waited for them: a row each.
+    """,
+)

@@ -1,0 +1,1 @@
+"""Recompiles: failed guards, causes and remedies."""

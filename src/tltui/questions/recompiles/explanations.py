@@ -1,0 +1,421 @@
+"""Explanation of a recompile: each reason with its guard, expected and actual value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tltui.model.node_answers import part, reader_of, reads
+from tltui.model.nodes import Compile, Frame
+from tltui.model.record_reader import Reader, list_in, named, text_in
+from tltui.model.ref import at_line
+from tltui.questions.guards.guard_tree_text import GuardLine, GuardText, guard_text
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.failed_guard_text import OBJECTS, cause_of, class_name, strip_local
+from tltui.questions.recompiles.guard_grammar import Asked, Cause, Comment, Condition, asked, comment_of, condition_of, whose
+from tltui.questions.recompiles.recompile_reasons import (
+    Became,
+    Recompile,
+    RecompileReason,
+    instants_of,
+    recompile_of,
+    ref_named,
+)
+from tltui.questions.shapes.shape_env import meaning_of
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
+
+Key = tuple[str, str, int | None]
+"""What reasons for the same cause share: class, source, dimension; of the global state the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a condition speaks of, and the value that it had."""
+
+    term: str
+    source: str
+    dim: int | None
+    value: str
+    """'' where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A guard of an earlier compile that failed."""
+
+    earlier: str | None
+    """The address of the earlier compile."""
+    there: bool
+    """Whether the log has that compile."""
+    text: str
+    """Torch's words."""
+    cause: str
+    """The class: a key of `tltui.questions.recompiles.guard_grammar.CAUSES`."""
+    source: str
+    """The Python expression that the guard looks at, `L['x']` written as `x`."""
+    dim: int | None
+    expected: str
+    actual: str
+    """'' where neither torch's words nor the guards of the new compile tell."""
+    value: str
+    """Of an attribute, a global, a closure: the class that the value alone would have. Of an object: what it is. Of a size:
+    `static`, where it was marked so. Of a length: the type of the container, where the guards tell."""
+    settings: tuple[str, ...]
+    """Of the global state: the settings that differed."""
+    failed: str
+    """Of a condition: the part that did not hold, as far as the values tell."""
+    condition: str
+    """Of a condition: what kind that part is (range, equality, divisibility …)."""
+    bound: int | float | None
+    """Of a range or a divisibility: its number."""
+    asked: str
+    """Of a condition: who asked for it (`your line`, `torch`, `sizes 0 and 1` …); '' where torch does not say."""
+    met: tuple[Met, ...]
+    """Of a condition: what it speaks of."""
+    guard: str | None
+    """The address of the guard's line: `0/0:dynamo_cpp_guards_str@L12`."""
+    guard_kind: str
+    """`TENSOR_MATCH` …; '' where the guard was not found."""
+    file: str | None
+    line: int | None
+    code: str | None
+    """The line that was being traced when the guard was made."""
+    whose: str
+    """Whose line that is, where it is not the user's: `torch`, `a library`."""
+    by: str
+    """The line of torch that asked for the guard, as torch names it."""
+    why: str
+    """What that line of torch is about, as far as it is known."""
+    fixed_by: str
+    """Of a size that was dynamic: the line that fixed it in the earlier compile."""
+    stack: tuple[StackFrame, ...]
+    hint: str
+    """What torch adds about the guard."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """What two reasons for the same cause share; of the global state one for each setting."""
+        if self.cause == guard_grammar.STATE and self.settings:
+            return tuple((self.cause, setting, None) for setting in self.settings)
+        return ((self.cause, self.source, self.dim),)
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """A size or number that torch made dynamic in a compile, as it had varied."""
+
+    source: str
+    dim: int | None
+    before: str
+    now: str
+    symbol: str
+    fixed: str
+    """What it was fixed to again in the same compile; '' where it stayed free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One recompile."""
+
+    ref: str
+    status: str | None
+    seconds: float | None
+    reasons: tuple[Reason, ...]
+    """One for each earlier compile that torch tried, in torch's order: the one that was used last comes first."""
+    logged: str
+    """Where the reasons are from: `artifact`, `metrics`, '' for nowhere."""
+    record: str | None
+    """The address of the record with the reasons."""
+    became: tuple[Dynamic, ...]
+    limit_hit: bool
+    failure: str
+    """The exception with which this compile failed; '' where it did not, or where the limit stopped it."""
+    settings: tuple[str, ...]
+    """The settings of torch that differed from every earlier compile that was tried: those were set for this call."""
+
+    @property
+    def keys(self) -> frozenset[Key]:
+        """Its causes."""
+        return frozenset(key for reason in self.reasons for key in self.keys_of(reason))
+
+    def keys_of(self, reason: Reason) -> tuple[Key, ...]:
+        """The causes that one of its reasons stands for: of the settings of torch those that were set for this call, as the others
+        had been set for an older one."""
+        if reason.cause != guard_grammar.STATE:
+            return reason.keys
+        return tuple(key for key in reason.keys if key[1] in self.settings) or reason.keys
+
+
+@part
+def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> Explained:
+    """A recompile, explained. It rests on the guards of the earlier compiles that its reasons name; without `own_guards` on nothing
+    that it writes itself after its graph."""
+    texts = _Texts(compile_, own_guards)
+    found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
+    symbols = _symbols(compile_)
+    reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
+    changes = found.became if compile_.is_traced else _varied(found.became, reasons, symbols)
+    own = texts.of(compile_) if changes else None
+    free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
+    sizes = {(reason.source, reason.dim) for reason in reasons}
+    became = tuple(
+        dynamic for change in changes if (dynamic := _dynamic(change, symbols, own)) is not None
+        and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
+        and (not change.is_unsaid or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
+    )  # fmt: skip
+    facts, status = compile_.facts, compile_.status
+    failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
+    return Explained(
+        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, found.logged, found.ref, became,
+        facts.recompile_limit, failure, _settings(reasons),
+    )  # fmt: skip
+
+
+def _varied(
+    became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]
+) -> tuple[Became, ...]:
+    """What torch made dynamic as it had varied, where no event tells, or not how: what a guard failed for, and has a symbol now."""
+    found: dict[tuple[str, int | None], Became] = {}
+    for reason in reasons:
+        if (
+            reason.cause in (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
+            and _sized(strip_local(reason.source), reason.dim) in symbols
+        ):
+            why = "scalar change" if reason.dim is None else "size change"
+            change = Became(reason.source, reason.dim, why, reason.expected, reason.actual)
+            found.setdefault((reason.source, reason.dim), change)
+    said = {(strip_local(change.source), change.dim): change for change in found.values()}
+    known = tuple(said.get((strip_local(own.source), own.dim), own) if own.is_unsaid else own for own in became)
+    return known or tuple(found.values())
+
+
+def _settings(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """The settings of torch that all reasons about them name."""
+    named = [reason.settings for reason in reasons if reason.cause == guard_grammar.STATE]
+    return tuple(name for name in named[0] if all(name in other for other in named)) if named else ()
+
+
+class _Texts:
+    """The guard trees of a compile and of those that it could not use. Most recompiles of a frame ask for the same few: the
+    reader of the log keeps them for a while."""
+
+    def __init__(self, compile_: Compile, own: bool) -> None:
+        self._compile, self._own = compile_, own
+        self._earlier: dict[str, Compile | None] = {}
+
+    def of(self, compile_: Compile) -> GuardText | None:
+        if compile_ is self._compile and not self._own:
+            return None
+        reads(self._compile, compile_)
+        kept = reader_of(compile_).kept
+        found = kept.get(compile_)
+        if found is None or found[0] != (compile_.stamp, compile_.process.naming.stamp):
+            text = guard_text(compile_, reader_of(compile_))
+            found = (compile_.stamp, compile_.process.naming.stamp), text
+            kept.put(compile_, found, text.characters if text else 1)
+        tree: GuardText | None = found[1]
+        return tree
+
+    def earlier(self, ref: str | None) -> Compile | None:
+        """The compile at an address that a reason names: of the frame, or of the same frame of the process that this one was
+        forked from."""
+        if not ref:
+            return None
+        if ref not in self._earlier:
+            self._earlier[ref] = self._find(ref)
+        return self._earlier[ref]
+
+    def _find(self, ref: str) -> Compile | None:
+        named_by = ref_named(ref)
+        wanted = named_by.id if named_by is not None else None
+        process, key = self._compile.process, self._compile.frame.key
+        for owner in (process, process.parent):
+            found = owner.find(wanted) if owner is not None and wanted is not None else None
+            if found is not None and found.frame.key == key and str(found.ref) == ref:
+                return found
+        return None
+
+    def fixed(self, ref: str | None, cause: Cause) -> str:
+        """The line that fixed a dynamic size in an earlier compile; '' where none did."""
+        earlier = self.earlier(ref) if cause.kind == guard_grammar.SIZE and cause.dim is not None else None
+        return fixed_in(earlier).get(f"{cause.source}.size()[{cause.dim}]", "") if earlier is not None else ""
+
+    def free(self, ref: str | None) -> frozenset[str]:
+        """What had a symbol in an earlier compile already, and kept it: it does not become dynamic by a later one."""
+        earlier = self.earlier(ref)
+        return frozenset(_symbols(earlier)) - frozenset(fixed_in(earlier)) if earlier is not None else frozenset()
+
+    def at(self, ref: str | None) -> GuardText | None:
+        """That of an earlier compile."""
+        earlier = self.earlier(ref)
+        return self.of(earlier) if earlier is not None else None
+
+
+@part
+def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
+    """The sizes (`L[…]` shortened) that a compile had made dynamic and fixed again, each with the line that did it."""
+    found: dict[str, str] = {}
+    for record, _ in named(compile_, ("symbolic_shape_specialization",)):
+        fields = reader.event(record)
+        stack = frames_of(compile_.process, list_in(fields, "user_stack"))
+        own = (*user_frames(stack), *stack[-1:])
+        line = _line(own[0]) if own else "a line of the program"
+        found |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
+    return found
+
+
+def _line(frame: StackFrame) -> str:
+    place, who = f"{frame.file.rpartition('/')[2]}:{frame.line}", whose(frame.file)
+    if who:
+        return f"code of {who} ({place})"
+    return f"the line {place}" if frame.file.startswith("<") else f"your line {place}"
+
+
+@part
+def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
+    """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
+    found: dict[str, tuple[str, str]] = {}
+    for record, _ in named(compile_, ("create_symbol",)):
+        fields = reader.event(record)
+        symbol, source, value = text_in(fields, "symbol"), text_in(fields, "source"), fields.get("val")
+        if symbol and source:
+            found[strip_local(source)] = symbol, str(value)[:80]
+    return found
+
+
+def _sized(source: str, dim: int | None) -> str:
+    """A number, or a size of a tensor, as symbols name it."""
+    return source if dim is None else f"{source}.size()[{dim}]"
+
+
+def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], own: GuardText | None) -> Dynamic | None:
+    """Torch wanted it dynamic; it is where it got a symbol (an attribute of a module, a global does not)."""
+    source = strip_local(change.source)
+    symbol = symbols.get(_sized(source, change.dim))
+    if symbol is None or change.why not in ("size change", "scalar change"):
+        return None
+    fixed = "" if own is None else own.fixes(source) if change.dim is None else own.size(source, change.dim)
+    return Dynamic(source, change.dim, change.before, change.now, symbol[0], fixed)
+
+
+def _reason(
+    reason: RecompileReason, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]],
+    became: tuple[Became, ...],
+) -> Reason:  # fmt: skip
+    cause = cause_of(reason.text, reason.hint)
+    earlier = texts.at(reason.earlier)
+    guard = earlier.failed(cause, reason.text) if earlier else None
+    cause = _told_by(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
+    actual = _actual(cause, compile_, texts, symbols, became)
+    comment = reason.comment
+    if guard is not None and not comment.origins:
+        comment = comment_of(guard.comment)
+    hint = reason.hint or cause.note or comment.note
+    condition = condition_of(strip_local(reason.text)) if cause.kind == guard_grammar.CONDITION else None
+    met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
+    found = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
+    if condition is not None:
+        actual = _said(met)
+    file, line, code = _where(reason, guard, comment, compile_.frame)
+    by = reason.by or str(found.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
+    return Reason(
+        reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
+        cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
+        found.part.text if found.part else "", found.part.kind if found.part else "", found.part.bound if found.part else None,
+        found.who, met,
+        at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
+        file, line, code, whose(file) if file else "", by, _why(found, reason.text),
+        texts.fixed(reason.earlier, cause), reason.stack, hint,
+    )  # fmt: skip
+
+
+def _why(found: Asked, text: str) -> str:
+    by, place = found.origin.by, found.origin.place
+    if by is None:
+        return ""
+    return meaning_of(by.file, by.name, text, found.origin.code or "", bool(place is not None and whose(place.file)))
+
+
+def _told_by(cause: Cause, earlier: GuardText | None, own: GuardText | None) -> Cause:
+    """What the guards of the earlier compile, and of the new one, tell beyond torch's words."""
+    if earlier is None:
+        return cause
+    if cause.kind in guard_grammar.VALUES and earlier.is_module(cause.source):
+        return guard_grammar.as_attribute(cause)
+    if cause.kind == guard_grammar.TYPE and (said := earlier.tensor_class(cause.source)):
+        return replace(cause, expected=said)
+    if cause.kind == guard_grammar.SIZE and cause.dim is not None and earlier.marked_static(cause.source, cause.dim):
+        return replace(cause, value="static")
+    if cause.kind == guard_grammar.LENGTH:
+        kind = class_name(earlier.manager_type(cause.source))
+        return replace(cause, value="dict" if kind.endswith("dict") or kind.endswith("Dict") else kind)
+    if cause.kind != guard_grammar.OBJECT:
+        return cause
+    before, now = earlier.manager_type(cause.source), own.manager_type(cause.source) if own is not None else ""
+    kind, other = class_name(before), class_name(now)
+    kind, other = OBJECTS.get(kind, kind), OBJECTS.get(other, other)
+    what = "enum" if before.startswith(("<enum", "<flag")) else kind
+    if kind == "class":
+        is_class, same = cause.expected.removeprefix("a "), own.same_object(cause.source) if own is not None else ""
+        return replace(cause, expected=f"class {is_class}", actual=f"class {same}" if other == "class" and same else "", value=what)
+    actual = "" if not other else f"another {cause.expected.removeprefix('a ')}" if before == now else f"a {other}"
+    return replace(cause, actual=actual or cause.actual, value=what)
+
+
+def _where(
+    reason: RecompileReason, guard: GuardLine | None, comment: Comment, frame: Frame
+) -> tuple[str | None, int | None, str | None]:
+    """File, line and code that were being traced."""
+    file, line, code, traced = reason.file, reason.line, reason.code, comment.traced
+    if file is None and guard is not None and traced.place is not None:
+        file, line, code = traced.place.file, traced.place.line, traced.code
+    if file is not None and not reason.stack:
+        file = _whole(file, frame)
+    return file, line, code
+
+
+def _met(
+    condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]
+) -> Iterable[Met]:
+    """What a condition speaks of, with the values that the new compile was made for."""
+    own = texts.of(compile_)
+    for term in condition.terms:
+        known = symbols.get(term.text)
+        value = known[1] if known is not None else ""
+        if not value and own is not None:
+            value = own.size(term.source, term.dim) if term.dim is not None else own.fixes(term.text)
+        yield Met(term.text, term.source, term.dim, value)
+
+
+def _said(met: Iterable[Met]) -> str:
+    """The value of one term; of several each with its name: `x dim 0 was 24, y dim 0 was 4`."""
+    found = list(met)
+    if len(found) == 1:
+        return found[0].value
+    return ", ".join(f"{name_of(item.source, item.dim, item.term)} was {item.value}" for item in found if item.value)
+
+
+def name_of(source: str, dim: int | None, term: str = "") -> str:
+    """`x dim 0`, `module.index`; of a stride or an offset the words of torch."""
+    return f"{source} dim {dim}" if dim is not None else term or source
+
+
+def _actual(
+    cause: Cause, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]], became: tuple[Became, ...]
+) -> str:
+    """What it was this time: torch's words, else what the new compile was made for."""
+    if cause.actual or cause.kind == guard_grammar.CONDITION:
+        return cause.actual
+    if cause.kind in guard_grammar.VALUES | guard_grammar.NAMED and cause.source in symbols:
+        return symbols[cause.source][1]
+    for change in became:
+        if strip_local(change.source) == cause.source and change.dim is None and change.why == "scalar change":
+            return change.now
+    own = texts.of(compile_)
+    return own.actual(cause) if own else ""
+
+
+def _whole(path: str, frame: Frame) -> str:
+    """Guards have only the end of a path; that of the compiled function is known whole."""
+    file = frame.code[1]
+    return file if file is not None and file.endswith(path) else path

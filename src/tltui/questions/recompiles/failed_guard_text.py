@@ -1,0 +1,349 @@
+"""Texts of failed guards: class, source, expected and actual value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tltui.questions.recompiles.guard_grammar import (
+    ALIASING,
+    BACKEND,
+    CLOSURE,
+    CONDITION,
+    DEVICE,
+    DTYPE,
+    EQUAL,
+    FLOAT,
+    FREED,
+    GLOBAL,
+    GRAD,
+    KEY,
+    LENGTH,
+    MARK,
+    OBJECT,
+    OTHER,
+    RANK,
+    SIZE,
+    SOMETHING,
+    STATE,
+    STRIDE,
+    TENSOR,
+    TYPE,
+    UNEXPECTED,
+    VALUE,
+    VALUES,
+    Cause,
+    Condition,
+    as_attribute,
+    condition_of,
+    value_kind,
+)
+
+_LOCAL = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
+_TENSOR = re.compile(
+    r"^tensor '(?P<source>.*)' (?P<what>size|stride|rank|dtype|requires_grad|dispatch key set|Tensor device index|device)"
+    r" mismatch(?: at index (?P<dim>\d{1,9}))?\.? ?(?P<rest>.*)$",
+    re.DOTALL,
+)
+_EXPECTED = re.compile(r"^expected (?P<expected>.*?)(?:, actual (?P<actual>.*?))?(?:\. (?P<note>Guard failed on .*))?$", re.DOTALL)
+_DEVICE = re.compile(r"(?:to be|expected) (?P<expected>-?\d+)\D+(?P<actual>-?\d+)")
+_NO_TENSOR = re.compile(r"^expected type of '(?P<source>.*)' to be a tensor type,.*?(?P<type><class .*>)?$", re.DOTALL)
+_KEYS = re.compile(r"\w+")
+_TYPE_ID = re.compile(r"^___check_(?:type_id|fake_script_type)\((?P<source>.*), \d+\)(?:, type=(?P<type>.*))?$")
+_OBJ_ID = re.compile(r"^__?_?check_obj_id\((?P<source>.*), \d+\)(?:, type=(?P<type>.*))?$")
+_OTHER_TYPE = re.compile(
+    r"^(?:\w+GuardAccessor: )?(?:(?P<what>Not a function|Not a callable obj|Not a weakref(?: obj)?|null type dict"
+    r"|not a tensor - grad field is accessed)(?: on)? |TYPE_MISMATCH\()(?P<source>.*?)\)?$"
+)
+_FUNCTION = re.compile(r"\.(?:__code__|__closure__|__defaults__|__kwdefaults__)$")
+_CONTAINS = re.compile(r"^(?P<no>not )?___dict_contains\((?P<key>.*), (?P<source>[^,]*)\)$")
+_SET = re.compile(r"^(?P<no>not )?set\.__contains__\((?P<source>[^,]*), (?P<key>.*)\)$")
+_HASATTR = re.compile(r"^(?P<no>not )?hasattr\((?P<source>.*), '(?P<key>[^']*)'\)(?: == (?P<said>True|False))?$")
+_LENGTH = re.compile(r"^(?:___tuple_iterator_)?len\((?P<source>.*)\) (?:==|!=) (?P<expected>\d{1,18})$")
+_KEY_AT = re.compile(r"^list\(dict\.keys\((?P<source>.*)\)\)\[(?P<at>\d{1,9})\] == (?P<key>.+)$", re.DOTALL)
+_KEY_ID = re.compile(r"^__?_?check_obj_id\(list\(dict\.keys\((?P<source>.*)\)\)\[(?P<at>\d{1,9})\], \d+\).*$")
+_ALL_KEYS = re.compile(r"^list\((?:dict\.keys\((?P<one>.*)\)|(?P<other>.*)\.keys\(\))\) == (?P<keys>\[.*)$", re.DOTALL)
+_ITERATOR = re.compile(r"^___normalize_(?:range|count)_iter\((?P<source>.*)\) == (?P<expected>\(.*\))$")
+_MISSING = re.compile(r"^(?:KeyError|IndexError|AttributeError) on (?P<source>.*)$")
+_NO_ATTRIBUTE = re.compile(r"^getattr failed on source (?P<source>.*)$")
+_FREED = re.compile(r"^Cache line invalidated because (?P<source>.*) got deallocated")
+_DUPLICATE = re.compile(r"^Duplicate tensors? found(?: where not expected!?)?:? ?(?P<which>.*)$", re.DOTALL)
+_OVERLAP = re.compile(r"^check_overlapping\(overlapping=\[(?P<over>.*)\], non_overlapping=\[(?P<apart>.*)\]\)$")
+_NAN = re.compile(r"^\(type\((?P<source>.*)\) is (?:float and __math|complex and __numpy)_isnan\(.*\)\)$")
+_NO_NAN = re.compile(r"^not math\.isnan\((?P<source>.*)\)$")
+_IS = re.compile(r"^(?P<source>\S.*?) is (?P<no>not )?(?P<other>\S.*)$")
+_EQUALS = re.compile(r"^(?P<source>\S.*?) == (?P<value>.+)$", re.DOTALL)
+_NOT = re.compile(r"^not (?P<source>[\w.\[\]'\"()]+)$")
+_MARKED = re.compile(
+    r"_dynamo_(?P<mark>dynamic_indices|weak_dynamic_indices|unbacked_indices|strict_unbacked_indices|static_indices"
+    r"|shape_ids|unbacked_bounds)\b"
+)
+_MARKED_TENSOR = re.compile(r"(?:hasattr|getattr)\((?P<source>[^\n]*?), '_dynamo_")
+MARKS = {
+    "dynamic_indices": "mark_dynamic", "weak_dynamic_indices": "maybe_mark_dynamic", "unbacked_indices": "mark_unbacked",
+    "strict_unbacked_indices": "mark_unbacked(strict=True)", "static_indices": "mark_static",
+    "shape_ids": "mark_unbacked(shape_id=…)", "unbacked_bounds": "mark_unbacked(min=…, max=…)",
+}  # fmt: skip
+"""The calls of `torch._dynamo` that leave an attribute on a tensor."""
+OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": "class"}
+"""What people call objects of these types."""
+
+
+def strip_local(text: str) -> str:
+    """`L['x'].shape` → `x.shape`, as torch does with its reasons."""
+    return _LOCAL.sub(r"\1", text) if "L[" in text else text
+
+
+def cause_of(text: str, hint: str = "") -> Cause:
+    """What a reason is about. `hint` is what torch adds to the guard in words."""
+    text = strip_local(text.strip())
+    for parse in (_tensor, _mark, _state, _check, _number, _container, _condition, _plain):
+        if (found := parse(text)) is not None:
+            return _with_origin(found, hint)
+    first, semicolon, _ = text.partition("; ")  # several failed, as TORCH_LOGS=recompiles_verbose makes torch list them
+    return cause_of(first, hint) if semicolon else Cause(OTHER)
+
+
+def _tensor(text: str) -> Cause | None:
+    if match := _NO_TENSOR.match(text):
+        return Cause(TYPE, match["source"], None, "Tensor", class_name(match["type"] or ""))
+    match = _TENSOR.match(text)
+    if match is None:
+        return None
+    what, rest, source = match["what"], match["rest"], match["source"]
+    dim = None if match["dim"] is None else int(match["dim"])
+    said = _EXPECTED.match(rest)
+    expected, actual, note = (said["expected"], said["actual"] or "", said["note"] or "") if said else ("", "", "")
+    if what in ("size", "stride", "rank"):
+        return Cause({"size": SIZE, "stride": STRIDE, "rank": RANK}[what], source, dim, expected, actual, note=note)
+    if what == "dtype":
+        return Cause(DTYPE, source, None, dtype_name(expected), dtype_name(actual))
+    if what == "requires_grad":
+        needed = expected.endswith("1")
+        return Cause(GRAD, source, None, "yes" if needed else "no", "no" if needed else "yes")
+    if what == "dispatch key set":
+        return _dispatch(source, expected, actual)
+    device = _DEVICE.search(rest)
+    return Cause(DEVICE, source, None, *((f"index {device['expected']}", f"index {device['actual']}") if device else ("", "")))
+
+
+_LAYOUTS = {"SparseCsr": "sparse CSR", "Sparse": "sparse", "Quantized": "quantized", "NestedTensor": "nested", "Mkldnn": "mkldnn"}
+_KINDS = {
+    "Conjugate": "conjugate view", "Negative": "negative view", "ZeroTensor": "zero tensor", "Python": "tensor subclass",
+    "FuncTorchBatched": "inside torch.vmap", "FuncTorchGradWrapper": "inside torch.func.grad", "Functionalize": "functionalized",
+    "Batched": "inside torch.vmap", "AutocastCPU": "under autocast", "AutocastCUDA": "under autocast",
+}  # fmt: skip
+"""What a dispatch key says of a tensor, or of where it is used."""
+_SILENT = (
+    "ADInplaceOrView", "BackendSelect", "PythonTLSSnapshot", "FuncTorchDynamicLayerBackMode", "FuncTorchDynamicLayerFrontMode",
+)  # fmt: skip
+
+
+def _dispatch(source: str, expected: str, actual: str) -> Cause:
+    """Two sets of dispatch keys: another backend is another device or layout; else what differs is named."""
+    one, other = _keys(expected), _keys(actual)
+    (before, laid), (now, lies) = _backend(one), _backend(other)
+    if before and now and before != now:
+        return Cause(DEVICE, source, None, before.lower(), now.lower())
+    if laid != lies:
+        return Cause(TENSOR, source, None, laid or "dense", lies or "dense")
+    return Cause(TENSOR, source, None, _kind(one, other), _kind(other, one))
+
+
+def _keys(text: str) -> list[str]:
+    return list(_KEYS.findall(text.partition("(")[2]))
+
+
+def _backend(keys: list[str]) -> tuple[str, str]:
+    """The device and the layout: `SparseCPU` → (`CPU`, `sparse`)."""
+    first = next((key for key in keys if f"Autograd{key}" in keys), keys[0] if keys else "")
+    for prefix, layout in _LAYOUTS.items():
+        if first.startswith(prefix):
+            return first.removeprefix(prefix), layout
+    return first, ""
+
+
+def _kind(keys: list[str], other: list[str]) -> str:
+    """What a set of dispatch keys has that another one has not, in words."""
+    said = []
+    if _autograd(keys) != _autograd(other):
+        said.append("needs autograd" if _autograd(keys) else "inference tensor")
+    said += [_KINDS.get(key, key) for key in keys if key not in (*other, *_SILENT) and not key.startswith("Autograd")]
+    return ", ".join(said) or "plain"
+
+
+def _autograd(keys: list[str]) -> bool:
+    return any(key.startswith("Autograd") for key in keys)
+
+
+def _mark(text: str) -> Cause | None:
+    """The guards on the marks that mark_dynamic and its like leave on a tensor."""
+    if text.startswith("_has_dynamo_dim_marking "):
+        return Cause(MARK, "", None, "no mark", "a mark")
+    match = _MARKED.search(text)
+    if match is None:
+        return None
+    mark, tensor = MARKS[match["mark"]], _MARKED_TENSOR.search(text)
+    source = tensor["source"] if tensor else ""
+    if re.search(r"\bFalse$|should be absent", text):
+        return Cause(MARK, source, None, f"no {mark}", mark)
+    subset = re.search(r"runtime (?P<now>\{.*?\}) is not a subset of compiled (?P<before>\{.*?\})", text)
+    if subset:
+        return Cause(MARK, source, None, f"{mark} of {subset['before']}", f"of {subset['now']}")
+    before = re.search(r"issubset\((\{.*?\})\)", text)
+    return Cause(MARK, source, None, f"{mark} of {before[1]}" if before else mark, "")
+
+
+_CHANGED = "GLOBAL_STATE changed:"
+_FUNCTIONAL = {
+    "torch._functorch.pyfunctorch.compare_functorch_state": "torch.func transforms",
+    "torch.autograd.forward_ad": "forward AD level",
+    "top_saved_tensors_hooks": "saved tensors hooks",
+    "___functorch": "torch.func transforms",
+}
+
+
+def _state(text: str) -> Cause | None:
+    """What is set for all of torch. One setting is one cause."""
+    if text.startswith(_CHANGED):
+        return _settings(*dict.fromkeys(text.partition(":")[2].split()))
+    if text.startswith("___check_torch_function_mode_stack"):
+        return _settings("torch function modes")
+    if text.startswith("utils_device.CURRENT_DEVICE"):
+        return replace(_settings("default device"), expected=text.partition(" == ")[2])
+    if text.startswith("___check_global_state"):
+        return Cause(STATE)
+    for words, setting in _FUNCTIONAL.items():
+        if words in text:
+            return _settings(setting)
+    return None
+
+
+def _settings(*names: str) -> Cause:
+    return Cause(STATE, ", ".join(names), settings=names)
+
+
+def _check(text: str) -> Cause | None:
+    """The guards that torch writes as calls of its own helpers, and the reasons that are sentences."""
+    if match := _KEY_ID.match(text):
+        return Cause(KEY, f"list({match['source']})[{match['at']}]", None, "a key", "another key")
+    if match := _TYPE_ID.match(text):
+        return Cause(TYPE, match["source"], None, class_name(match["type"] or ""))
+    if match := _OBJ_ID.match(text):
+        kind = class_name(match["type"] or "")
+        return Cause(OBJECT, match["source"], None, f"a {OBJECTS.get(kind, kind)}" if kind else "an object", "another object")
+    if match := _OTHER_TYPE.match(text):
+        if match["what"] == "Not a function":
+            return Cause(TYPE, _FUNCTION.sub("", match["source"]), None, "function")
+        return Cause(TYPE, match["source"])
+    if match := _DUPLICATE.match(text):
+        return Cause(ALIASING, ", ".join(re.findall(r'"([^"]*)"', match["which"])), None, "different tensors", "one tensor")
+    if match := _OVERLAP.match(text):
+        which = ", ".join(part for part in (match["over"], match["apart"]) if part)
+        return Cause(ALIASING, which, None, "memory shared as before", "shared otherwise")
+    if text.startswith("BACKEND_MATCH failure"):
+        return Cause(BACKEND)
+    if text.startswith("Unexpected recompilation"):
+        return Cause(UNEXPECTED)
+    if match := _FREED.match(text):
+        return Cause(FREED, match["source"])
+    if text.startswith(("___check_metadata_", "__dtensor_spec_")):
+        return Cause(TENSOR, "", None, "DTensor spec" if text.startswith("__d") else "metadata of a subclass", "another")
+    return Cause(TENSOR, text[13:].partition(", ")[0].strip("()")) if text.startswith("check_tensor(") else None
+
+
+def _number(text: str) -> Cause | None:
+    """NaN: it equals nothing, so torch has guards of their own for it."""
+    if match := _NAN.match(text):
+        return Cause(FLOAT if " is float " in text else VALUE, match["source"], None, "nan")
+    match = _NO_NAN.match(text)
+    return Cause(FLOAT, match["source"], None, "a number", "nan") if match else None
+
+
+def _container(text: str) -> Cause | None:
+    if match := _CONTAINS.match(text) or _SET.match(text) or _HASATTR.match(text):
+        absent = (match["no"] is not None) != (match.groupdict().get("said") == "False")
+        there = ("not there", "there") if absent else ("there", "not there")
+        key = match["key"] if match.re is not _HASATTR else f".{match['key']}"
+        source = match["source"].removesuffix(".__dict__")
+        return Cause(KEY, f"{source}{key}" if key[0] == "." else f"{source}[{key}]", None, *there)
+    if match := _LENGTH.match(text):
+        return Cause(LENGTH, match["source"], None, match["expected"])
+    if match := _KEY_AT.match(text):
+        return Cause(KEY, f"list({match['source']})[{match['at']}]", None, match["key"])
+    if match := _ALL_KEYS.match(text):
+        return Cause(KEY, f"list({match['one'] or match['other']})", None, match["keys"])
+    if match := _ITERATOR.match(text):
+        return Cause(VALUE, match["source"], None, match["expected"])
+    if match := _NO_ATTRIBUTE.match(text):
+        return Cause(KEY, match["source"], None, "an attribute", "not there")
+    if match := _NOT.match(text):
+        return Cause(LENGTH, match["source"], None, "0")
+    if match := _MISSING.match(text):
+        return Cause(KEY, match["source"], None, "there", "not there")
+    return None
+
+
+def _condition(text: str) -> Cause | None:
+    """A guard on symbols. It is named by the first size or number in it."""
+    found = condition_of(text)
+    if found is None or _is_value(found):
+        return None
+    term = found.terms[0]
+    return Cause(CONDITION, term.source, term.dim, text)
+
+
+def _is_value(found: Condition) -> bool:
+    """`n == 3`, `d == torch.float64`: a value that was taken as a constant, and no condition on sizes."""
+    equals = _EQUALS.match(found.text)
+    if found.kind != EQUAL or equals is None or any(not term.is_number for term in found.terms):
+        return False
+    constant = found.parts[0].bound is not None
+    name = found.terms[0].text == equals["source"] and len(found.terms) <= 2
+    return name and (constant or bool(re.match(r"torch\.|[A-Z]\w+$|\w+\(", equals["value"])))
+
+
+def _plain(text: str) -> Cause | None:
+    if match := _EQUALS.match(text):
+        value = match["value"]
+        return Cause(value_kind(value), match["source"], None, value)
+    match = _IS.match(text)
+    if match is None or " " in match["source"]:
+        return None
+    if match["other"] == "None":
+        said = (SOMETHING, "None") if match["no"] else ("None", SOMETHING)
+        return Cause(VALUE, match["source"], None, *said)
+    return Cause(ALIASING, f"{match['source']}, {match['other']}", None, "one object", "different objects")
+
+
+_MODULE = re.compile(r"\._(?:modules|parameters|buffers)\[|\.training$")
+
+
+def _with_origin(cause: Cause, hint: str) -> Cause:
+    """A value that is no argument is named by where it comes from."""
+    if cause.kind not in VALUES:
+        return cause
+    source = cause.source
+    if "__closure__" in source or "cell_contents" in source or 'guard on "' in hint:
+        return replace(cause, kind=CLOSURE, value=cause.kind)
+    if _MODULE.search(source) or "attributes of the nn.Module" in hint:
+        return as_attribute(cause)
+    return replace(cause, kind=GLOBAL, value=cause.kind) if source.startswith("G[") else cause
+
+
+def class_name(text: str) -> str:
+    """`<class 'torch.nn.parameter.Parameter'>` → `torch.nn.parameter.Parameter`"""
+    match = re.match(r"^<(?:class|enum|flag) '(.*)'>$", text.strip())
+    return match[1] if match else text.strip()
+
+
+_DTYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
+    "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128", "ComplexHalf": "complex32",
+}  # fmt: skip
+
+
+def dtype_name(text: str) -> str:
+    """The name that Python has for a dtype: C++ writes `Double`."""
+    return _DTYPES.get(text, text)

@@ -1,0 +1,571 @@
+"""Grammar of guard texts: comments after a guard, conditions on sizes, classes of causes, who asked for a condition."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tltui.text.torch_names import Owner, owner_of
+
+_BESIDE = re.compile(r"\s{2,}# ")
+_TOKEN = re.compile(r"""\s{2,}# |'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+"""What begins a comment, or stands in quotes."""
+_ORIGIN = re.compile(
+    r"^(?:(?P<code>.*?)# ?)?(?P<file>[^\s#()][^\n#()]*?):(?P<line>\d{1,9}) in (?P<name>\S+)(?:\s*\((?P<rest>.*)\))?$", re.DOTALL
+)
+_PLACE = re.compile(r"^(?P<file>[^\s#()][^\n#()]*?):(?P<line>\d{1,9}) in (?P<name>\S+)$")
+_HINT = "HINT: "
+LONGEST_COMMENT = 4_000
+"""Characters of a comment that are read as more than a note."""
+SPLITS = 20
+"""Places at which a comment may be two origins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file. Torch leaves out what the path has in common with its own."""
+
+    file: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a guard comes from."""
+
+    place: Place | None = None
+    """The line that was being traced."""
+    code: str | None = None
+    by: Place | None = None
+    """The line of torch that asked."""
+    note: str = ""
+    """A sentence of torch about the guard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What stands behind a guard."""
+
+    origins: tuple[Origin, ...] = ()
+    """One; of a range with two bounds that of the lower and that of the upper one."""
+
+    @property
+    def first(self) -> Origin:
+        """The origin; of a range that of its lower bound."""
+        return self.origins[0] if self.origins else Origin()
+
+    @property
+    def note(self) -> str:
+        """All that torch says in words."""
+        return "; ".join(dict.fromkeys(origin.note for origin in self.origins if origin.note))
+
+    @property
+    def traced(self) -> Origin:
+        """The first origin with a line that was being traced."""
+        return next((origin for origin in self.origins if origin.place is not None), self.first)
+
+
+NO_COMMENT = Comment()
+
+
+def split_comment(text: str) -> tuple[str, str]:
+    """A guard and the comment behind it. What stands in quotes is part of the guard; a quote without another is none."""
+    if "  # " not in text:
+        return text.strip(), ""
+    for match in (_TOKEN if len(text) <= LONGEST_COMMENT else _BESIDE).finditer(text):
+        if match[0][0].isspace():
+            return text[: match.start()].strip(), text[match.end() :].strip()
+    return text.strip(), ""
+
+
+@lru_cache(maxsize=2048)
+def comment_of(text: str) -> Comment:
+    """The origins that a comment names."""
+    text = text.strip()
+    if not text:
+        return Comment()
+    if len(text) > LONGEST_COMMENT:
+        return Comment((Origin(note=text),))
+    if (found := _origin(text)) is not None and " and " not in text:
+        return Comment((found,))
+    at = text.find(" and ")
+    for _ in range(SPLITS):  # code and notes may have an ` and ` of their own: both sides have to read as an origin with a place
+        if at < 0:
+            break
+        one, other = _origin(text[:at]), _origin(text[at + 5 :])
+        if one is not None and other is not None and text[:at].endswith(")") and text.endswith(")"):
+            return Comment((one, other))
+        at = text.find(" and ", at + 1)
+    return Comment((found or Origin(note=_plain(text)),))
+
+
+def _origin(text: str) -> Origin | None:
+    """One origin; None for a text that names no place."""
+    if text.startswith("(") and text.endswith(")"):
+        inner = text[1:-1]
+        by = _place(inner)
+        return Origin(by=by) if by is not None else Origin(note=_plain(inner))
+    match = _ORIGIN.match(text)
+    if match is None:
+        return None
+    place = Place(match["file"], int(match["line"]), match["name"])
+    rest = (match["rest"] or "").strip()
+    by = _place(rest)
+    return Origin(place, (match["code"] or "").strip() or None, by, "" if by is not None else _plain(rest))
+
+
+def _place(text: str) -> Place | None:
+    match = _PLACE.match(text)
+    return Place(match["file"], int(match["line"]), match["name"]) if match else None
+
+
+def _plain(text: str) -> str:
+    text = text.strip()
+    return text.removeprefix(_HINT)
+
+
+LONGEST = 2_000
+"""Characters of a condition that is parsed."""
+LARGEST = 1 << 128
+RANGE, EQUAL, DIFFERENT, DIVISIBLE, NAN, OTHER_CONDITION = "range", "equality", "inequality", "divisibility", "not NaN", "condition"
+
+Number = int | float | bool
+_SIZE = re.compile(r"^(?P<tensor>.+)\.(?:size\(\)|shape)\[(?P<dim>\d{1,6})\]$", re.DOTALL)
+_OF_TENSOR = re.compile(r"\.(?:size\(\)|stride\(\)|shape)\[\d+\]$|\.storage_offset\(\)$")
+_COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+_SYMPY = {"Eq": ast.Eq, "Ne": ast.NotEq, "Lt": ast.Lt, "Le": ast.LtE, "Gt": ast.Gt, "Ge": ast.GtE}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Div: operator.truediv,
+}  # fmt: skip
+_CALLS: dict[str, Callable[..., Number]] = {
+    "max": max, "Max": max, "min": min, "Min": min, "abs": abs, "Abs": abs,
+    "FloorDiv": operator.floordiv, "Mod": operator.mod, "PythonMod": operator.mod,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a condition speaks of: `x.size()[0]`, `n`."""
+
+    text: str
+    source: str
+    """The tensor or number."""
+    dim: int | None
+    """Of a size."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a Python number, not a size, stride or offset of a tensor."""
+        return not _OF_TENSOR.search(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A comparison of a condition: all have to hold."""
+
+    text: str
+    kind: str
+    """RANGE, EQUAL, DIFFERENT, DIVISIBLE, NAN or OTHER."""
+    low: bool = False
+    """Of a range: whether it is the lower bound."""
+    bound: Number | None = None
+    """Of a range: the number. Of a divisibility: the divisor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A guard on sizes and numbers."""
+
+    text: str
+    terms: tuple[Term, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def kind(self) -> str:
+        """That of its parts."""
+        kinds = {part.kind for part in self.parts}
+        return kinds.pop() if len(kinds) == 1 else OTHER_CONDITION
+
+    def failing(self, values: Mapping[str, str]) -> tuple[Part, ...]:
+        """The parts that do not hold for the values of its terms (by their texts); none where that can't be known."""
+        known: dict[str, Number] = {}
+        for term in self.terms:
+            value = _number(values.get(term.text, ""))
+            if value is not None:
+                known[term.text] = value
+        found = _read(self.text) if known else None
+        if found is None:
+            return ()
+        return tuple(part for part, node in found[1] if _holds(node, known, self.text) is False)
+
+
+def condition_of(text: str) -> Condition | None:
+    """A condition on sizes or numbers; None for any other text."""
+    found = _read(text.strip())
+    return found[0] if found is not None else None
+
+
+class _NoConditionError(Exception):
+    """The text has another form."""
+
+
+@lru_cache(maxsize=2048)
+def _read(text: str) -> tuple[Condition, tuple[tuple[Part, ast.expr], ...]] | None:
+    if not text or len(text) > LONGEST or "\\" in text or "\n" in text:
+        return None
+    try:
+        tree = ast.parse(text, mode="eval").body
+        parts = tuple(_parts(tree, text))
+        terms: dict[str, Term] = {}
+        for _, node in parts:
+            _terms(node, text, terms)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, _NoConditionError):
+        return None
+    if not parts or not terms:
+        return None
+    return Condition(text, tuple(terms.values()), tuple(part for part, _ in parts)), parts
+
+
+def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
+    """The comparisons that have to hold, one by one: `2 <= n <= 9` has two."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [part for value in node.values for part in _parts(value, text)]
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        found: list[tuple[Part, ast.expr]] = []
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+            if type(op) not in _COMPARE:
+                raise _NoConditionError
+            one = ast.copy_location(ast.Compare(left, [op], [right]), left)
+            said = _segment(text, left, right)
+            if said.count("(") != said.count(")"):  # parentheses around a side are no part of it
+                said = ast.unparse(one)
+            found.append((_part(left, op, right, said), one))
+        return found
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SYMPY and len(node.args) == 2:
+        left, right = node.args
+        op = _SYMPY[node.func.id]()
+        return [(_part(left, op, right, _segment(text, node, node)), ast.copy_location(ast.Compare(left, [op], [right]), node))]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and _is_nan(node.operand):
+        return [(Part(_segment(text, node, node), NAN), node)]
+    either = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Or", "And")
+    if either or isinstance(node, ast.BoolOp):
+        return [(Part(_segment(text, node, node), OTHER_CONDITION), node)]
+    raise _NoConditionError
+
+
+def _part(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Part:
+    one, other = _constant(left), _constant(right)
+    number = one if one is not None else other
+    if isinstance(op, ast.Eq):
+        divisor = _divisor(left if other == 0 else right) if number == 0 else None
+        return Part(text, DIVISIBLE, bound=divisor[0]) if divisor is not None else Part(text, EQUAL, bound=number)
+    if isinstance(op, ast.NotEq):
+        return Part(text, DIFFERENT, bound=number)
+    if number is None:
+        return Part(text, OTHER_CONDITION)
+    low = isinstance(op, (ast.Lt, ast.LtE)) == (one is not None)
+    return Part(text, RANGE, low, number)
+
+
+def _divisor(node: ast.expr) -> tuple[Number | None] | None:
+    """Of `a % b`, `Mod(a, b)`: b, if it is a number; None for anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return (_constant(node.right),)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod"):
+        return (_constant(node.args[1]),) if len(node.args) == 2 else None
+    return None
+
+
+def _constant(node: ast.expr) -> Number | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _constant(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) else None
+
+
+def _is_nan(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "isnan" and len(node.args) == 1
+
+
+def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
+    """What an expression speaks of, in its order."""
+    if isinstance(node, ast.Constant):
+        if not isinstance(node.value, (int, float)):
+            raise _NoConditionError
+    elif isinstance(node, (ast.BoolOp, ast.Compare, ast.BinOp, ast.UnaryOp)):
+        if isinstance(node, ast.Compare) and any(type(op) not in _COMPARE for op in node.ops):
+            raise _NoConditionError
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                _terms(child, text, found)
+    elif isinstance(node, ast.Call) and (_is_nan(node) or _known_call(node)):
+        for argument in node.args:
+            _terms(argument, text, found)
+    elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        said = _segment(text, node, node)
+        size = _SIZE.match(said)
+        whole = _OF_TENSOR.sub("", said)
+        found.setdefault(said, Term(said, size["tensor"] if size else whole, int(size["dim"]) if size else None))
+    else:
+        raise _NoConditionError
+
+
+_NAMES = frozenset((*_CALLS, *_SYMPY, "floor", "ceil", "trunc", "sqrt", "CeilDiv", "Or", "And", "Not"))
+
+
+def _known_call(node: ast.Call) -> bool:
+    """Whether it is arithmetic, and not the name of something: `max(…)`, `math.floor(…)`."""
+    called = node.func
+    if isinstance(called, ast.Attribute):
+        return isinstance(called.value, ast.Name) and called.value.id == "math" and called.attr in _NAMES
+    return isinstance(called, ast.Name) and called.id in _NAMES
+
+
+def _segment(text: str, start: ast.expr, end: ast.expr) -> str:
+    """The words of a part: columns are counted in bytes."""
+    if text.isascii():
+        return text[start.col_offset : end.end_col_offset]
+    return text.encode()[start.col_offset : end.end_col_offset].decode("utf-8", "replace")
+
+
+def _number(text: str) -> Number | None:
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text[:64])
+        except ValueError:
+            continue
+    return None
+
+
+def _holds(node: ast.expr, known: Mapping[str, Number], text: str) -> bool | None:
+    try:
+        value = _value(node, known, text)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    return None if value is None else bool(value)
+
+
+def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | None:
+    """The value of an expression; None where a term has none, or where its form is not known."""
+    if (number := _constant(node)) is not None:
+        return number
+    if isinstance(node, ast.Compare):
+        sides = [_value(side, known, text) for side in (node.left, *node.comparators)]
+        found = [
+            _COMPARE[type(op)](one, other)
+            for one, op, other in zip(sides, node.ops, sides[1:], strict=False)
+            if one is not None and other is not None
+        ]
+        return False if not all(found) else True if len(found) == len(node.ops) else None
+    if isinstance(node, ast.BoolOp):
+        return _either(node, [_value(value, known, text) for value in node.values])
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        one, other = _value(node.left, known, text), _value(node.right, known, text)
+        if one is None or other is None or max(abs(one), abs(other)) > LARGEST:
+            return None
+        return _ARITHMETIC[type(node.op)](one, other)
+    if isinstance(node, ast.UnaryOp):
+        return _unary(node, known, text)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
+        values = [_value(argument, known, text) for argument in node.args]
+        whole = [value for value in values if value is not None]
+        return _CALLS[node.func.id](*whole) if len(whole) == len(values) else None
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return known.get(_segment(text, node, node))
+    return None
+
+
+def _either(node: ast.BoolOp, values: list[Number | None]) -> bool | None:
+    """`and` and `or` over values of which some are not known."""
+    deciding = isinstance(node.op, ast.Or)
+    if any(value is not None and bool(value) is deciding for value in values):
+        return deciding
+    return None if None in values else not deciding
+
+
+def _unary(node: ast.UnaryOp, known: Mapping[str, Number], text: str) -> Number | None:
+    if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Call) and _is_nan(node.operand):
+        value = _value(node.operand.args[0], known, text)
+        return None if value is None else value == value
+    value = _value(node.operand, known, text)
+    if value is None:
+        return None
+    return not value if isinstance(node.op, ast.Not) else -value if isinstance(node.op, ast.USub) else value
+
+
+ZERO_ONE, MARKED, DUCK, EXCLUSION = "sizes 0 and 1", "the bounds of a mark", "equal sizes", "an older compile"
+PROGRAM, LIBRARY, TORCH = "your line", "a library", "torch"
+SPECIAL = ("0", "1")
+"""The sizes that torch compiles for themselves."""
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The part of a condition that did not hold, and who asked for it."""
+
+    part: Part | None = None
+    """None: which one is not known."""
+    who: str = ""
+    """One of the constants above; '' where torch does not say."""
+    origin: Origin = NOWHERE
+
+
+def asked(condition: Condition, values: Mapping[str, str], comment: Comment) -> Asked:
+    """What failed, for the values that the terms had, and who asked for it."""
+    failing = condition.failing(values)
+    if not failing and len(condition.parts) == 1:
+        failing = condition.parts
+    part = failing[0] if failing else None
+    origin = _condition_origin(part, condition, comment)
+    return Asked(part, _who(part, origin, values) if part is not None or len(comment.origins) == 1 else "", origin)
+
+
+def _condition_origin(part: Part | None, condition: Condition, comment: Comment) -> Origin:
+    """That of the bound that failed: of two the second is for the upper one."""
+    if part is None or not comment.origins:
+        return comment.first
+    return comment.origins[0] if part.low or len(condition.parts) == 1 else comment.origins[-1]
+
+
+def _who(part: Part | None, origin: Origin, values: Mapping[str, str]) -> str:
+    note = origin.note
+    lowest = part is not None and part.kind == RANGE and part.low and part.bound == 2
+    if "0/1 specialization" in note or (lowest and origin == NOWHERE and any(value in SPECIAL for value in values.values())):
+        return ZERO_ONE
+    if note.startswith("duck sizing"):
+        return DUCK
+    if note.startswith("exclusion guard"):
+        return EXCLUSION
+    by = origin.by
+    if by is None:
+        return ""
+    if by.file.endswith("_dynamo/variables/builder.py"):
+        return MARKED
+    if by.name != "evaluate_expr":
+        return TORCH
+    return whose(origin.place.file) or PROGRAM if origin.place is not None else ""
+
+
+_TORCHS = (
+    "_dynamo/", "_prims_common/", "_subclasses/", "_refs/", "_decomp/", "_functorch/", "_inductor/", "_higher_order_ops/", "fx/",
+    "nn/modules/", "nn/functional.py", "nn/parallel/", "optim/", "autograd/", "_tensor.py", "functional.py",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def whose(path: str) -> str:
+    """Whose line a file has: TORCH, LIBRARY, or '' for the user's. Guards name files of torch from its folder on."""
+    path = path.replace("\\", "/")
+    if path.startswith("<"):  # made by exec: nobody knows
+        return ""
+    owner = Owner.TORCH if path.startswith(_TORCHS) else owner_of(path)
+    return {Owner.TORCH: TORCH, Owner.USER: ""}.get(owner, LIBRARY)
+
+
+SIZE, STRIDE, RANK, DTYPE, DEVICE = "tensor size", "tensor stride", "tensor rank", "tensor dtype", "tensor device"
+GRAD, TENSOR, MARK = "requires_grad", "tensor kind", "dimension mark"
+INT, FLOAT, BOOL, STR, VALUE = "int value", "float value", "bool value", "str value", "other value"
+TYPE, OBJECT, STATE = "type", "object id", "global state"
+ATTRIBUTE, CLOSURE, GLOBAL = "module attribute", "closure", "global"
+CONDITION, LENGTH, KEY, ALIASING = "size condition", "length", "key or attribute", "aliasing"
+BACKEND, FREED, UNEXPECTED, OTHER = "backend", "object freed", "unexpected", "other"
+
+CAUSES: dict[str, str] = {
+    SIZE: "a dimension of a tensor had another size",
+    STRIDE: "a tensor lay differently in memory",
+    RANK: "a tensor had another number of dimensions",
+    DTYPE: "a tensor had another dtype",
+    DEVICE: "a tensor was on another device",
+    GRAD: "a tensor needed a gradient, or did not",
+    TENSOR: "a tensor was of another kind: conjugate, inference, subclass …",
+    MARK: "a tensor came with another mark: mark_dynamic …",
+    INT: "a Python int had another value",
+    FLOAT: "a Python float had another value",
+    BOOL: "a Python bool had another value",
+    STR: "a string differed",
+    VALUE: "a Python value differed",
+    TYPE: "an object had another type",
+    OBJECT: "it was another object (function, class, module …)",
+    STATE: "a setting of torch differed: grad mode, autocast …",
+    ATTRIBUTE: "an attribute of an nn.Module had another value",
+    CLOSURE: "a variable of an enclosing function had another value",
+    GLOBAL: "a global had another value",
+    CONDITION: "a condition on sizes or numbers did not hold",
+    LENGTH: "a container had another length",
+    KEY: "other keys or attributes, or another order of them",
+    ALIASING: "two arguments were one object, or were not",
+    BACKEND: "torch.compile was called with another backend object",
+    FREED: "an object that the compiled code belongs to no longer existed",
+    UNEXPECTED: "no guard failed: torch calls this a bug of its own",
+    OTHER: "a reason that tltui does not know",
+}
+"""The classes, and what each says."""
+
+VALUES = frozenset((INT, FLOAT, BOOL, STR, VALUE))
+NAMED = frozenset((ATTRIBUTE, CLOSURE, GLOBAL))
+"""Values that are named by where they come from."""
+TENSORS = frozenset((SIZE, STRIDE, RANK, DTYPE, DEVICE, GRAD, TENSOR))
+SOMETHING = "something"
+"""What was there instead of None: torch does not say what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a failed guard was about."""
+
+    kind: str
+    """A class of `CAUSES`."""
+    source: str = ""
+    """The Python expression that the guard looks at, `L[…]` shortened: `x`, `module.index`, `G['FACTOR']`."""
+    dim: int | None = None
+    expected: str = ""
+    actual: str = ""
+    """'' where torch does not say."""
+    value: str = ""
+    """Of a closure, a global or an attribute: the class that its value alone would have (`int value`)."""
+    settings: tuple[str, ...] = ()
+    """Of the global state: each setting that differed."""
+    note: str = ""
+    """What torch adds in words."""
+
+
+_FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")
+
+
+def value_kind(text: str) -> str:
+    """The class of a Python value, by its `repr`."""
+    if text in ("True", "False"):
+        return BOOL
+    if text.lstrip("-").isdigit():
+        return INT
+    if _FLOAT.match(text):
+        return FLOAT
+    return STR if text[:1] in ("'", '"') else VALUE
+
+
+def as_attribute(cause: Cause) -> Cause:
+    """The same cause, now that its source is known to be an attribute of an nn.Module."""
+    return replace(cause, kind=ATTRIBUTE, value=cause.kind) if cause.kind in VALUES else cause
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is a value that was met, and not what is known instead of it."""
+    return bool(text) and text != SOMETHING and not text.startswith(("some ", "a ", "an ", "another "))

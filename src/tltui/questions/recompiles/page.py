@@ -1,0 +1,492 @@
+"""The page `recompiles`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import said_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.node_answers import Count, counts, part
+from tltui.model.nodes import Compile, Frame
+from tltui.model.record_reader import Reader, address, json_in, metrics_fields, number_in, text_in, whole_in
+from tltui.model.run import Run
+from tltui.questions.question import Question
+from tltui.questions.recompiles.explanations import Explained, explained_of
+from tltui.questions.recompiles.guard_grammar import CAUSES
+from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
+from tltui.questions.recompiles.remedies import Settings
+from tltui.questions.runtime.cost_sections import recompiles_said
+from tltui.questions.stacks.function_names import shown_name
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+UNLIMITED = 100_000
+"""A limit from which on there is practically none."""
+_SET_TO = re.compile(r"limit \(currently set to (\d{1,9})\)")
+
+RESUMED = "torch_dynamo_resume_in_"
+"""How the names of functions begin that go on after a graph break."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRecompiles:
+    """The recompiles of a frame."""
+
+    ref: str
+    function: str | None
+    file: str | None
+    line: int | None
+    first: str
+    """The address of its first compile."""
+    compiles: int
+    seconds: float
+    recompile_count: int
+    recompile_seconds: float
+    limit: int | None
+    """`recompile_limit`, as far as the log tells; None also where it is practically unlimited."""
+    left: int | None
+    """How many more compiles it allows."""
+    limit_ref: str | None
+    """The address of the metrics that tell."""
+    limit_hit: bool
+    recompiles: tuple[Explained, ...]
+    """Those that were asked for."""
+    variations: tuple[Variation, ...]
+    """Over all recompiles of the frame."""
+
+
+def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
+    """The frames with recompiles among some compiles, and those: frames at the limit first, then the most expensive."""
+    found: dict[int, tuple[Frame, list[Compile]]] = {}
+    for compile_ in compiles:
+        if compile_.is_compile and compile_.is_recompile:
+            found.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
+    def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
+        return any(c.facts.recompile_limit for c in item[1]), sum(c.tally.seconds for c in item[1]), len(item[1])
+
+    return sorted(found.values(), key=weight, reverse=True)
+
+
+def recompiles_of(frame: Frame) -> list[Compile]:
+    """The recompiles of a frame, in their order."""
+    return sorted((c for c in frame.compiles if c.is_compile and c.is_recompile), key=lambda c: c.id.compile or 0)
+
+
+def seconds_of(frame: Frame) -> float:
+    """What all compiles of a frame took."""
+    return sum(compile_.tally.seconds for compile_ in frame.compiles)
+
+
+@part
+def whole_frame(frame: Frame, reader: Reader) -> FrameRecompiles:
+    """A frame with all its recompiles, kept."""
+    found = [explained_of(compile_) for compile_ in recompiles_of(frame)]
+    return frame_recompiles(frame, found, found)
+
+
+def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[Explained]) -> FrameRecompiles:
+    """What all recompiles of a frame amount to, and those of them that were asked for."""
+    name, file, line = frame.code
+    told = _settings(frame)
+    hit = any(c.facts.recompile_limit for c in frame.compiles)
+    spent = sum(found.seconds or 0.0 for found in every)
+    return FrameRecompiles(
+        str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
+        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked),
+        variations_of(every, told.settings, (name or "").startswith(RESUMED)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the metrics of a compile say of the configuration."""
+
+    settings: Settings
+    limit: int | None
+    left: int | None
+    ref: str | None
+    """The address of the metrics."""
+
+
+def _settings(frame: Frame) -> Told:
+    """What the newest metrics say of the configuration."""
+    for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
+        if compile_.metrics and (told := told_by(compile_)) is not None:
+            return told
+    return Told(Settings(traced=any(compile_.is_traced for compile_ in frame.compiles)), None, None, None)
+
+
+@part
+def told_by(compile_: Compile, reader: Reader) -> Told | None:
+    """What the metrics of a compile say; None where only those of its backward are there."""
+    fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
+    if fields is None:
+        return None
+    config = json_in(fields, "dynamo_config")
+    limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
+    if limit is None and (said := _SET_TO.search(text_in(fields, "fail_reason") or "")):
+        limit = int(said[1])
+    limit = None if limit is None or limit >= UNLIMITED else limit
+    entries = number_in(fields, "cache_size")
+    left = None
+    if limit is not None and entries is not None:
+        facts = compile_.facts
+        left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
+    record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
+    return Told(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
+
+
+NAME = "recompiles"
+LISTED = 50
+"""Frames up to which each is told in full; of more, those with the same code and the same causes are told once."""
+FEW_LEFT = 2
+"""Compiles left before the limit, from which on that is a warning."""
+
+Group = list[tuple[Frame, list[Compile]]]
+"""Frames that are the same on several ranks, each with those of its recompiles that are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeFrames:
+    """One code object that several ranks compiled again for the same causes."""
+
+    ranks: str
+    """`ranks 0–6, 8–511`"""
+    refs: tuple[str, ...]
+    """The frames, one a rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recompiles:
+    """The recompiles of a run, or of a part of it."""
+
+    schema: int
+    ref: str
+    """The part; '' for the whole run."""
+    compiles: int
+    seconds: float
+    """All compiles of the part."""
+    recompiles: int
+    recompile_seconds: float
+    causes: tuple[Count, ...]
+    """(class, recompiles in which it was a reason), the most frequent first."""
+    frames: tuple[FrameRecompiles, ...]
+    """Those at the limit first, then by the seconds that their recompiles took."""
+    alike: tuple[AlikeFrames, ...] = ()
+    """Frames of one code object that were compiled again for the same causes on several ranks; the page tells them once."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The recompiles of the frames in the scope."""
+    view = _View(run, scope)
+    return GrowingDocument(scope.page(NAME), f"recompiles{scope.title}", options, view.fill, Page)
+
+
+class _View:
+    def __init__(self, run: Run, scope: Scope) -> None:
+        self._run = run
+        self._scope = scope
+        self._causes: Counter[str] = Counter()
+
+    def fill(self, page: Page) -> Generator[None, None, object]:
+        compiles = [c for c in self._scope.compiles if c.is_compile]
+        frames = frames_of(compiles)
+        recompiles = [c for _, own in frames for c in own]
+        seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
+        self._head(page, compiles, frames, seconds, spent)
+        yield
+        told: dict[int, FrameRecompiles] = {}
+        seen: dict[tuple[object, ...], Group] = {}
+        kinds: dict[tuple[object, ...], str] = {}
+        groups = yield from _on_ranks(frames, page.newest)
+        for group in groups:
+            frame, own = group[0]
+            like = (yield from _like(frame, kinds)) if len(groups) > LISTED else None
+            if like is None:
+                told[id(frame)] = yield from self._frame(page, group, seen)
+            else:
+                _alike(page, group, like)
+            for frame, own in group[1 if like is None else 0 :]:
+                told[id(frame)] = self._told(frame, own)
+                yield
+        if self._causes:
+            self._by_cause(page)
+        several = [group for group in groups if len(group) > 1]
+        alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
+        return Recompiles(
+            2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
+            tuple(told[id(frame)] for frame, _ in frames), alike,
+        )  # fmt: skip
+
+    def _head(
+        self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
+    ) -> None:
+        if not frames:
+            _nothing(page, self._run, self._scope, compiles)
+            return
+        total = sum(len(own) for _, own in frames)
+        words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
+        if seconds:
+            words.append(f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time")
+        page.joined(words)
+        hit = [own for _, own in frames if any(c.facts.recompile_limit for c in own)]
+        if hit:
+            raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in own) for own in hit)
+            for number, what in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
+                if number:
+                    frames_at_it = f"{fmt.plural(number, 'frame')} reached the recompile limit"
+                    page.say(f"{frames_at_it}: calls that fit no earlier compile {what}.", "", tokens.WARN)
+        if len(frames) > 1:
+            first = "most expensive frames" if seconds else "frames with the most recompiles"
+            page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
+
+    def _frame(
+        self, page: Page, group: Group, seen: dict[tuple[object, ...], Group]
+    ) -> Generator[None, None, FrameRecompiles]:
+        frame, own = group[0]
+        code = frame.code
+        twin = seen.get(code) if code[1] is not None else None
+        seen.setdefault(code, group)
+        name = sanitize(shown_name(frame) or f"frame {frame.key.frame}")
+        page.close(0)
+        page.blank()
+        page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
+        self._frame_head(page, group, name, str(twin[0][0].ref) if twin else None)
+        if ran := recompiles_said(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
+            page.say(ran, "  ", tokens.STRONG)
+        every = recompiles_of(frame)
+        for compile_ in every:
+            explained_of(compile_)
+            yield
+        told = self._told(frame, own)
+        self._limit(page, told)
+        page.blank()
+        lines = RecompileLines(page, told.recompiles, told.variations, alone=len(own) == 1)
+        for row in rows_of(told.recompiles):
+            if len(row) == 1:
+                lines.add(row[0])
+            else:
+                yield from lines.add_row(row)
+            yield
+        lines.add_folded()
+        if told.variations:
+            page.blank()
+            add_variations(page, told.variations, len(every))
+        yield
+        return told
+
+    def _told(self, frame: Frame, own: list[Compile]) -> FrameRecompiles:
+        """What varied is a question about the frame: also about its recompiles outside of the scope."""
+        every = recompiles_of(frame)
+        if len(own) == len(every):
+            told = whole_frame(frame)
+        else:
+            wanted = set(map(id, own))
+            both = [(compile_, explained_of(compile_)) for compile_ in every]
+            told = frame_recompiles(frame, [found for _, found in both], [found for c, found in both if id(c) in wanted])
+        for found in told.recompiles:
+            self._causes.update({reason.cause for reason in found.reasons})
+        return told
+
+    def _frame_head(self, page: Page, group: Group, name: str, twin: str | None) -> None:
+        frame = group[0][0]
+        ref = str(frame.ref)
+        pieces: list[Piece] = [(ref, tokens.LINK, ref), " ", (fmt.clip_middle(name, page.width // 2), tokens.FUNCTION)]
+        if frame.code[1] is not None:
+            pieces += ["  ", page.place(frame.code[1], frame.code[2])]
+        if twin is not None:
+            pieces.append(f"  the same code as {twin}")
+        page.row(pieces, "")
+        each = ""
+        if len(group) > 1:
+            page.row([("the same on ", tokens.DIM), (_ranks(group, page.newest), tokens.STRONG)])
+            each = " each"
+        every = recompiles_of(frame)
+        spent = [sum(c.tally.seconds for c in recompiles_of(member)) for member, _ in group]
+        took = fmt.took_from_to([seconds_of(member) for member, _ in group])
+        words: list[Piece] = [fmt.plural(len(frame.compiles), "compile") + each + took]
+        words.append((fmt.plural(len(every), "recompile") + each + fmt.took_from_to(spent, " (", ")"), tokens.RECOMPILE))
+        if each:
+            words.append((f"below those of rank {ref.partition(':')[0]}", tokens.DIM))
+        page.joined(words, "  ")
+
+    @staticmethod
+    def _limit(page: Page, told: FrameRecompiles) -> None:
+        limit = f" of {told.limit}" if told.limit is not None else ""
+        link: list[Piece] = ["  ", ("metrics", tokens.LINK, told.limit_ref)] if told.limit_ref else []
+        if told.limit_hit:
+            page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
+        elif told.left is not None:
+            left = fmt.plural(told.left, "more compile") if told.left else "no further compile"
+            style = tokens.WARN if told.left <= FEW_LEFT else tokens.DIM
+            page.row([(f"{left} before the recompile limit{limit}", style), *link])
+
+    def _ordered(self) -> list[tuple[str, int]]:
+        return sorted(self._causes.items(), key=lambda item: (-item[1], item[0]))
+
+    def _by_cause(self, page: Page) -> None:
+        page.heading("Reasons by class")
+        rows: list[list[Piece]] = [
+            [(fmt.count(count), tokens.NUMBER), (cause, tokens.KEYWORD), (CAUSES.get(cause, ""), tokens.DIM)]
+            for cause, count in self._ordered()
+        ]
+        page.grid(rows, right=(0,))
+        page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
+
+
+def _on_ranks(
+    frames: Sequence[tuple[Frame, list[Compile]]], newest: Collection[str]
+) -> Generator[None, None, list[Group]]:
+    """Frames of one code object that several ranks compiled again for the same causes together, the lowest rank first."""
+    if not any(frame.process.ranks_differ for frame, _ in frames):
+        return [[item] for item in frames]
+    groups: dict[tuple[object, ...], Group] = {}
+    found: Counter[tuple[object, ...]] = Counter()
+    for frame, own in frames:
+        causes = yield from _causes(frame)
+        process = frame.process
+        is_older = not process.alone and str(process.ref).rstrip(":") not in newest
+        kind = (frame.code, len(own), process.number if is_older else 0, *causes)
+        found[process.key, kind] += 1  # which of the frames of this rank that are alike
+        alone = frame.code[1] is None or process.rank is None
+        groups.setdefault((*kind, found[process.key, kind], id(frame) if alone else 0), []).append((frame, own))
+    return [sorted(group, key=lambda item: item[0].process.rank or 0) for group in groups.values()]
+
+
+def _ranks(group: Group, newest: Collection[str]) -> str:
+    return said_ranks([str(frame.ref) for frame, _ in group], newest)
+
+
+def _is_of_a_rank(twin: Group, group: Group) -> bool:
+    """Whether they are several frames with one code of one rank, not what ranks differ in."""
+    return not {id(frame.process) for frame, _ in twin}.isdisjoint(id(frame.process) for frame, _ in group)
+
+
+def _causes(frame: Frame) -> Generator[None, None, list[object]]:
+    """What its recompiles are alike in with those of another frame."""
+    causes: list[object] = []
+    for compile_ in recompiles_of(frame):
+        found = explained_of(compile_)
+        causes.append((found.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in found.reasons)))
+        yield
+    return causes
+
+
+def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None, None, str | None]:
+    """The address of the first frame with the same code that was compiled again for the same causes; None for the first."""
+    causes = yield from _causes(frame)
+    if frame.code[1] is None:
+        return None
+    first = kinds.setdefault((frame.code, *causes), str(frame.ref))
+    return None if first == str(frame.ref) else first
+
+
+def _alike(page: Page, group: Group, like: str) -> None:
+    """A frame of which another one tells everything, in a line."""
+    frame = group[0][0]
+    ref, name = str(frame.ref), fmt.clip_middle(sanitize(shown_name(frame) or ""), page.width // 2)
+    page.close(0)
+    several: list[Piece] = [("  " + _ranks(group, page.newest), tokens.DIM)] if len(group) > 1 else []
+    page.row([
+        (ref, tokens.LINK, f"@{NAME}:{ref}"), " ", (name, tokens.FUNCTION), f"  the same causes as {like}",
+        (f"  {fmt.plural(len(frame.compiles), 'compile')}{fmt.took(seconds_of(frame))}", tokens.DIM), *several,
+    ], "")  # fmt: skip
+
+
+def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+    """Why there is no told."""
+    if not compiles:
+        where = f" in {scope.ref}" if str(scope.ref) else ""
+        page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)
+        page.say("Recompiles are told by compiles of torch.compile; exports and AOTInductor have none.", "  ", tokens.DIM)
+    elif len(compiles) == 1:
+        page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
+    else:
+        what = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(what), "", tokens.STRONG)
+    page.more()
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileRow:
+    """One reason of one recompile: a guard of an earlier compile that failed. A recompile without a reason has one row too."""
+
+    ref: str
+    """The address of the recompile."""
+    frame: str
+    """The address of its frame."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    status: str | None
+    """What became of it."""
+    seconds: float | None
+    """What the recompile took, in seconds: the same in each row of one recompile, never to be added over its reasons."""
+    cause: str
+    """What varied, as docs/recompiles.md has it: `tensor size`, `int value`, `type` …; empty where no reason is known."""
+    source: str
+    """What the guard speaks of: `L['x']`."""
+    dim: int | None
+    """The dimension, of a size or stride."""
+    expected: str
+    """What the guard expected."""
+    actual: str
+    """What it met."""
+    guard: str
+    """The reason in torch's words."""
+    earlier: str | None
+    """The address of the earlier compile whose guard failed."""
+    user_file: str | None
+    """The file of the line that made the guard."""
+    user_line: int | None
+    """That line, from 1."""
+    code: str | None
+    """What stands there."""
+    limit_hit: bool
+    """Whether the recompile limit was hit."""
+
+
+def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
+    """A row a reason, in the order of the compiles."""
+    for frame in data.frames:
+        for own in frame.recompiles:
+            head = (own.ref, frame.ref, frame.function, frame.file, frame.line, own.status, own.seconds)
+            if not own.reasons:
+                yield RecompileRow(*head, "", "", None, "", "", own.logged, None, None, None, None, own.limit_hit)
+            for reason in own.reasons:
+                yield RecompileRow(*head, reason.cause, reason.source, reason.dim, reason.expected, reason.actual, reason.text,
+                                   reason.earlier, reason.file, reason.line, reason.code, own.limit_hit)  # fmt: skip
+
+
+QUESTION = Question(
+    name="recompiles",
+    help="which guard of which earlier compile failed, what varied, and what helps",
+    key="3",
+    group="why is it so",
+    order=30,
+    needs=Needs("has no times", ("recompiles",), "the reasons of recompiles"),
+    document=document,
+    answer=Recompiles,
+    rows=RecompileRow,
+    records=recompile_rows,
+    doc="""
+    Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
+    `data.frames[…].variations`.
+
+    >>> import tltui
+    >>> found = tltui.recompiles(tltui.open("tests/traces/torch-2.13/recompiles"))
+    >>> [(row.ref, row.cause, row.source, row.expected, row.actual) for row in found[:2]]
+    [('0/1', 'tensor size', 'x', '3', '5'), ('0/2', 'int value', 'n', '2', '1')]
+    """,
+)

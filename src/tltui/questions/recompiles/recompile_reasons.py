@@ -1,0 +1,261 @@
+"""Recompile reasons: the failed guards of earlier compiles of a frame."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tltui.model.kinds import kind_of
+from tltui.model.node_answers import part, reader_of, reads
+from tltui.model.nodes import Compile, frame_key
+from tltui.model.record_reader import Reader, address, logged, named, text_in, whole_in
+from tltui.model.ref import BadAddress, Ref, parse_ref
+from tltui.model.torch_version import version_by_metrics
+from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
+from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
+from tltui.questions.timing.timing_events import Event
+from tltui.trace.grammar import parse_json
+
+NAME = "recompile_reasons"
+GUARDS = "dynamo_cpp_guards_str"
+INSTANT = 4096
+"""Stored bytes above which a timing event is none of the short ones that tell what became dynamic."""
+_EARLIER = re.compile(r"^\[?(!?\d+(?:/\d+){1,2})(?:_\d+)?\]?:\s*(.*)$", re.DOTALL)
+_MARKED = re.compile(r"marking (.+) as dynamic \(from automatic dynamic/PGO\)$")
+_VARIED = re.compile(r"automatic dynamic (?:int (.+) val|(size|stride) (.+) (?:(?:size|stride)\((\d+)\)|dim|other)) (.+) != (.+)$")
+_SIZE = re.compile(r"(.+)\.size\(\)\[(\d+)\]")
+_STACK = re.compile(r"\n\s*User stack trace:\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileReason:
+    """Why one earlier compile could not be used."""
+
+    text: str
+    """The guard that failed, or torch's words for it. '': torch wrote no reason."""
+    earlier: str | None = None
+    """The address of the earlier compile."""
+    guards: str | None = None
+    """The address of its guard tree, if the log has it."""
+    code: str | None = None
+    """The user's line that the guard comes from."""
+    file: str | None = None
+    line: int | None = None
+    stack: tuple[StackFrame, ...] = ()
+    """Where in the user's code the guard was made, the nearest first."""
+    hint: str = ""
+    """What torch adds about the guard."""
+    by: str = ""
+    """The line of torch that asked for the guard, as torch names it: `_prims_common/__init__.py:1118 in infer_size`."""
+    comment: Comment = NO_COMMENT
+    """All that stands behind the guard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """A size, stride or number that varied, and that torch marked as dynamic for it (`automatic_dynamic`)."""
+
+    source: str
+    dim: int | None
+    why: str
+    before: str
+    now: str
+
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether the text leaves out how it varied: the message that says so is of a lower level."""
+        return (self.before, self.now) == ("?", "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Why a compile is a recompile."""
+
+    reasons: tuple[RecompileReason, ...]
+    logged: str
+    """`artifact`, `metrics`, `exception` (`error_on_recompile`), `never` (this torch writes none), '' where none was logged."""
+    ref: str | None = None
+    """The address of the record."""
+    became: tuple[Became, ...] = ()
+    cut: bool = False
+    """The record was too large to be read whole."""
+
+
+_TRIGGERED = "triggered by the following guard failure(s):\n"
+_RAISED = re.compile(r"^ *- (\d+/\d+: .+(?:\n(?! *- \d+/\d+: ).+)*)", re.MULTILINE)
+
+
+def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
+    """Why this compile was needed; None for the first of its frame without recorded reasons."""
+    reader = reader or reader_of(compile_)
+    became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
+    record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
+    if record is not None:
+        texts = parse_payload(reader.payload(record))
+        reasons = tuple(parse_reason(text, compile_) for text in texts)
+        cut = compile_.process.log.columns.size[record] > 1 << 20
+        return Recompile(reasons, "artifact", address(compile_, record, NAME), became, cut)
+    texts = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    if texts:
+        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "metrics", None, became)
+    texts = in_exception(compile_.facts.fail_reason or "")
+    if texts:
+        return Recompile(tuple(parse_reason(text, compile_) for text in texts), "exception", None, became)
+    if not compile_.is_recompile:
+        return None
+    return Recompile((), "never" if never_logged(compile_, reader) else "", None, became)
+
+
+def in_exception(text: str) -> list[str]:
+    """The guards that a `RecompileError` names: with `error_on_recompile` torch raises before it writes anything else
+    (`get_and_maybe_log_recompilation_reasons` in torch/_dynamo/guards.py)."""
+    return _RAISED.findall(text.partition(_TRIGGERED)[2])
+
+
+def never_logged(compile_: Compile, reader: Reader) -> bool:
+    """Whether its own metrics show that its torch does not write why it recompiles."""
+    return version_by_metrics(compile_, reader).has(kind_of("artifact", NAME).span) is False
+
+
+@part
+def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
+    """Why this compile was needed, kept."""
+    return recompile_of(compile_, instants_of(compile_, reader), reader)
+
+
+def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
+    """The `automatic_dynamic` events; the many others are not parsed."""
+    found = automatic_in_text(compile_, reader)
+    for record, _ in named(compile_, ("chromium_event",)):
+        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
+            value = reader.json(record)
+            args = value.get("args") if isinstance(value, dict) else None
+            found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
+    return found
+
+
+def automatic_in_text(compile_: Compile, reader: Reader) -> list[Event]:
+    """The same from TORCH_LOGS text. What varied, and how, stands in a message of a lower level behind each: without it what the
+    symbols of the compile are made for tells which sizes it was."""
+    marked: list[str] = []
+    found: dict[tuple[str, object], Event] = {}
+    for record in logged(compile_, "automatic_dynamic"):
+        said = reader.text(record, INSTANT)
+        if match := _MARKED.match(said):
+            marked.append(match[1])
+        elif match := _VARIED.match(said):
+            number, what, tensor, size, now, before = match.groups()
+            dim: object = "scalar" if number else int(size) if size else "all"
+            why = "scalar change" if number else f"{what} change" if size else "other"
+            found.setdefault((number or tensor, dim), _automatic(number or tensor, dim, why, before, now))
+    exact = {source for source, _ in found}
+    sizes = _symbol_sources(compile_, reader) if set(marked) - exact else []
+    for source in marked:
+        if source in exact:
+            continue
+        for own in sizes:
+            dim = "scalar" if own == source else _dim_of(own, source)
+            if dim is not None:
+                found.setdefault((source, dim), _automatic(source, dim, "scalar change" if dim == "scalar" else "size change"))
+    return list(found.values())
+
+
+def _automatic(source: str, dim: object, why: str, before: str | None = None, now: str | None = None) -> Event:
+    return Event("automatic_dynamic", "i", 0.0, {"name": source, "dim_changed": dim, "reason": why, "cached": before, "new": now})
+
+
+def _symbol_sources(compile_: Compile, reader: Reader) -> list[str]:
+    """What the symbols of a compile stand for."""
+    return [source for record, _ in named(compile_, ("create_symbol",)) if (source := text_in(reader.event(record), "source"))]
+
+
+def _dim_of(size: str, tensor: str) -> int | None:
+    """The dim of a tensor that a symbol stands for: of `x` 0 for `x.size()[0]`."""
+    match = _SIZE.fullmatch(size)
+    return int(match[2]) if match and match[1] == tensor else None
+
+
+def parse_payload(payload: bytes) -> list[str]:
+    """The reasons of a `recompile_reasons` record: a JSON list, or, with one reason, the bare text."""
+    stripped = payload.strip()
+    if stripped[:1] in (b"[", b'"'):
+        try:
+            value = parse_json(stripped)
+        except ValueError:
+            value = None
+        if isinstance(value, str):
+            return [value]
+        if isinstance(value, list):
+            return [item if isinstance(item, str) else repr(item) for item in value]
+    return [payload.decode("utf-8", "replace")] if stripped else []
+
+
+def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
+    """One reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, maybe with the user's stack below it."""
+    earlier = guards = None
+    if match := _EARLIER.match(text.strip()):
+        text = match[2]
+        earlier, guards = _resolve(match[1], compile_)
+    head, *rest = _STACK.split(text, maxsplit=1)
+    stack = user_frames(traceback_frames(rest[0])) if rest else ()
+    head, note = split_comment(head)
+    comment = comment_of(note)
+    traced = comment.traced
+    place, code, file, line = traced.place, traced.code, None, None
+    if place is not None:
+        file, line = place.file, place.line
+    if stack:  # the stack has the whole path, the comment only its end
+        file, line = stack[0].file, stack[0].line
+    by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
+    return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)
+
+
+def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
+    """The addresses of an earlier compile and of its guard tree."""
+    ref = ref_named(name)
+    if ref is None:
+        return name, None
+    if compile_ is None or ref.id is None:
+        return str(ref), None
+    process = compile_.process
+    named = ref.id.of(compile_.id.epoch)  # a guard of an earlier epoch is gone
+    earlier = process.compiles.get(named)
+    if earlier is None:  # it may still come: with the frame that it is of
+        own = process.frames.get(frame_key(named))
+        reads(compile_, own if own is not None else process)
+    if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
+        earlier = process.parent.find(ref.id)
+        if earlier is None:
+            reads(compile_, process.parent)
+    if earlier is None:
+        return str(process.ref_of(named)), None
+    return guards_at(earlier)
+
+
+@lru_cache(maxsize=4096)
+def ref_named(name: str) -> Ref | None:
+    """An address as reasons have it: the recompiles of a frame name the same few again and again."""
+    try:
+        return parse_ref(name)
+    except BadAddress:
+        return None
+
+
+@part
+def guards_at(compile_: Compile, reader: Reader) -> tuple[str, str | None]:
+    """The addresses of a compile and of its guard tree (the last one), if the log has it."""
+    trees = [record for record, _ in named(compile_, (GUARDS,))]
+    return str(compile_.ref), address(compile_, trees[-1], GUARDS) if trees else None
+
+
+def became_of(event: Event) -> Became:
+    """What an `automatic_dynamic` instant says."""
+    args = event.args
+
+    def said(key: str) -> str:
+        value = args.get(key)
+        return "?" if value is None else str(value)[:80]
+
+    source = text_in(args, "name") or "?"
+    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", said("cached"), said("new"))

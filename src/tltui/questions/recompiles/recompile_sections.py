@@ -1,0 +1,456 @@
+"""Recompiles of a frame as lines: what varied between its compiles, causes and remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.ref import parse_ref
+from tltui.questions.problems.reason_sections import add_stack, no_reason
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
+from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE, is_value
+from tltui.questions.recompiles.recompile_reasons import Recompile
+from tltui.questions.recompiles.remedies import Advice, Seen, Settings, advice_for
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.sanitize import sanitize
+
+VALUES_KEPT = 12
+REFS_KEPT = 200
+REASONS_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One cause, over all recompiles of a frame."""
+
+    cause: str
+    source: str
+    dim: int | None
+    value: str
+    count: int
+    """Recompiles in which it was a reason."""
+    refs: tuple[str, ...]
+    """Their addresses; the first ones of very many."""
+    values: tuple[str, ...]
+    """What was met, in this order; the first ones of very many."""
+    distinct: int
+    """How many values were met."""
+    became: str | None
+    """The compile in which torch made it dynamic by itself."""
+    fixed_again: str | None
+    """The compile that shows that it did not stay dynamic: its value was fixed again."""
+    only_cause: tuple[str, ...]
+    """Recompiles for which no other cause is named."""
+    only_cause_seconds: float
+    """What those took: what it would have saved, as far as torch tells."""
+    advice: str
+    """What helps, or why nothing does; '' for nothing to say."""
+    remedy: str
+    """The name of the remedy in docs/recompiles.md; '' where none is given."""
+    proof: str
+    """`proven` by a program that torch ran with it, `quoted` from torch, or ''."""
+    code: tuple[str, ...]
+    """The remedy as Python, where it is a line to run before the first call."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    reasons: list[Reason] = field(default_factory=list)
+    refs: list[str] = field(default_factory=list)
+    values: dict[str, None] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    became: str | None = None
+    fixed: str | None = None
+    free: set[str] = field(default_factory=set)
+    """The compiles since which it is dynamic."""
+    beside: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile as this one."""
+
+    def take(self, reason: Reason, ref: str) -> None:
+        """One more reason for the same cause."""
+        if len(self.reasons) < REASONS_KEPT:
+            self.reasons.append(reason)
+        nan = "nan" in (reason.expected, reason.actual)
+        if reason.earlier in self.free and reason.cause != guard_grammar.CONDITION and not nan:
+            self.fixed = self.fixed or ref
+        if reason.cause == guard_grammar.CONDITION:
+            values: Sequence[str] = (reason.expected,)
+        else:
+            values = () if reason.cause == guard_grammar.STATE and reason.settings else (reason.expected, reason.actual)
+        for value in values:
+            if is_value(value) and len(self.values) < REFS_KEPT:
+                self.values.setdefault(value)
+
+
+def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
+    """What varied: first what would have saved most seconds, as the only cause of recompiles; then the most frequent.
+
+    `resumed`: the frame goes on after a graph break.
+    """
+    seen: dict[Key, _Seen] = {}
+    about: dict[tuple[str, int | None], list[_Seen]] = {}
+    order: dict[str | None, int] = {}
+    for number, found in enumerate(recompiles):
+        keys = found.keys
+        # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
+        for reason in sorted(found.reasons, key=lambda reason: order.get(reason.earlier, -1)):
+            for key in found.keys_of(reason):
+                one = seen.get(key)
+                if one is None:
+                    one = seen[key] = _Seen()
+                    about.setdefault(key[1:], []).append(one)
+                one.take(reason, found.ref)
+        for key in keys:
+            one = seen[key]
+            one.refs.append(found.ref)
+            if len(keys) == 1:
+                one.only.append(found.ref)
+                one.seconds += found.seconds or 0.0
+        sizes = [(change.source, change.dim) for change in found.became if change.dim is not None and not change.fixed]
+        for change in found.became:
+            for one in about.get((change.source, change.dim), ()):
+                if one.became is None:
+                    one.became = found.ref
+                    one.beside = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
+                if change.fixed:
+                    one.fixed = one.fixed or found.ref
+                one.free.add(found.ref)
+        order[found.ref] = number
+    ordered = sorted(seen.items(), key=lambda item: (-item[1].seconds, -len(item[1].only), -len(item[1].refs)))
+    return tuple(_variation(key, one, settings, resumed) for key, one in ordered)
+
+
+def _variation(key: Key, found: _Seen, settings: Settings, resumed: bool) -> Variation:
+    cause, source, dim = key
+    reason = found.reasons[0]
+    plain = Variation(
+        cause, source, dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
+        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, found.fixed, tuple(found.only[:REFS_KEPT]),
+        found.seconds, "", "", "", (),
+    )  # fmt: skip
+    seen = Seen(
+        cause, source, dim, reason.value, tuple(found.values), found.became, found.fixed, tuple(found.reasons),
+        found.beside, resumed,
+    )  # fmt: skip
+    advice = advice_for(seen, settings) or Advice("")
+    return replace(plain, advice=advice.text, remedy=advice.remedy, proof=advice.proof, code=advice.code)
+
+
+IN_A_ROW = 3
+"""Recompiles in a row for the same cause, from which on they are one line."""
+BRIEF = 200
+"""Recompiles in a row for one cause, from which on each of them is one line: its own page says the rest."""
+AT_ONCE = 50
+"""Recompiles that are written between two moments at which a reader may leave."""
+CLASS = 17
+"""Columns of the class of a cause."""
+TIME = 8
+BESIDE = 54
+"""Columns that a reason needs to stand beside the compiles that it is about, and not below."""
+
+
+def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
+    """Runs of recompiles that belong together: alone, or at least `IN_A_ROW` for one and the same cause."""
+    runs: list[list[Explained]] = []
+    for found in recompiles:
+        if runs and len(found.keys) == 1 and found.keys == runs[-1][-1].keys:
+            runs[-1].append(found)
+        else:
+            runs.append([found])
+    rows: list[list[Explained]] = []
+    for run in runs:
+        rows += [run] if len(run) >= IN_A_ROW else [[found] for found in run]
+    return rows
+
+
+def change_of(reason: Reason) -> str:
+    """`3 → 5`; of a condition that it did not hold, and what it was."""
+    if reason.cause == guard_grammar.CONDITION:
+        return _condition(reason)
+    if reason.expected and reason.actual:
+        return f"{reason.expected} → {reason.actual}"
+    return f"no longer {reason.expected}" if reason.expected else ""
+
+
+_WHO = {
+    ZERO_ONE: "torch's own bound", MARKED: "a bound of the mark", DUCK: "sizes that had been equal",
+    EXCLUSION: "kept for an older compile",
+}  # fmt: skip
+
+
+def _condition(reason: Reason) -> str:
+    """`x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`"""
+    what = reason.failed or reason.expected
+    who = f" ({_WHO[reason.asked]})" if reason.asked in _WHO else ""
+    said = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
+    return f"{what} did not hold{who}" + (f": {said}{reason.actual}" if reason.actual else "")
+
+
+def id_of(ref: str) -> str:
+    """`3:0/1` → `[0/1]`: the frame's head names the rank."""
+    return f"[{ref.rpartition(':')[2]}]"
+
+
+def _earlier(reason: Reason) -> Piece:
+    """The earlier compile; no link to one that the log does not have."""
+    ref = reason.earlier or ""
+    return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
+
+
+class RecompileLines:
+    """Writes recompiles: on a wide page reasons beside the compiles that they are about, on a narrow one below."""
+
+    def __init__(
+        self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  "
+    ) -> None:
+        """`alone`: the page is about one recompile, and has room for every older compile."""
+        self.page = page
+        self._variations = variations
+        self._alone = alone
+        self._fixed = {(found.source, found.dim): found.fixed_again for found in variations}
+        self.folded = 0
+        """Reasons that were left out, as another one names the same cause."""
+        self.indent = indent
+        pairs = [len(id_of(r.ref)) + (len(id_of(r.reasons[0].earlier or "")) + 3 if r.reasons else 0) for r in recompiles]
+        self._pair = max(pairs, default=0)
+        lead = self._pair + TIME + 3
+        self._beside = page.width - len(indent) - lead >= BESIDE
+        self._deep = indent + (" " * lead if self._beside else "    ")
+        self._last: Reason | None = None  # whose place was written last
+
+    def add_brief(self, found: Explained) -> None:
+        """Its first reason in a line, and a link to the others."""
+        reason, head, more = found.reasons[0], self._head(found), len(found.reasons) - 1
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        if more:
+            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(found.ref).at("recompiles")))]
+        used = sum(len(piece_text(piece)) for piece in (*head, *link))
+        said = change_of(reason) or said_of(reason)
+        self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
+
+    def add(self, found: Explained) -> None:
+        """`[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, and what else there is."""
+        page, deep = self.page, self._deep
+        shown, same = differing(found)
+        head = self._head(found)
+        if not shown:
+            page.add(*head)
+            page.say(page.so_far(no_reason(Recompile((), found.logged))), deep, tokens.DIM)
+        for n, reason in enumerate(shown):
+            if n:
+                head = self._older(reason)
+            if not self._beside:
+                page.add(*head)
+                head = [deep]
+            self._reason(head, reason, found)
+        self._same(same, found)
+        for change in found.became:
+            page.say(self._became(change), deep, tokens.VALUE)
+        if found.limit_hit:
+            page.say("not compiled: the recompile limit was reached", deep, tokens.ERROR)
+        if found.failure:
+            page.say(f"this compile failed: {found.failure}", deep, tokens.ERROR)
+        if found.logged == "metrics":
+            page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
+
+    def _became(self, change: Dynamic) -> str:
+        what, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
+        if change.fixed:
+            return f"{what} was to be dynamic, and was fixed again to {change.fixed} in this compile"
+        if again:
+            return f"{what} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
+        return f"{what} became dynamic: {change.symbol} from here on"
+
+    def _head(self, found: Explained) -> list[Piece]:
+        pieces: list[Piece] = [self.indent]
+        used = len(id_of(found.ref))
+        if found.reasons and found.reasons[0].earlier is not None:
+            earlier = found.reasons[0].earlier
+            pieces += [_earlier(found.reasons[0]), " → "]
+            used += len(id_of(earlier)) + 3
+        took = fmt.seconds(found.seconds) if found.seconds is not None and not found.limit_hit else ""
+        pieces += [(id_of(found.ref), tokens.LINK, found.ref), " " * (self._pair - used + 1), (f"{took:>{TIME}}  ", tokens.NUMBER)]
+        return pieces
+
+    def _older(self, reason: Reason) -> list[Piece]:
+        """What stands before a reason against an older compile."""
+        ref = reason.earlier or ""
+        pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
+        return [self.indent, _earlier(reason), pad] if ref else [self._deep]
+
+    def _reason(self, head: list[Piece], reason: Reason, found: Explained) -> None:
+        """Class, what, change, a link to the guard; then the user's line, unless it is the one that was written last."""
+        page, deep, record = self.page, self._deep, found.record
+        room = page.width - len(deep)
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
+        gap = " " * max(CLASS - len(reason.cause), 1)
+        said = said_of(reason, found)
+        if len(said) <= room - CLASS - (7 if link else 0):
+            page.add(*head, kind, gap, (said, tokens.VALUE), *link)
+        else:
+            page.add(*head, kind, *link)
+            for line in fmt.wrap(said, room - 2)[:12]:
+                page.add(deep, "  ", (line, tokens.VALUE))
+        last = self._last
+        if last is None or (last.file, last.line, last.code) != (reason.file, reason.line, reason.code):
+            add_where(page, reason, deep)
+            self._last = reason
+
+    def _same(self, same: Sequence[Reason], found: Explained) -> None:
+        """Older compiles that failed for a cause that was already named: listed where the page is about this recompile only."""
+        self.folded += len(same)
+        if not same or not self._alone:
+            return
+        what = f"the same against {fmt.plural(len(same), 'older compile')}"
+        self.page.open(what, folded=True)
+        self.page.add(self._deep, (what, tokens.DIM))
+        for reason in same:
+            lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
+            said = f"{reason.cause}  {said_of(reason)}" if len(found.keys) > 1 else said_of(reason)
+            link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+            room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
+            self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
+        self.page.close()
+
+    def add_folded(self) -> None:
+        """What holds for each recompile that named a cause once, in a line for all."""
+        if self.folded and not self._alone:
+            what = "Each of these also failed the guards of every older compile, for the same causes."
+            self.page.say(what, self.indent, tokens.DIM)
+
+    def add_row(self, recompiles: Sequence[Explained]) -> Iterator[None]:
+        """Many recompiles for one cause as one line; each of them in a folded section. Yields while it writes."""
+        page, indent = self.page, self.indent
+        first, last = recompiles[0], recompiles[-1]
+        reason, deep = first.reasons[0], indent + "    "
+        seconds = sum(found.seconds or 0.0 for found in recompiles)
+        page.add(
+            indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
+            (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
+        )  # fmt: skip
+        met = (v for found in recompiles for v in (found.reasons[0].expected, found.reasons[0].actual))
+        values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))
+        kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
+        more = f" … {fmt.count(len(values) - 6)} more" if len(values) > 6 else ""
+        settings = ", ".join(key[1] for key in first.keys_of(reason)) if reason.settings else ""
+        what = settings or name_of(reason.source, reason.dim)
+        said = f"{what}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
+        lines = fmt.wrap(said, page.width - len(deep) - CLASS - 7)
+        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        for n, line in enumerate(lines or [""]):
+            start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
+            page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))
+        add_where(page, reason, deep)
+        if last.limit_hit:
+            page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
+        what = f"each of the {len(recompiles)} recompiles"
+        page.open(what, folded=True)
+        page.add(deep, (what, tokens.DIM))
+        inner = RecompileLines(page, recompiles, self._variations, False, deep)
+        write = inner.add if len(recompiles) < BRIEF else inner.add_brief
+        for number, found in enumerate(recompiles, 1):
+            write(found)
+            if number % AT_ONCE == 0:
+                yield
+        self.folded += inner.folded
+        page.close()
+
+
+def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
+    """The reasons that name a cause for the first time, and the others."""
+    first: dict[tuple[Key, ...], Reason] = {}
+    same = [reason for reason in found.reasons if first.setdefault(found.keys_of(reason), reason) is not reason]
+    return list(first.values()), same
+
+
+def said_of(reason: Reason, found: Explained | None = None) -> str:
+    """`x dim 0  3 → 5`; torch's own words where they say most. Of the settings of torch those that were set for this call."""
+    if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
+        reason.cause == guard_grammar.STATE and not reason.source
+    ):
+        return fmt.one_line(sanitize(reason.text)) or "torch wrote no reason"
+    what = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
+    if found is not None and reason.settings:
+        what = ", ".join(setting for _, setting, _ in found.keys_of(reason))
+    return "  ".join(fmt.one_line(sanitize(part)) for part in (what, change_of(reason)) if part)
+
+
+def add_where(page: Page, reason: Reason, indent: str) -> None:
+    """The line that a guard comes from, whose it is where it is not the user's, and who called it."""
+    if reason.file is None:
+        return
+    place = page.place(reason.file, reason.line)
+    lead = f"from {reason.whose}: " if reason.whose else "from "
+    pieces: list[Piece] = [indent, (lead, tokens.DIM), place]
+    room = page.width - len(indent) - len(lead) - len(place[0]) - 2
+    if reason.code and room >= min(len(reason.code.strip()), 30):
+        page.add(*pieces, "  ", (fmt.clip(sanitize(reason.code.strip()), room), tokens.DIM))
+    else:
+        page.add(*pieces)
+        page.code(reason.code, indent)
+    callers = reason.stack[1:]
+    if callers:
+        what = f"called from {fmt.place(callers[0].file, callers[0].line)}"
+        page.open(what, folded=True)
+        page.add(indent, (fmt.clip(sanitize(what), page.width - len(indent)), tokens.DIM))
+        add_stack(page, callers, indent + "  ")
+        page.close()
+
+
+def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list[str]:
+    """`3`, `5`, `7`, `and 4 more`"""
+    shown = [fmt.clip(fmt.one_line(sanitize(value)), width) for value in values[:most]]
+    more = max(total, len(values)) - len(shown)
+    return [*shown, f"and {fmt.count(more)} more"] if more > 0 else shown
+
+
+_PROOFS = {"quoted": " (what torch says; tltui has not run it)"}
+
+
+def add_variations(page: Page, found: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
+    """What varied, in how many recompiles, and the advice; of a single recompile for one cause the advice is all."""
+    if recompiles == 1 and len(found) == 1:
+        if found[0].advice:
+            page.labelled("what helps", _advice(page, found[0]), indent, 12)
+        return
+    page.add(indent, ("what varied, and what helps", tokens.LABEL))
+    for variation in found:
+        _add_variation(page, variation, recompiles, indent + "  ")
+
+
+def _add_variation(page: Page, found: Variation, recompiles: int, indent: str) -> None:
+    what = name_of(found.source, found.dim)
+    name = fmt.clip_middle(sanitize(what), page.width // 2)
+    values = fmt.one_line(", ".join(_shown(found.values, 6, max(page.width // 3, 12), found.distinct)))
+    beside = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
+    page.add(indent, (f"{found.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if beside else "")
+    if not beside:
+        page.say(values, indent + "  ")
+    page.say(_share(found, recompiles), indent + "  ", tokens.DIM)
+    if found.advice:
+        page.say(_advice(page, found), indent + "  ")
+
+
+def _share(found: Variation, recompiles: int) -> str:
+    """Of how many recompiles it was a cause, and of which the only one: those it would spare, as far as torch tells."""
+    many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
+    everything = many if recompiles > 1 else "the recompile"
+    of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
+    if not found.only_cause:
+        return f"one of the causes of {of}"
+    if len(found.only_cause) == found.count:
+        return f"the only cause named for {of}{fmt.took(found.only_cause_seconds, ' (', ')')}"
+    which = f"[{found.only_cause[0]}]" if len(found.only_cause) == 1 else f"{fmt.count(len(found.only_cause))} of them"
+    return f"a cause of {of}, the only one of {which}{fmt.took(found.only_cause_seconds, ' (', ')')}"
+
+
+def _advice(page: Page, found: Variation) -> str:
+    """What helps; what has not happened yet may still happen in a run that goes on."""
+    said = found.advice + _PROOFS.get(found.proof, "")
+    return page.so_far(said) if found.became is None and "did not become" in said else said

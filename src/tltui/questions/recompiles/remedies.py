@@ -1,0 +1,521 @@
+"""Remedies of torch against recompiles, and the facts for and against each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.explanations import Reason, name_of
+from tltui.questions.recompiles.failed_guard_text import strip_local
+from tltui.questions.recompiles.guard_grammar import (
+    DIVISIBLE,
+    DUCK,
+    EXCLUSION,
+    LIBRARY,
+    MARKED,
+    PROGRAM,
+    SPECIAL,
+    TORCH,
+    ZERO_ONE,
+    condition_of,
+)
+
+PROVEN, QUOTED = "proven", "quoted"
+REMEDIES: dict[str, str] = {
+    "mark dynamic": PROVEN, "dynamic=True": PROVEN, "no mark_static": PROVEN, "dynamic parameters": PROVEN,
+    "mark unbacked": PROVEN, "wider mark": PROVEN, "mark first": PROVEN, "no duck sizing": PROVEN, "pad": PROVEN,
+    "contiguous": PROVEN, "reshape": PROVEN, "one dtype": PROVEN, "one device": QUOTED, "detach": PROVEN,
+    "no inference tensor": PROVEN, "resolve": PROVEN, "dense": PROVEN, "one type": PROVEN, "tensor": PROVEN,
+    "specialize_float": PROVEN, "argument": PROVEN, "keep strings out": PROVEN, "stack": PROVEN, "same keys": PROVEN,
+    "hooks first": PROVEN, "clone": PROVEN, "one backend": PROVEN, "keep alive": PROVEN, "same mode": PROVEN, "set first": PROVEN,
+    "dynamic attribute": PROVEN, "buffer": PROVEN, "nothing to do": PROVEN,
+}  # fmt: skip
+"""The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Switches of `torch._dynamo.config` that matter here, as the metrics state them. None: not stated."""
+
+    automatic_dynamic: bool | None = None
+    unspec_int: bool | None = None
+    """`allow_unspec_int_on_nn_module`"""
+    specialize_float: bool | None = None
+    names: frozenset[str] = frozenset()
+    """All that are stated: what is not among them this torch does not have."""
+    traced: bool = True
+    """Whether a trace tells of the compiles: only that says of everything whether it became dynamic."""
+
+    @classmethod
+    def of(cls, config: dict[str, Any]) -> Settings:
+        """From the `dynamo_config` of the metrics."""
+        def flag(name: str) -> bool | None:
+            value = config.get(name)
+            return value if isinstance(value, bool) else None
+
+        return cls(
+            flag("automatic_dynamic_shapes"), flag("allow_unspec_int_on_nn_module"), flag("specialize_float"), frozenset(config)
+        )
+
+    def has(self, name: str) -> bool:
+        """Whether this torch has a switch, as far as the log tells."""
+        return not self.names or name in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A cause, and what is known of it over all recompiles of a frame."""
+
+    cause: str
+    source: str
+    dim: int | None
+    value: str
+    values: tuple[str, ...]
+    became: str | None
+    fixed: str | None
+    reasons: tuple[Reason, ...]
+    beside: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+    resumed: bool = False
+    """The function goes on after a graph break: what it is called with was made inside of compiled code, or went through it."""
+
+    @property
+    def held(self) -> bool:
+        """Torch made it dynamic by itself, and it stayed so."""
+        return self.became is not None and self.fixed is None
+
+    @property
+    def hints(self) -> str:
+        """What torch says about the guards."""
+        return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What helps, or why nothing does."""
+
+    text: str
+    remedy: str = ""
+    code: tuple[str, ...] = ()
+
+    @property
+    def proof(self) -> str:
+        """How the remedy was shown to help."""
+        return REMEDIES[self.remedy] if self.remedy else ""
+
+
+_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+
+
+def python_of(source: str) -> str:
+    """A source as the program writes it: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
+    return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
+
+
+ONES = "0 and 1 are always compiled separately"
+
+
+def nothing(seen: Seen) -> Advice:
+    """Of what became dynamic and stayed so."""
+    return Advice(f"It became dynamic at [{seen.became}] by itself: nothing to do.", "nothing to do")
+
+
+def off(what: str) -> Advice:
+    """Of what could not become dynamic."""
+    return Advice(
+        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
+        "Leave dynamic at None, or set it to True.", "dynamic=True",
+    )  # fmt: skip
+
+
+CALLS_SAID = 3
+"""More calls than these are not written out."""
+
+
+def size(seen: Seen, settings: Settings) -> Advice:
+    """A dimension of a tensor."""
+    where = f"{python_of(seen.source)}, {seen.dim}"
+    if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
+        return _parameter(seen, settings)
+    if any(reason.value == "static" for reason in seen.reasons):
+        return Advice("It is marked static (mark_static): without the mark a size that varies becomes dynamic.", "no mark_static")
+    if settings.automatic_dynamic is False:
+        return off("size")
+    if seen.fixed is not None or any(reason.fixed_by for reason in seen.reasons):
+        line = next((reason.fixed_by for reason in reversed(seen.reasons) if reason.fixed_by), "a line of the program")
+        return Advice(f"It was dynamic, but {line} needs one size and fixed it: each such size needs a compile.")
+    if seen.source.startswith("___from_numpy("):
+        return nothing(seen) if seen.held else Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
+    call = f"torch._dynamo.mark_dynamic({where})"
+    unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
+    if sum(value not in SPECIAL for value in seen.values) <= 1 < len(seen.values):
+        if seen.resumed:
+            return Advice(f"Sizes {ONES}.")
+        return Advice(
+            f"Sizes {ONES}. {unbacked} before the first call lets one compile serve all sizes, "
+            "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
+        )  # fmt: skip
+    note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in seen.values) else ""
+    if seen.resumed:
+        return _after_a_break(seen)
+    if seen.became is not None:
+        return _became(seen, call, note)
+    text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
+    return Advice(text, "mark dynamic", (call,))
+
+
+def _became(seen: Seen, call: str, note: str) -> Advice:
+    """All that became dynamic at once: to mark one of two sizes that have to be equal is an error for torch."""
+    calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in seen.beside))
+    start = f"It became dynamic at [{seen.became}] by itself"
+    if not seen.beside:
+        text = f"{start}. {call} before the first call makes it so from the start.{note}"
+    elif len(calls) <= CALLS_SAID:
+        others = " and ".join(name_of(source, dim) for source, dim in seen.beside)
+        text = f"{start}, and so did {others}. {' and '.join(calls)} before the first call make them so from the start.{note}"
+    else:
+        text = (
+            f"{start}, and so did {len(seen.beside)} other sizes. {call} before the first call, and the same for each of them, "
+            f"makes them so from the start.{note}"
+        )
+    return Advice(text, "mark dynamic", calls)
+
+
+def _after_a_break(seen: Seen) -> Advice:
+    start = f"It became dynamic at [{seen.became}] by itself. " if seen.became is not None else ""
+    return Advice(
+        f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start. After a graph break mark_dynamic helps only for a "
+        "tensor that the program made itself and passed in: compiled code can't call it.", "dynamic=True",
+    )  # fmt: skip
+
+
+def _parameter(seen: Seen, settings: Settings) -> Advice:
+    switches = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
+    code = tuple(f"torch._dynamo.config.{name} = False" for name in switches if settings.has(name))
+    if not code:
+        return Advice("Sizes of parameters and buffers are static: modules that differ in them need a compile each.")
+    return Advice(
+        "Sizes of parameters and buffers are static: modules that differ in them need a compile each. "
+        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} those that vary dynamic.", "dynamic parameters", code,
+    )  # fmt: skip
+
+
+def condition(seen: Seen, settings: Settings) -> Advice | None:
+    """By who asked for the part that did not hold: what the program decides by it can't be helped."""
+    found = {reason.asked: reason for reason in reversed(seen.reasons) if reason.asked}
+    for who, advise in _ASKED.items():
+        if who in found:
+            return advise(seen, found[who])
+    known = [item for reason in seen.reasons for item in reason.met]
+    if not known:
+        return None
+    more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in known) else ""
+    return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
+
+
+def _zero_one(seen: Seen, reason: Reason) -> Advice:
+    met = next((item for item in reason.met if item.term in reason.failed), reason.met[0])
+    if met.dim is None:
+        return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
+    call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
+    return Advice(
+        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (in place of "
+        "mark_dynamic) lets one compile serve all sizes, if no line of the program decides by the size.", "mark unbacked", (call,),
+    )  # fmt: skip
+
+
+def _marked(seen: Seen, reason: Reason) -> Advice:
+    what = name_of(seen.source, seen.dim)
+    value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
+    low = bool(value) and reason.bound is not None and int(value) < reason.bound
+    change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
+    text = f"The bound {reason.bound} is that of the mark on {what} (min, max): {change}, if such sizes are meant."
+    found = condition_of(strip_local(reason.text))
+    bounds = {part.low: part.bound for part in found.parts} if found is not None and value else {}
+    if len(bounds) != 2:
+        return Advice(text, "wider mark")
+    bounds[low] = int(value)  # torch wants both
+    call = f"torch._dynamo.mark_dynamic({python_of(seen.source)}, {seen.dim}, min={bounds[True]}, max={bounds[False]})"
+    return Advice(text, "wider mark", (call,))
+
+
+def _duck(seen: Seen, reason: Reason) -> Advice:
+    start = "Two sizes were equal at the first compile, and torch took them for one. "
+    if any(item.value in SPECIAL for item in reason.met):
+        return Advice(f"{start}Now one of them was {_small(reason)}: sizes {ONES}.")
+    switch = "torch.fx.experimental._config.use_duck_shape = False"
+    text = f"{start}With {switch} it does not, if nothing in the program depends on their being equal."
+    return Advice(text, "no duck sizing", ("import torch.fx.experimental._config", switch))
+
+
+def _small(reason: Reason) -> str:
+    return next(item.value for item in reason.met if item.value in SPECIAL)
+
+
+def _decides(seen: Seen, reason: Reason) -> Advice:
+    why = reason.why
+    if reason.condition == DIVISIBLE and reason.asked == TORCH:
+        return _divides(reason)
+    if reason.asked == TORCH:
+        start = f"Torch asked ({why or reason.by})" if why or reason.by else "Torch asked"
+        text = f"{start}, and a graph holds for one answer: each answer needs a compile."
+    else:
+        who = "Your line decides" if reason.asked == PROGRAM else "Code of a library decides"
+        text = f"{who} by it, and a graph holds for one outcome: each outcome needs a compile."
+    more = f" Sizes {ONES}." if any(other.asked == ZERO_ONE for other in seen.reasons) else ""
+    return Advice(text + more)
+
+
+def _divides(reason: Reason) -> Advice:
+    what = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
+    why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
+    if not isinstance(reason.bound, int):
+        return Advice(f"It has to be divisible there{why}: what is not needs another compile, or fails.")
+    multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
+    return Advice(f"{what} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
+
+
+def _exclusion(seen: Seen, reason: Reason) -> Advice:
+    return Advice("Torch keeps the size of an older compile for that one (automatic_dynamic_exclusion_guard).")
+
+
+_ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
+    MARKED: _marked, PROGRAM: _decides, TORCH: _decides, LIBRARY: _decides, ZERO_ONE: _zero_one, DUCK: _duck, EXCLUSION: _exclusion,
+}  # fmt: skip
+
+
+def advice_for(seen: Seen, settings: Settings) -> Advice | None:
+    """What helps against a cause; None where there is nothing to say."""
+    find = _ADVICE.get(seen.cause)
+    return find(seen, settings) if find else None
+
+
+def _int(seen: Seen, settings: Settings) -> Advice:
+    if seen.held:
+        return nothing(seen)
+    if ".__defaults__" in seen.source or ".__kwdefaults__" in seen.source:
+        return Advice("Torch takes default values of arguments as constants: pass the value as an argument.", "argument")
+    if seen.fixed is not None:
+        return Advice(_again(seen))
+    if settings.automatic_dynamic is False:
+        return off("value")
+    start = "It did not become dynamic in this log. " if settings.traced else ""
+    return Advice(f"{start}A tensor in its place has one compile for all values.", "tensor")
+
+
+def _again(seen: Seen) -> str:
+    """Torch made it dynamic, and something fixed it again."""
+    last = seen.reasons[-1]
+    start = f"Torch made it dynamic at [{seen.became}] and fixed it again to each value"
+    if last.by and "evaluate_expr" not in last.by:
+        return f"{start}: torch needs the number itself ({last.by}). Each value needs a compile."
+    return f"{start}: {'code of ' + last.whose if last.whose else 'your line'} needs the number itself. Each value needs a compile."
+
+
+def _float(seen: Seen, settings: Settings) -> Advice:
+    if "nan" in seen.values:
+        return Advice("NaN is compiled separately, once: it equals no number.")
+    if seen.held:
+        return nothing(seen)
+    if any("remove_tensorify_specialized_graphargs" in reason.by for reason in seen.reasons):
+        key = re.search(r"\['(\w+)'\]$", seen.source)
+        example = f" ({key[1]}=torch.tensor(…))" if key else ""
+        return Advice(
+            f"Torch made it dynamic at [{seen.became}] and fixed it again to each value, as it could not compute with it as with "
+            f"a tensor. A tensor in its place{example} has one compile for all values.", "tensor",
+        )  # fmt: skip
+    if seen.fixed is not None:
+        return Advice(_again(seen))
+    if settings.automatic_dynamic is False:
+        return off("value")
+    if settings.specialize_float and settings.has("specialize_float"):
+        switch = "torch._dynamo.config.specialize_float"
+        text = f"{switch} is on: with False, a float that varies becomes dynamic."
+        return Advice(text, "specialize_float", (f"{switch} = False",))
+    return Advice("A tensor in its place has one compile for all values.", "tensor")
+
+
+def _text(seen: Seen, settings: Settings) -> Advice:
+    what = "A string can't be dynamic: each value needs a compile of its own."
+    if len(seen.values) <= 3:
+        return Advice(what)
+    return Advice(f"{what} Keep it out of the compiled function, or reduce it to few values before the call.", "keep strings out")
+
+
+def _attribute(seen: Seen, settings: Settings) -> Advice | None:
+    switch = "allow_unspec_int_on_nn_module"
+    if seen.source.endswith(".training"):
+        return Advice("model.train() and model.eval() need a compile each. That is two in all; switch rarely.")
+    if seen.value in (guard_grammar.BOOL, guard_grammar.STR):
+        return Advice("It can't be dynamic: each value needs a compile of its own.")
+    if seen.value == guard_grammar.VALUE:
+        return None
+    if seen.held:
+        return nothing(seen)
+    if seen.fixed is not None:
+        return Advice(_again(seen))
+    if seen.value != guard_grammar.INT or not settings.has(switch) or settings.automatic_dynamic is False:
+        text = "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
+        return Advice(text, "buffer")
+    if settings.unspec_int:
+        return None
+    code = f"torch._dynamo.config.{switch} = True"
+    text = f"Torch takes int attributes of an nn.Module as constants. With {code} they become dynamic once they vary."
+    return Advice(text, "dynamic attribute", (code,))
+
+
+def _outside(what: str) -> Callable[[Seen, Settings], Advice]:
+    """Of a global or a variable of an enclosing function."""
+
+    def advice(seen: Seen, settings: Settings) -> Advice:
+        if seen.held:
+            return nothing(seen)
+        if seen.value in (guard_grammar.INT, guard_grammar.FLOAT) and seen.fixed is None:
+            return Advice(f"Torch takes {what} as constants: pass what varies as an argument.", "argument")
+        if seen.fixed is not None:
+            return Advice(_again(seen))
+        return Advice("It can't be dynamic: each value needs a compile of its own.")
+
+    return advice
+
+
+def _object(seen: Seen, settings: Settings) -> Advice:
+    if seen.source.endswith(".__code__"):
+        name = seen.source.removesuffix(".__code__")
+        return Advice(f"{name} was another function: each needs a compile, as its code is part of the graph.")
+    if seen.value == "enum":
+        return Advice("Members of an Enum: each needs a compile of its own.")
+    if seen.value in ("class", "module", "function", "builtin"):
+        return Advice(f"Another {seen.value}: each needs a compile, as its code is part of the graph.")
+    return Advice("The compiled code is for one object: each other object needs a compile.")
+
+
+_CALLS = {
+    "num_threads": "torch.set_num_threads", "default_dtype": "torch.set_default_dtype",
+    "deterministic_algorithms": "torch.use_deterministic_algorithms",
+    "deterministic_algorithms_warn_only": "torch.use_deterministic_algorithms",
+    "allow_tf32": "torch.backends.cuda.matmul.allow_tf32", "default device": "torch.set_default_device",
+    "allow_fp16_reduce": "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "allow_bf16_reduce": "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+}  # fmt: skip
+_MODES = {
+    "grad_mode": "Calls with and without gradients (torch.no_grad, torch.inference_mode) need a compile each: "
+                 "call it under the same mode, if the difference is not meant.",
+    "torch_function": "__torch_function__ was switched off in some of the calls only (DisableTorchFunctionSubclass).",
+    "torch function modes": "A torch function mode (torch.set_default_device and `with torch.device` are such) was active in some "
+                            "of the calls only: use it in all of them, from the first call on.",
+}  # fmt: skip
+
+
+def _state(seen: Seen, settings: Settings) -> Advice | None:
+    """One setting."""
+    name = seen.source
+    if name in _CALLS:
+        what = "Set" if "backends" in _CALLS[name] else "Call"
+        return Advice(f"{what} {_CALLS[name]} once, before the first call: each value needs a compile.", "set first")
+    if name.startswith("autocast"):
+        text = "Calls inside and outside of torch.autocast (or of another dtype) need a compile each: call it under the same one."
+        return Advice(text, "same mode")
+    if name in _MODES:
+        return Advice(_MODES[name], "same mode")
+    return Advice("It is set for all of torch, and each value of it needs a compile.") if name else None
+
+
+def _tensor(seen: Seen, settings: Settings) -> Advice:
+    said = " ".join(f"{reason.expected} {reason.actual}" for reason in seen.reasons)
+    if "inference tensor" in said:
+        text = (
+            "Tensors made under torch.inference_mode, and calls inside of it, need a compile of their own: make and use them "
+            "under the same mode (.clone() outside of it makes an ordinary tensor)."
+        )
+        return Advice(text, "no inference tensor")
+    if "conjugate view" in said or "negative view" in said:
+        name = "resolve_conj()" if "conjugate view" in said else "resolve_neg()"
+        text = f"A view that is computed only when it is used: .{name} before the call makes it an ordinary tensor."
+        return Advice(text, "resolve")
+    if "sparse" in said:
+        return Advice("Each layout needs a compile of its own: .to_dense() before the call, if the mixture is not meant.", "dense")
+    return Advice("Each kind needs a compile of its own.")
+
+
+def _length(seen: Seen, settings: Settings) -> Advice:
+    if seen.source.endswith("_hooks"):
+        return Advice("Hooks are part of the graph: register them before the first call.", "hooks first")
+    if "._modules" in seen.source:
+        return Advice("Which submodules there are is part of the graph: each structure needs a compile.")
+    if any(reason.value == "dict" for reason in seen.reasons):
+        text = "Which keys a dict has is part of the graph: each set of keys needs a compile. Give it the same keys in every call."
+        return Advice(text, "same keys")
+    text = "The length of a container is part of the graph. Tensors stacked into one have a size in its place: it can be dynamic."
+    return Advice(text, "stack")
+
+
+def _key(seen: Seen, settings: Settings) -> Advice:
+    if seen.source.startswith("list("):
+        return Advice("The keys and their order are part of the graph: the same keys in the same order in each call.", "same keys")
+    return Advice("Which keys and attributes there are is part of the graph: each combination needs a compile.")
+
+
+def _aliasing(seen: Seen, settings: Settings) -> Advice:
+    if any(reason.actual in ("one tensor", "shared otherwise") for reason in seen.reasons):
+        return Advice("Calls in which arguments share memory need another compile: pass a clone(), if it is not meant.", "clone")
+    return Advice("The code is for calls in which these are one object: calls in which they are not need a compile of their own.")
+
+
+def _mark(seen: Seen, settings: Settings) -> Advice:
+    name = next((reason.actual for reason in seen.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
+    return Advice(f"{name} belongs before the first call: a mark that comes later is a reason to compile again.", "mark first")
+
+
+def _fixed(what: str, remedy: str = "") -> Callable[[Seen, Settings], Advice]:
+    def advice(seen: Seen, settings: Settings) -> Advice:
+        return Advice(what, remedy)
+
+    return advice
+
+
+_NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter", "int", "float", "bool", "complex", "numpy.")
+
+
+def _type(seen: Seen, settings: Settings) -> Advice:
+    if all(value.startswith(_NUMBERS) for value in seen.values):
+        return Advice(_EACH, "one type")
+    return Advice("Each type needs a compile of its own.")
+
+
+_EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
+
+_ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
+    guard_grammar.SIZE: size,
+    guard_grammar.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
+    guard_grammar.RANK: _fixed(
+        "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
+    ),
+    guard_grammar.DTYPE: _fixed(_EACH, "one dtype"),
+    guard_grammar.DEVICE: _fixed(_EACH, "one device"),
+    guard_grammar.TENSOR: _tensor,
+    guard_grammar.MARK: _mark,
+    guard_grammar.GRAD: _fixed(
+        "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant.",
+        "detach",
+    ),
+    guard_grammar.INT: _int,
+    guard_grammar.FLOAT: _float,
+    guard_grammar.BOOL: _fixed("A bool can't be dynamic: True and False need a compile each."),
+    guard_grammar.STR: _text,
+    guard_grammar.TYPE: _type,
+    guard_grammar.OBJECT: _object,
+    guard_grammar.STATE: _state,
+    guard_grammar.ATTRIBUTE: _attribute,
+    guard_grammar.GLOBAL: _outside("globals"),
+    guard_grammar.CLOSURE: _outside("variables of enclosing functions"),
+    guard_grammar.CONDITION: condition,
+    guard_grammar.LENGTH: _length,
+    guard_grammar.KEY: _key,
+    guard_grammar.ALIASING: _aliasing,
+    guard_grammar.BACKEND: _fixed("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
+    guard_grammar.FREED: _fixed("Keep the object alive as long as the compiled function is used.", "keep alive"),
+}

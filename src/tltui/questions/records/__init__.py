@@ -1,0 +1,1 @@
+"""Records, log lines, search, damage and the list of pages."""

@@ -1,0 +1,193 @@
+"""The page `@output`: live output and exit status of a job that tltui started."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator, Sequence
+
+from tltui.documents.format import clip, clock, plural, seconds, size_of
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.sources.job_output import JobState, is_recorded_job, read_state
+from tltui.text import tokens
+from tltui.text.bytes_document import BytesDocument, links
+from tltui.text.document import Document, Hit, Line, Options, Section, Span
+from tltui.text.payload import LineIndex, Payload, decode
+from tltui.text.sanitize import sanitize
+from tltui.text.search.child_process import in_lines
+from tltui.text.terminal_lines import TerminalLines
+from tltui.trace.files import FileBytes
+
+REF = "@output"
+NOTHING = "Nothing was printed so far."
+CUT = "The file was cut off after it was read: what is shown of it is gone."
+
+
+def output_document(run: Run, options: Options) -> Document:
+    """What the newest job printed whose output is beside the logs."""
+    if not run.found.outputs:
+        raise BadAddress("there is no output here: tltui run --view keeps what a job prints")
+    return OutputDocument(run.found.outputs[-1], raw=options.raw)
+
+
+class OutputDocument(BytesDocument):
+    """The text of a file that grows, and one line more on what became of the job. `look` takes over what was added."""
+
+    is_live = True
+
+    def __init__(self, path: str, raw: bool = False) -> None:
+        self._is_raw = raw
+        self._source = FileBytes(path)
+        self.state = read_state(path)
+        """What was known of the job at the last look."""
+        self._said: tuple[Line, ...] = ()
+        super().__init__(Payload(self._source, 0, self._source.size()), "text", ref=REF, title=_title(path, self.state))
+        self._say()
+
+    def _indexed(self, payload: Payload) -> LineIndex:
+        return TerminalLines(payload, self._is_raw)
+
+    # growing
+
+    def look(self) -> bool:
+        """See what was printed since, and what became of the job. True when anything is new; `advance` finds the lines."""
+        size, state = self._source.size(), read_state(self._source.path) or self.state
+        with self._lock:
+            assert isinstance(self._index, TerminalLines)
+            before = (self._index.payload.size, self.state, self._said)
+            self._index.grow(size)
+            self.payload = self._index.payload
+            self.complete, self.state = self._index.complete, state
+            self._say(size < self.payload.size)
+            is_new = before != (self.payload.size, self.state, self._said)
+            self.version += is_new
+        return is_new
+
+    def _say(self, is_cut: bool = False) -> None:
+        """The badge, and the line behind the last one."""
+        badge, text, style = said_of(self.state)
+        if is_cut:
+            text, style = CUT, tokens.WARN
+        elif not self.payload.size and not text:
+            text, style = NOTHING, tokens.DIM
+        self.badge = badge
+        self._said = (Line(text, (Span(0, len(text), style),)),) if text else ()
+
+    @property
+    def _printed(self) -> int:
+        """Lines of the file, not in the middle of a step that finds more."""
+        with self._lock:
+            return len(self._index) if self.payload.size else 0
+
+    # the protocol
+
+    def __len__(self) -> int:
+        return self._printed + len(self._said)
+
+    def sections(self) -> Sequence[Section]:
+        return ()
+
+    def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
+        with self._lock:
+            printed, said = self._printed, self._said
+        if n < printed:
+            return super().line(n, lo, hi)
+        line = said[n - printed] if n - printed < len(said) else Line("")  # what stood behind the end a moment ago
+        return line if lo == 0 and (hi is None or hi >= len(line.text)) else Line(line.text[lo:hi], line.spans, (), lo)
+
+    def length(self, n: int) -> int:
+        return super().length(n) if n < self._printed else len(self.line(n).text)
+
+    def width(self) -> int:
+        return max(super().width(), *(len(line.text) for line in self._said), 0)
+
+    def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
+        if back:
+            yield from self._find_said(pattern, start, back)
+            if self._printed:
+                yield from super().find(pattern, min(start, self._printed - 1), back)
+            return
+        if self._printed:
+            yield from super().find(pattern, start)
+        yield from self._find_said(pattern, start, back)
+
+    def _find_said(self, pattern: re.Pattern[str], start: int, back: bool) -> Iterator[Hit | None]:
+        lines = [(self._printed + n, line.text) for n, line in enumerate(self._said)]
+        kept = [(n, text) for n, text in lines if (n <= start if back else n >= start)]
+        for found in in_lines(pattern, reversed(kept) if back else kept, back):
+            yield None if found is None else Hit(*found)
+
+    def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
+        if self._printed:
+            yield from super().text(lo, hi)
+        first = self._printed
+        yield from (line.text for n, line in enumerate(self._said, first) if lo <= n and (hi is None or n < hi))
+
+    # the last line may still be written
+
+    def _is_last(self, n: int) -> bool:
+        return n >= len(self._index) - 1
+
+    def _read(self, n: int) -> Line:
+        if not self._is_last(n):
+            return super()._read(n)
+        text = decode(self._index.stored(n))
+        self._widest = max(self._widest, len(text))
+        return Line(text, (), links(text))
+
+    def _is_plain(self, n: int) -> bool:
+        return not self._is_last(n) and super()._is_plain(n)
+
+    def _long_text(self, n: int) -> str:
+        return decode(self._index.stored(n)) if self._is_last(n) else super()._long_text(n)
+
+
+def said_of(state: JobState | None) -> tuple[str, str, str]:
+    """What is known of a job: a word for the frame, and where it does not go on a sentence with its style."""
+    if state is None:
+        return "", "", ""
+    lost = ""
+    if state.missing:
+        lost = f" {size_of(state.missing)} that it printed are missing here: {sanitize(state.why)}."
+    if state.ended is None:
+        if is_recorded_job(state) is False:
+            what = f"How the job ended is not known: the process that kept its output was ended (the job was pid {state.pid})."
+            return "not known how it ended", what + lost, tokens.WARN
+        elsewhere = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, as far as is known"
+        return f"runs, pid {state.pid}{elsewhere}{' - output is missing' * bool(lost)}", lost.strip(), tokens.WARN
+    how = how_it_ended(state)
+    if not state.pid:
+        return how, f"The job could not be started: {sanitize(state.why)}.", tokens.ERROR
+    last = " Processes that it started go on, and may print." if state.held else ""
+    took = seconds(max(state.ended - state.began, 0.0))
+    what = f"The job ended with {how} at {clock(state.ended * 1e6)}, after {took}.{last}{lost}"
+    return how, what, tokens.OK if not state.code and not lost else tokens.ERROR if state.code else tokens.WARN
+
+
+def how_it_ended(state: JobState) -> str:
+    """`exit code 3`, `SIGKILL (exit code 137)`."""
+    code = state.code or 0
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"{name} (exit code {state.exit_code})"
+
+
+def _title(path: str, state: JobState | None) -> str:
+    if state is None or not state.command:
+        return sanitize(os.path.basename(path))
+    program, *words = state.command
+    return f"output of {clip(sanitize(' '.join((os.path.basename(program), *words))), 40)}"
+
+
+def many_outputs(run: Run) -> str:
+    """What to say of the other jobs whose output is kept in what was opened; '' where there is one."""
+    others = len(run.found.outputs) - 1
+    if others < 1:
+        return ""
+    return f"the output of the newest job; {plural(others, 'file')} of earlier ones in {os.path.dirname(run.found.outputs[0])}"

@@ -1,0 +1,1 @@
+"""Run time by `torch.profiler`: graphs, kernels, eager code."""

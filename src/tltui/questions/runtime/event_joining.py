@@ -1,0 +1,475 @@
+"""Join of profile events and kernels with the compiles, graphs and calls of a trace."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from tltui.inputs.profile_reader import Profile
+from tltui.model.artifacts import OUTPUT_CODE, artifacts_of, units_of
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader
+from tltui.model.ref import CompileId
+from tltui.questions.caches.cache_lookups import BUNDLED, FX, NAMES, answer_of
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.provenance.records import Kernel
+from tltui.questions.runtime.event_nesting import (
+    BACKWARD,
+    CALL,
+    FORWARD,
+    LOOKUP,
+    REGION,
+    Nested,
+    code_name,
+    graph_key,
+    kernel_name,
+    region_id,
+)
+from tltui.questions.runtime.profile_results import GraphTime, KernelTime, Spread
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCall:
+    """A call of a kernel in the code of a graph."""
+
+    name: str
+    """As a profile names it."""
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class CodeGraph:
+    """A lowered graph."""
+
+    unit: str
+    direction: str
+    """As `tltui.model.artifacts.Unit.direction`."""
+    keys: frozenset[str]
+    """Of the FX graph cache; none where it was off, or said nothing."""
+    calls: tuple[CodeCall, ...]
+    """In the order of the code."""
+    has_code: bool
+
+
+@part
+def graphs_of(compile_: Compile, reader: Reader) -> tuple[CodeGraph, ...]:
+    """The lowered graphs of a compile."""
+    artifacts = artifacts_of(compile_)
+    keys: dict[int | None, set[str]] = {}
+    for artifact in artifacts:
+        if artifact.name in NAMES and NAMES[artifact.name][0] in (FX, BUNDLED):
+            key = answer_of(artifact.name, artifact.record, "", reader)[0].key
+            keys.setdefault(artifact.unit, set()).update((key,) if key else ())
+    coded = {artifact.unit for artifact in artifacts if artifact.name == OUTPUT_CODE}
+    kernels = {unit.number: unit.kernels for unit in provenance_of(compile_).units}
+    return tuple(
+        CodeGraph(
+            unit.name, unit.direction, frozenset(keys.get(unit.number, ())), _calls(kernels.get(unit.number, ())),
+            unit.number in coded,
+        )
+        for unit in units_of(artifacts)
+    )  # fmt: skip
+
+
+def _calls(kernels: tuple[Kernel, ...]) -> tuple[CodeCall, ...]:
+    """Each place that calls a kernel, by its line; of several calls of one row all."""
+    calls = [(line, CodeCall(code_name(kernel.name), kernel)) for kernel in kernels for line in _first_lines(kernel)]
+    return tuple(call for _, call in sorted(calls, key=lambda own: own[0]))
+
+
+def _first_lines(kernel: Kernel) -> tuple[int, ...]:
+    """The first line of each of its calls: the lines of one stand together."""
+    return tuple(line for line in kernel.call_lines if line - 1 not in kernel.call_lines)
+
+
+_ID = re.compile(r"^(?:!(\d{1,9})/)?(\d{1,9})/(\d{1,9})$")
+SEQUENCE = "Sequence number"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One graph of one compile, as the profile and the trace know it."""
+
+    compile: Compile
+    unit: str
+    key: str | None
+
+
+@dataclass(slots=True)
+class Joined:
+    """What belongs together."""
+
+    compile_of: dict[int, Compile] = field(default_factory=dict)
+    """Region (a span) → the compile that it runs."""
+    calls: dict[Group, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Graph → the spans of its calls."""
+    graph_of: dict[Group, CodeGraph | None] = field(default_factory=dict)
+    strange: Counter[str] = field(default_factory=Counter)
+    """What belongs to nothing in the trace."""
+    same_key: int = 0
+    """Calls of which the key is that of the trace."""
+    other_key: int = 0
+    """Calls whose compile has other keys in the trace."""
+    same_names: int = 0
+    """Calls whose kernels are all in the code of their compile."""
+    other_names: int = 0
+    """Calls with kernels that are not in the code of their compile."""
+
+
+class Joiner:
+    """Joins a profile and a process."""
+
+    def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
+        self._profile, self._nested, self._process = profile, nested, process
+        self.found = Joined()
+        self._by_name: dict[int, list[Compile]] = {}
+        self._graphs: dict[Compile, tuple[CodeGraph, ...]] = {}
+        self._forwards: dict[tuple[int, str], list[int]] = defaultdict(list)
+        self._begun: dict[tuple[int, int], int] = {}
+        self._tied: dict[tuple[int, int], tuple[int, int]] = {}
+        """Where an arrow ends → where it begins: thread and time."""
+        self._kernel_names: dict[int, str] = {}
+
+    def join(self) -> Joined:
+        """Find out what belongs together."""
+        nested = self._nested
+        for span, kind in enumerate(nested.kind):
+            if kind == REGION:
+                self._region(span)
+            elif kind == FORWARD:
+                self._remember(span)
+        self._tie()
+        for span, kind in enumerate(nested.kind):
+            if kind == CALL and self.is_whole(span):
+                self._call(span)
+        return self.found
+
+    def is_whole(self, span: int) -> bool:
+        """Whether a span was over when the window ended."""
+        return self._profile.end(self._nested.event[span]) <= self._profile.window[1]
+
+    def _tie(self) -> None:
+        """The arrows between forwards and backwards of compiled graphs."""
+        profile = self._profile
+        ends: dict[int, tuple[int, int]] = {}
+        for number, thread, time in zip(profile.flow, profile.flow_thread, profile.flow_time, strict=True):
+            if thread >= 0 and (thread, time) in self._begun:
+                ends[number] = thread, time
+        for number, thread, time in zip(profile.flow, profile.flow_thread, profile.flow_time, strict=True):
+            if thread < 0 and number in ends:
+                self._tied[-1 - thread, time] = ends[number]
+
+    def _region(self, span: int) -> None:
+        event = self._nested.event[span]
+        name = self._profile.name[event]
+        if name not in self._by_name:
+            self._by_name[name] = self._named(region_id(self._profile.names[name]))
+        own = self._by_name[name]
+        if not own and not region_id(self._profile.names[name]):
+            return  # its graph says whose it is
+        if not own:
+            self.found.strange["regions of compiles that are not in the trace"] += 1
+            return
+        self.found.compile_of[span] = own[0] if len(own) == 1 else self._at(own, self._profile.epoch_us(self._profile.begin[event]))
+
+    def _named(self, text: str) -> list[Compile]:
+        match = _ID.match(text)
+        if match is None:
+            return []
+        autograd = None if match[1] is None else int(match[1])
+        return self._process.epochs_of(CompileId(autograd, int(match[2]), int(match[3])))
+
+    @staticmethod
+    def _at(own: list[Compile], us: float) -> Compile:
+        """Of several compiles with one id the last one that had begun."""
+        return next((compile_ for compile_ in reversed(own) if (compile_.start_us or 0) <= us), own[0])
+
+    def _remember(self, span: int) -> None:
+        """A forward, by what ties its backward to it."""
+        event = self._nested.event[span]
+        self._begun[self._profile.thread[event], self._profile.begin[event]] = span
+        number = self._profile.extra.get(event, {}).get(SEQUENCE)
+        if isinstance(number, int) and number >= 0:
+            self._forwards[number, self._profile.threads[self._profile.thread[event]][0]].append(span)
+
+    def _call(self, span: int) -> None:
+        """The graph of a call."""
+        key = graph_key(self._profile.name_of(self._nested.event[span]))
+        above, is_backward = self._above(span)
+        names = self._names(span)
+        compile_ = self.found.compile_of.get(above) if above >= 0 else None
+        if compile_ is None and (above < 0 or not region_id(self._profile.name_of(self._nested.event[above]))):
+            compile_ = self._by_graph(key, names, is_backward)
+            if compile_ is not None and above >= 0:
+                self.found.compile_of[above] = compile_
+        if compile_ is None:
+            self.found.strange["calls of graphs whose compile is not known"] += 1
+            return
+        graphs = [graph for graph in self._graphs_of(compile_) if (graph.direction == "backward") == is_backward]
+        graph = _chosen(graphs, key, names)
+        self._weigh(graphs, graph, key, names)
+        unit = graph.unit if graph is not None else "backward" if is_backward else ""
+        group = Group(compile_, unit, key)
+        self.found.graph_of.setdefault(group, graph)
+        self.found.calls[group].append(span)
+
+    def loose(self) -> dict[Group, list[int]]:
+        """Events on a device whose launch was not recorded, by the only graph that ran and whose code has a kernel of that name."""
+        found: dict[Group, list[int]] = defaultdict(list)
+        by_name: dict[str, list[Group]] = defaultdict(list)
+        for group, graph in self.found.graph_of.items():
+            for name in {call.name for call in graph.calls} if graph is not None else ():
+                by_name[name].append(group)
+        for event in self._nested.loose:
+            groups = by_name.get(self.kernel_named(event), [])
+            if len(groups) == 1:
+                found[groups[0]].append(event)
+            else:
+                self.found.strange["events on a device whose launch was not recorded"] += 1
+        return found
+
+    def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
+        """Whether a call speaks for this process."""
+        known = {own for each in graphs for own in each.keys}
+        if key is not None and known:
+            self.found.same_key += key in known
+            self.found.other_key += key not in known
+        fused = {name for name in names if "::" not in name}
+        if fused and any(each.has_code for each in graphs):
+            is_same = graph is not None and fused <= {call.name for call in graph.calls}
+            self.found.same_names += is_same
+            self.found.other_names += not is_same
+
+    def _above(self, span: int) -> tuple[int, bool]:
+        """The region that a call is in, or that its forward was in, -1 for none; whether it is a backward."""
+        parents, kinds = self._nested.parent, self._nested.kind
+        above = parents[span]
+        while above >= 0 and kinds[above] not in (REGION, BACKWARD):
+            above = parents[above]
+        if above < 0 or kinds[above] == REGION:
+            return above, False
+        forward = self._forward(self._nested.event[above])
+        while forward >= 0 and kinds[forward] != REGION:
+            forward = parents[forward]
+        return forward, True
+
+    def _forward(self, event: int) -> int:
+        """The span of the forward of a backward: by the arrow, else by the number, which each thread counts for itself; -1."""
+        profile = self._profile
+        thread = profile.thread[event]
+        if (start := self._tied.get((thread, profile.begin[event]))) is not None:
+            return self._begun[start]
+        number = profile.extra.get(event, {}).get(SEQUENCE)
+        own = self._forwards.get((number, profile.threads[thread][0]), []) if isinstance(number, int) else []
+        own = [span for span in own if profile.begin[self._nested.event[span]] <= profile.begin[event]]
+        return own[0] if len(own) == 1 else -1
+
+    def _by_graph(self, key: str | None, names: Counter[str], is_backward: bool) -> Compile | None:
+        """The only compile that has such a graph: its forward ran before the window."""
+        found = []
+        for compile_ in self._process.ordered():
+            for graph in self._graphs_of(compile_):
+                same = key in graph.keys if key is not None else graph.has_code and _wanted(graph) == names
+                if same and (graph.direction == "backward") == is_backward:
+                    found.append(compile_)
+        return found[0] if len(set(map(id, found))) == 1 else None
+
+    def _graphs_of(self, compile_: Compile) -> tuple[CodeGraph, ...]:
+        if compile_ not in self._graphs:
+            self._graphs[compile_] = graphs_of(compile_)
+        return self._graphs[compile_]
+
+    def _names(self, span: int) -> Counter[str]:
+        """The kernels of a call, as the code names them."""
+        nested = self._nested
+        return Counter(self.kernel_named(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
+
+    def kernel_named(self, event: int) -> str:
+        """What the code calls the kernel of an event."""
+        number = self._profile.name[self._nested.named_by.get(event, event)]
+        if number not in self._kernel_names:
+            self._kernel_names[number] = kernel_name(self._profile.names[number])
+        return self._kernel_names[number]
+
+
+def _wanted(graph: CodeGraph) -> Counter[str]:
+    return Counter(call.name for call in graph.calls)
+
+
+def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> CodeGraph | None:
+    """The graph of a call: by its key, then by its kernels."""
+    same = [graph for graph in graphs if key is not None and key in graph.keys] or graphs
+    if len(same) > 1:
+        same = [graph for graph in same if _wanted(graph) == names] or [
+            graph for graph in same if names.keys() <= _wanted(graph).keys()
+        ]
+    return same[0] if same else None
+
+
+def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
+    """The lookups of each compile, and those that something else than a region followed."""
+    own: dict[Compile, list[int]] = defaultdict(list)
+    lost: list[int] = []
+    for span, kind in enumerate(nested.kind):
+        if kind != LOOKUP or not is_whole(span):
+            continue
+        region = nested.led[span]
+        if region == -1:
+            lost.append(span)
+        elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
+            own[compile_].append(span)
+    return own, lost
+
+
+def called(joined: Joined) -> Iterable[Compile]:
+    """The compiles that ran."""
+    return dict.fromkeys((*joined.compile_of.values(), *(group.compile for group in joined.calls)))
+
+
+CPP_KERNELS = "they are with torch._inductor.config.cpp.enable_kernel_profile"
+NO_TIME = Spread(0, 0.0, 0.0, 0.0, 0.0)
+
+
+def spread(times: list[int] | array[int]) -> Spread:
+    """How long something took each time; times in ns."""
+    if not times:
+        return NO_TIME
+    return Spread(len(times), sum(times) / 1000, median(times) / 1000, min(times) / 1000, max(times) / 1000)
+
+
+class Devices:
+    """What ran on devices, by the kernel that launched it."""
+
+    def __init__(self, profile: Profile, nested: Nested) -> None:
+        self._of_kernel = array("q", bytes(8 * len(nested.kernels)))
+        self.replayed: dict[int, list[int]] = defaultdict(list)
+        """A call → events on a device that no kernel of it launched."""
+        for event, owner in zip(nested.device, nested.launched_by, strict=True):
+            if owner >= 0:
+                self._of_kernel[owner] += profile.duration[event]
+            else:
+                self.replayed[-1 - owner].append(event)
+        launches = {category.split("_")[0] for category in profile.categories if category.endswith(("_runtime", "_driver"))}
+        self.name = min(launches & {"cuda", "xpu", "mtia", "hpu", "privateuse1"}, default="device")
+
+    def time(self, kernel: int) -> int:
+        """The ns on a device that a kernel launched."""
+        return self._of_kernel[kernel]
+
+
+class Kernels:
+    """Times of the kernels of one graph."""
+
+    def __init__(self, profile: Profile, nested: Nested, joiner: Joiner, devices: Devices) -> None:
+        self._profile, self._nested, self._joiner, self._devices = profile, nested, joiner, devices
+        self.doubts: Counter[str] = Counter()
+
+    def graph(self, unit: str, key: str | None, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> GraphTime:
+        """The times of a graph that was called so often. `loose`: what ran on a device for it, by name alone."""
+        profile, nested = self._profile, self._nested
+        gaps: list[int] = []
+        whole, inside, on_device = 0, 0, 0
+        for span in calls:
+            event = nested.event[span]
+            whole += profile.duration[event]
+            before = -1
+            on_device += sum(profile.duration[own] for own in self._devices.replayed.get(span, ()))
+            for row in range(nested.first[span], nested.last[span]):
+                kernel = nested.kernels[row]
+                inside += profile.duration[kernel]
+                on_device += self._devices.time(row)
+                if before >= 0:
+                    gaps.append(max(profile.begin[kernel] - before, 0))
+                before = profile.end(kernel)
+        on_device += sum(profile.duration[event] for event in loose)
+        kernels = self._kernels(calls, graph, loose)
+        return GraphTime(
+            unit, key, spread([profile.duration[nested.event[span]] for span in calls]), kernels,
+            inside / 1000, max(whole - inside, 0) / 1000, median(gaps) / 1000 if gaps else 0.0, on_device / 1000,
+        )  # fmt: skip
+
+    def _kernels(self, calls: list[int], graph: CodeGraph | None, loose: list[int]) -> tuple[KernelTime, ...]:
+        """Each call of the code, then what cannot be told apart, or is not in the code."""
+        nested = self._nested
+        wanted: dict[str, list[CodeCall]] = defaultdict(list)
+        for call in graph.calls if graph is not None else ():
+            wanted[call.name].append(call)
+        rows: dict[tuple[str, int], list[int]] = defaultdict(list)
+        uneven: set[str] = set()
+        for span in calls:
+            count: Counter[str] = Counter()
+            for row in range(nested.first[span], nested.last[span]):
+                name = self._joiner.kernel_named(nested.kernels[row])
+                rows[name, count[name]].append(row)
+                count[name] += 1
+            uneven.update(name for name in wanted.keys() | count.keys() if count[name] != len(wanted[name]))
+        found: list[KernelTime] = []
+        for call in graph.calls if graph is not None else ():
+            nth = wanted[call.name].index(call)
+            if call.name not in uneven and (own := rows.get((call.name, nth))):
+                found.append(self._time(call, call.kernel.name, nth, own))
+        lacking = sum(call.kernel.name[:3] == "cpp" and not rows.get((call.name, 0)) for call in graph.calls) if graph else 0
+        if lacking:
+            self.doubts[f"calls of C++ kernels were not recorded: {CPP_KERNELS}"] += lacking
+        for name in dict.fromkeys(name for name, _ in rows if name in uneven):
+            together = [row for (own, _), those in rows.items() if own == name for row in those]
+            found.append(self._together(name, wanted.get(name, []), together))
+        replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
+        if replayed:
+            self.doubts["kernels that were replayed (CUDA graphs) are told by name, not by call"] += len(replayed)
+        if loose:
+            self.doubts["kernels on a device, of which no launch was recorded, are told by name or handle"] += len(loose)
+        return (*found, *self._by_name([*replayed, *loose], wanted))
+
+    def _time(self, call: CodeCall | None, name: str, nth: int, rows: list[int]) -> KernelTime:
+        """One call of the code."""
+        on_device = [time for row in rows if (time := self._devices.time(row))]
+        times = on_device or [self._profile.duration[self._nested.kernels[row]] for row in rows]
+        device = self._devices.name if on_device else "cpu"
+        if call is None:
+            return KernelTime("", name, nth, None, spread(times), (), (), device)
+        kernel = call.kernel
+        return KernelTime(kernel.key, name, nth, kernel.handle, spread(times), kernel.post_nodes, kernel.user_lines, device)
+
+    def _together(self, name: str, calls: list[CodeCall], rows: list[int]) -> KernelTime:
+        """All calls of a name, where they are not as many as in the code."""
+        if not calls:
+            self.doubts["calls of kernels that are not in the code of their graph"] += len(rows)
+            return self._time(None, name, -1, rows)
+        name = calls[0].kernel.name
+        self.doubts[f"calls of {name} are told together: it ran another number of times than the code calls it"] += len(rows)
+        own = self._time(calls[0], name, -1, rows)
+        return own if len(calls) == 1 else _of_all(own, calls)
+
+    def _by_name(self, events: list[int], wanted: dict[str, list[CodeCall]]) -> list[KernelTime]:
+        """What ran on a device, by its name; by the handle of the call where the device says it (`debug_handle`)."""
+        times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+        for event in events:
+            name = self._joiner.kernel_named(event)
+            handle = self._profile.extra.get(event, {}).get("debug_handle")
+            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in wanted.get(name, ()))
+            times[name, handle if known else None].append(self._profile.duration[event])
+        found = []
+        for (name, handle), own in times.items():
+            calls = wanted.get(name, [])
+            same = [call for call in calls if handle is not None and call.kernel.handle == handle]
+            nth = calls.index(same[0]) if len(same) == 1 else -1
+            time = KernelTime("", name, nth, None, spread(own), (), (), self._devices.name)
+            found.append(_of_all(time, same or calls) if calls else time)
+        return found
+
+
+def _of_all(own: KernelTime, calls: list[CodeCall]) -> KernelTime:
+    """With the nodes and lines of these calls of a name; a key only where there is one."""
+    kernels = [call.kernel for call in calls]
+    keys = {kernel.key for kernel in kernels}
+    return KernelTime(
+        keys.pop() if len(keys) == 1 else "", kernels[0].name, own.nth, kernels[0].handle if len(kernels) == 1 else None, own.time,
+        tuple(dict.fromkeys(node for kernel in kernels for node in kernel.post_nodes)),
+        tuple(dict.fromkeys(line for kernel in kernels for line in kernel.user_lines)), own.device,
+    )  # fmt: skip

@@ -1,0 +1,438 @@
+"""Nesting of profile events, and the meaning of their names."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, repeat
+
+from tltui.inputs.profile_reader import LAUNCHES, ON_DEVICE, Profile
+
+OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING = range(13)
+"""Kinds of events. An allocation is an operator that is no kernel where a graph calls it; engine is what autograd runs around a
+compiled backward; compiling is what `dynamo_timed` measures."""
+SPANS = frozenset((REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE))
+
+_REGION = re.compile(r"^Torch-Compiled Region(?:: (\S+))?$")
+_CALL = re.compile(r"^## Call CompiledFxGraph (\S+)")
+_GRAPH = re.compile(r"^graph_\d+_(?=\w)")
+_STEP = re.compile(r"#\d+$")
+_OPERATOR = re.compile(r"^(?!autograd::|torch::)\w+::\w")
+_ENGINE = "autograd::engine::evaluate_function: "
+_TIMED = re.compile(r" \(dynamo_timed\)$|_data: compile_id=|^(?:dynamo|compile_file|entire_(?:frame|backward)_compile)$")
+_BACKWARD = re.compile(r"^\w*CompiledFunctionBackward\w*$")
+_EXACT = {
+    "TorchDynamo Cache Lookup": LOOKUP,
+    "CompiledFunction": FORWARD,
+    "Pregraph bytecode": PRELUDE,
+    "AOTDispatcher Runtime Wrapper Prologue": PRELUDE,
+}
+_ALLOCATIONS = frozenset(f"aten::{name}" for name in (
+    "empty", "empty_strided", "empty_like", "as_strided", "view", "reshape", "_reshape_alias", "alias", "detach", "t", "transpose",
+    "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "resize_", "set_", "resolve_conj", "resolve_neg", "lift_fresh",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What names and categories of a profile mean, by their numbers."""
+
+    of_name: bytes
+    of_category: bytes
+    """The kind of events of a category whose name says none."""
+    is_launch: bytes
+    """1: its events are calls of a device's runtime, whatever their names."""
+    nests: bytes
+    """1: its events nest on the thread."""
+
+def kinds_of(profile: Profile) -> Kinds:
+    """What the names and categories of a profile mean."""
+    categories = profile.categories
+    own = {"user_annotation": ANNOTATION}
+    return Kinds(
+        bytes(map(kind_of, profile.names)),
+        bytes(own.get(category, OTHER) for category in categories),
+        bytes(category in LAUNCHES for category in categories),
+        bytes(category not in ON_DEVICE for category in categories),
+    )
+
+
+def kind_of(name: str) -> int:
+    """The kind of an event of this name."""
+    if (exact := _EXACT.get(name)) is not None:
+        return exact
+    if name in _ALLOCATIONS:
+        return ALLOCATION
+    if _OPERATOR.match(name):
+        return OPERATOR
+    if _REGION.match(name):
+        return REGION
+    if _CALL.match(name):
+        return CALL
+    if _BACKWARD.match(name):
+        return BACKWARD
+    if _TIMED.search(name):
+        return COMPILING
+    if name.startswith(_ENGINE) and _BACKWARD.match(name[len(_ENGINE) :]):
+        return ENGINE
+    return OTHER
+
+
+def region_id(name: str) -> str:
+    """`2/1` of a region; '' where it says none (torch 2.3 and before)."""
+    match = _REGION.match(name)
+    return match[1] or "" if match else ""
+
+
+def graph_key(name: str) -> str | None:
+    """The cache key of a call; None where caches are off."""
+    match = _CALL.match(name)
+    return None if match is None or match[1] == "None" else match[1]
+
+
+def kernel_name(name: str) -> str:
+    """As the code calls it: without the number of the graph before it, or of the step behind it (`name#3`, torch-spyre)."""
+    return _STEP.sub("", _GRAPH.sub("", name))
+
+
+def code_name(name: str) -> str:
+    """What the profile calls a kernel of the code: `extern_kernels.mm` and `torch.ops.aten.mm.default` are `aten::mm`."""
+    parts = name.split(".")
+    if parts[0] == "extern_kernels" and len(parts) > 1:
+        return f"aten::{parts[-1]}"
+    if parts[:2] == ["torch", "ops"] and len(parts) > 3:
+        return f"{parts[2]}::{parts[3]}"
+    if parts[0] in ("aten", "inductor_ops") and len(parts) > 1:
+        return f"{parts[0]}::{parts[1]}"
+    return name
+
+
+IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
+"""What a thread is at. Where several threads are at something the larger one counts."""
+RUN = 1 << 16
+"""Events that are sorted at a time, where they are out of order."""
+BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
+"""Names that mean nothing where a user gave them."""
+GRAPH_LAUNCH = "GraphLaunch"
+"""In the names of launches of CUDA graphs: `cudaGraphLaunch`, `hipGraphLaunch`, `cuGraphLaunch`."""
+ROUGH = 1000
+"""ns by which an end may be beyond that of the event around it where the file has whole µs."""
+
+
+Events = int | list[int]
+"""Most launches are of one event: a list for each would take more than all the rest."""
+
+
+def _put(events: dict[int, Events], key: int, event: int) -> None:
+    known = events.setdefault(key, event)
+    if isinstance(known, list):
+        known.append(event)
+    elif known != event:
+        events[key] = [known, event]
+
+
+def _got(events: dict[int, Events], key: int) -> Sequence[int]:
+    found = events.get(key, ())
+    return (found,) if isinstance(found, int) else found
+
+
+def _i() -> array[int]:
+    return array("i")
+
+
+def _u() -> array[int]:
+    return array("I")
+
+
+@dataclass(slots=True)
+class Nested:
+    """The events of a profile that mean something, as columns. A *span* is one of them, an *event* a number of the profile."""
+
+    event: array[int] = field(default_factory=_u)
+    """Of each span."""
+    kind: array[int] = field(default_factory=lambda: array("B"))
+    parent: array[int] = field(default_factory=_i)
+    """The span around it, -1 for none."""
+    inner: array[int] = field(default_factory=lambda: array("q"))
+    """ns of the lookups and regions in it that are in no other of these."""
+    first: array[int] = field(default_factory=_u)
+    """Of a call: its first kernel, a number of `kernels`."""
+    last: array[int] = field(default_factory=_u)
+    """Of a call: behind its last kernel."""
+    led: array[int] = field(default_factory=_i)
+    """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
+    kernels: array[int] = field(default_factory=_u)
+    """Events that stand directly in calls."""
+    named_by: dict[int, int] = field(default_factory=dict)
+    """Of a kernel that is the launch itself, no operator around it: the event on the device, which has the name."""
+    device: array[int] = field(default_factory=_u)
+    """Events on a device that were launched in calls."""
+    launched_by: array[int] = field(default_factory=_i)
+    """Of these: the number of the kernel; -1 - the span of the call where it was launched by no kernel (replayed graphs)."""
+    loose: list[int] = field(default_factory=list)
+    """Events on a device of which no launch was recorded."""
+    eager: array[int] = field(default_factory=_u)
+    """Operators that are in no graph and no other operator."""
+    eager_in: array[int] = field(default_factory=_i)
+    """Of these: the region, -1 outside of all."""
+    eager_after: array[int] = field(default_factory=_i)
+    """Of these: the lookup that no region has followed yet, -1."""
+    annotations: array[int] = field(default_factory=_u)
+    compiling: array[int] = field(default_factory=_u)
+    """The outermost events of compiling."""
+    us_of: list[float] = field(default_factory=lambda: [0.0] * 6)
+    """µs of the window by what was done (`IDLE` … `KERNELS`); idle is what is left of it."""
+    overlapping: int = 0
+    """Events that begin in one and end outside of it."""
+    threads: int = 0
+    """Threads with regions or graphs."""
+
+
+def nested(profile: Profile) -> Nested:
+    """Nest the events of a profile. Linear in its events, where they stand in order."""
+    for _ in (walk := Walk(profile)).steps():
+        pass
+    return walk.found
+
+
+@dataclass(slots=True)
+class _Open:
+    """An event that is not over yet."""
+
+    end: int
+    what: int
+    span: int
+    """The innermost span that it is, or is in; -1."""
+    kernel: int
+    """The kernel that it is, or is in; -1."""
+    call: int
+    """The call that it is, or is in; -1."""
+    region: int
+    within: int
+    """The innermost region or lookup that it is, or is in; -1."""
+    is_operator: bool
+    """Whether it is a kernel, or an operator that is in no graph, or in one of these."""
+    waiting: int = -1
+    """The last lookup directly in it that no region has followed yet; -1."""
+    fell: int = -1
+    """The lookup after which it runs, where that is what it is in; -1."""
+
+
+class Walk:
+    """Nests the events of a profile thread by thread, in steps."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.found = Nested()
+        self._profile = profile
+        self._kinds = kinds_of(profile)
+        self._by_correlation: dict[int, Events] = {}
+        self._by_external: dict[int, Events] = {}
+        self._taken = bytearray(len(profile))
+        self._changes: list[tuple[array[int], array[int]]] = []
+        """Per thread: when it began something else, and what."""
+        self._stack: list[_Open] = []
+        is_rough = len(profile) > 0 and not any(time % 1000 for time in profile.begin[:1000])
+        self._rough = ROUGH if is_rough else 0
+
+    def steps(self) -> Iterator[None]:
+        """Go on."""
+        self._find_device()
+        yield None
+        for own in self._by_thread():
+            if own:
+                yield from self._thread(self._ordered(own))
+        self.found.loose = [event for event in self._profile.on_device if not self._taken[event]]
+        self._sum()
+
+    def _find_device(self) -> None:
+        """What ran on a device, by what tells who launched it."""
+        profile, is_launch = self._profile, self._kinds.is_launch
+        if not profile.on_device:
+            return
+        links = zip(profile.category, profile.link, strict=True)
+        launches = {link for category, link in links if is_launch[category] and link > 0}
+        for event, operator in zip(profile.on_device, profile.operator, strict=True):
+            correlation = profile.link[event]
+            if correlation in launches:
+                _put(self._by_correlation, correlation, event)
+            elif operator > 0:
+                _put(self._by_external, operator, event)
+
+    def _by_thread(self) -> list[array[int]]:
+        """The events of each thread that nest."""
+        found = [array("I") for _ in self._profile.threads]
+        nests = self._kinds.nests
+        for event, (thread, category) in enumerate(zip(self._profile.thread, self._profile.category, strict=True)):
+            if nests[category]:
+                found[thread].append(event)
+        return found
+
+    def _ordered(self, events: array[int]) -> Iterable[int]:
+        """The events of a thread in their order. Torch writes them so, mostly."""
+        begin, duration, order = self._profile.begin, self._profile.duration, self._profile.order
+
+        def key(event: int) -> tuple[int, int, int]:
+            return begin[event], -duration[event], order[event]
+
+        if all(begin[a] < begin[b] or key(a) <= key(b) for a, b in pairwise(events)):
+            return events
+        runs = [array("I", sorted(events[at : at + RUN], key=key)) for at in range(0, len(events), RUN)]
+        return runs[0] if len(runs) == 1 else heapq.merge(*runs, key=key)
+
+    def _thread(self, events: Iterable[int]) -> Iterator[None]:
+        """The events of one thread."""
+        profile, kinds = self._profile, self._kinds
+        begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
+        of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
+        times, whats = array("q"), array("B")
+        stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
+        what, event = IDLE, -1
+        for count, event in enumerate(events):
+            begin = begins[event]
+            end = begin + durations[event]
+            top = stack[-1]
+            while top.end <= begin or top.end < end:
+                stack.pop()
+                at, is_cut = (top.end, False) if top.end <= begin else (begin, True)
+                if is_cut and end - top.end <= self._rough:  # whole µs: it ends when what is around it does
+                    stack.append(top)
+                    end = top.end
+                    break
+                self.found.overlapping += is_cut
+                top = stack[-1]
+                if top.what != what:
+                    what = top.what
+                    times.append(at)
+                    whats.append(what)
+            category = categories[event]
+            kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
+            if kind in BY_OPERATOR and of_category[category]:
+                kind = ANNOTATION
+            if top.is_operator and kind not in SPANS:
+                if kind == LAUNCH or self._by_external:
+                    self._attach(event, kind == LAUNCH, top.call, top.kernel)
+                continue
+            new = self._opened(event, kind, end, top)
+            stack.append(new)
+            if new.what != what:
+                what = new.what
+                times.append(begin)
+                whats.append(what)
+            if not count % RUN:
+                yield None
+        if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
+            self.found.led[-1] = -2
+        while len(stack) > 1:
+            end = stack.pop().end
+            if stack[-1].what != what:
+                what = stack[-1].what
+                times.append(end)
+                whats.append(what)
+        if times:
+            self._changes.append((times, whats))
+
+    def _opened(self, event: int, kind: int, end: int, top: _Open) -> _Open:
+        """An event begins inside of another one."""
+        found = self.found
+        fell = top.waiting if top.waiting >= 0 else top.fell
+        if kind in SPANS:
+            return self._span(event, kind, end, top)
+        new = _Open(end, top.what, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
+        if kind == ANNOTATION:
+            found.annotations.append(event)
+            top.waiting = top.fell = new.fell = -1
+        elif kind == COMPILING:
+            new.what, new.is_operator = IDLE, True
+            found.compiling.append(event)
+        elif kind == LAUNCH:
+            self._launched(event, top, new)
+        elif top.call >= 0:
+            if kind != ALLOCATION:
+                self._kernel(event, top, new)
+            if self._by_external:
+                self._attach(event, False, top.call, new.kernel)
+        elif kind in (OPERATOR, ALLOCATION):
+            new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
+            found.eager.append(event)
+            found.eager_in.append(top.region)
+            found.eager_after.append(fell)
+            if self._by_external:
+                self._attach(event, False, -1, -1)
+        elif kind == ENGINE:
+            new.what = OVERHEAD
+            top.waiting = top.fell = new.fell = -1
+        return new
+
+    def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
+        found, number = self.found, len(self.found.event)
+        found.event.append(event)
+        found.kind.append(kind)
+        found.parent.append(top.span)
+        found.inner.append(0)
+        found.first.append(len(found.kernels))
+        found.last.append(len(found.kernels))
+        found.led.append(-1)
+        new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
+        if kind in (REGION, LOOKUP):
+            if top.within >= 0:
+                found.inner[top.within] += end - self._profile.begin[event]
+            new.within = number
+        if kind == REGION:
+            new.region = number
+            if top.waiting >= 0:
+                found.led[top.waiting] = number
+            top.waiting = -1
+            new.is_operator = False
+        elif kind == LOOKUP:
+            top.waiting, new.what, new.is_operator = number, GUARDS, True
+        elif kind == CALL:
+            new.call, new.what, new.kernel, new.is_operator = number, WRAPPER, -1, False
+        return new
+
+    def _kernel(self, event: int, top: _Open, new: _Open) -> None:
+        """An event that stands directly in a call is a kernel."""
+        new.kernel, new.what, new.is_operator = len(self.found.kernels), KERNELS, True
+        self.found.kernels.append(event)
+        self.found.last[top.call] = len(self.found.kernels)
+
+    def _launched(self, event: int, top: _Open, new: _Open) -> None:
+        """A launch that is in no operator: of a kernel, where one follows of it on the device; or of a whole graph of kernels."""
+        own = _got(self._by_correlation, self._profile.link[event])
+        is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
+        if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
+            self._kernel(event, top, new)
+            self.found.named_by[event] = own[0]
+        self._attach(event, True, top.call, new.kernel)
+
+    def _is_kernel(self, event: int) -> bool:
+        """Whether it is no copy."""
+        return not self._profile.categories[self._profile.category[event]].startswith("gpu_mem")
+
+    def _attach(self, event: int, is_launch: bool, call: int, kernel: int) -> None:
+        """What was launched on a device belongs to a kernel, or to a call, or to none. Correlations are sure; the number of an
+        operator does where they lack."""
+        known = self._by_correlation if is_launch else self._by_external
+        for own in _got(known, self._profile.link[event]):
+            if not self._taken[own]:
+                self._taken[own] = 1
+                if call >= 0:
+                    self.found.device.append(own)
+                    self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)
+
+    def _sum(self) -> None:
+        """How long it was at what. Of several threads the one that is at the most counts."""
+        total = [0] * 6
+        states = [IDLE] * len(self._changes)
+        streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
+        begin, end = self._profile.window
+        before, state = begin, IDLE
+        for time, number, what in heapq.merge(*streams):
+            time = min(max(time, begin), end)
+            total[state] += time - before
+            states[number] = what
+            before, state = time, max(states)
+        self.found.us_of = [ns / 1000 for ns in total]
+        self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)

@@ -1,0 +1,289 @@
+"""Results of a profile: times in µs with the profiler on, by graph, kernel and line; also over several calls or ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from tltui.model.nodes import Compile, Process
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How long something took each time."""
+
+    calls: int
+    us: float
+    """In all."""
+    median_us: float
+    min_us: float
+    max_us: float
+
+    @property
+    def mean_us(self) -> float:
+        """A call on average."""
+        return self.us / self.calls if self.calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """One call of a kernel in the code of a graph; where calls cannot be told apart, all calls of that name."""
+
+    key: str
+    """As `tltui.questions.provenance.records.Kernel.key`; '' where the code of the graph is not in the trace."""
+    name: str
+    nth: int
+    """Which call of that name in the code of the unit, from 0; -1 for all of them together."""
+    handle: int | None
+    time: Spread
+    nodes: tuple[str, ...]
+    lines: tuple[str, ...]
+    """`FILE:LINE`."""
+    device: str
+    """`cpu`, `cuda`, …: where the time was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTime:
+    """One lowered graph."""
+
+    unit: str
+    """As in provenance: `forward`, `backward`, …; '' where it is not known."""
+    key: str | None
+    """The cache key by which the profile names it; None with caches off."""
+    time: Spread
+    kernels: tuple[KernelTime, ...]
+    """In the order of the code."""
+    kernels_us: float
+    """In kernels, on the thread that runs the graph."""
+    wrapper_us: float
+    """In the graph and in no kernel: Python between the calls, allocations, launches."""
+    gap_us: float
+    """The median time between two kernels, of that."""
+    device_us: float
+    """In kernels on a device; 0 where the profile has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTime:
+    """One compile."""
+
+    ref: str
+    """Its address: `0/0`, with its rank where there are several."""
+    regions: Spread
+    region_self_us: float
+    """Without nested regions and lookups."""
+    lookups: Spread
+    """Its guards were tried. Of a lookup that led to another compile of the frame the one that ran has the time."""
+    overhead_us: float
+    """In prologues before the graph: `Pregraph bytecode`, `AOTDispatcher Runtime Wrapper Prologue`."""
+    graphs: tuple[GraphTime, ...]
+    eager_us: float
+    """Operators that ran eagerly inside of its region."""
+
+
+@dataclass(frozen=True, slots=True)
+class EagerTime:
+    """An operator that ran outside of compiled graphs."""
+
+    inside: str | None
+    """The compile in whose region it ran; None outside of all."""
+    op: str
+    calls: int
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Guards were tried, and no compile ran: the recompile limit, or a frame that is skipped."""
+
+    ts_us: float
+    """Since the epoch."""
+    lookup_us: float
+    ops: tuple[str, ...]
+    """The operators that ran then, in order, each once."""
+    ref: str
+    """A compile of the frame, where that is known; else ''."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: `ProfilerStep#5`, or an annotation of the user that repeats."""
+
+    name: str
+    begin_us: float
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Where the time of the window went. The parts are disjoint; with `idle_us` they are the whole."""
+
+    whole_us: float
+    kernels_us: float
+    wrapper_us: float
+    guards_us: float
+    overhead_us: float
+    """Prologues, and bytecode in regions outside of graphs."""
+    eager_us: float
+    idle_us: float
+    """None of these: other Python, data loading, waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What one profile says of one process."""
+
+    profile: str
+    """The path of the file."""
+    rank: int | None
+    pid: int
+    begin_us: float
+    end_us: float
+    """Since the epoch."""
+    steps: tuple[Step, ...]
+    share: Share
+    compiles: tuple[CompileTime, ...]
+    never_called: tuple[str, ...]
+    """Addresses of compiles that were done before the window ended and never ran in it."""
+    eager: tuple[EagerTime, ...]
+    fallbacks: tuple[Fallback, ...]
+    unmatched: dict[str, int]
+    """What in the profile belongs to nothing in the trace: what it is → how many."""
+    doubts: tuple[str, ...]
+    """Sentences on what is not certain: kernels not by call, replayed graphs, events cut at the edge, compiling in the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A profile that was not joined."""
+
+    profile: str
+    why: str
+    """A sentence without its end: `it is of another run: none of its 3 graphs is in the trace`."""
+
+
+def compile_at(run: Run, ref: str) -> Compile | None:
+    """The compile at an address of a result."""
+    try:
+        node = run.resolve(ref)
+    except BadAddress:
+        return None
+    return node if isinstance(node, Compile) else None
+
+
+def process_of(run: Run, runtime: Runtime) -> Process | None:
+    """The process that a profile was joined to: that of its compiles. Its pid may be another, as in containers."""
+    for ref in (*(own.ref for own in runtime.compiles), *runtime.never_called):
+        if (compile_ := compile_at(run, ref)) is not None:
+            return compile_.process
+    return next((process for process in run.processes() if process.pid == runtime.pid), None)
+
+
+@dataclass(slots=True)
+class LineTime:
+    """A line of source, or a layer: the whole time of each kernel that it is in. Of several of them it is never added."""
+
+    name: str
+    us: float = 0.0
+    alone_us: float = 0.0
+    """Of that, in kernels that have nothing but it."""
+    calls: int = 0
+    kernels: list[KernelTime] = field(default_factory=list)
+
+    @property
+    def mean_us(self) -> float:
+        """All of its kernels, each called once."""
+        return sum(kernel.time.mean_us for kernel in self.kernels)
+
+    @property
+    def median_us(self) -> float:
+        """The same with the medians of the kernels."""
+        return sum(kernel.time.median_us for kernel in self.kernels)
+
+
+def line_times(graphs: Sequence[GraphTime]) -> list[LineTime]:
+    """The lines of graphs, the dearest first."""
+    kernels = [kernel for graph in graphs for kernel in graph.kernels]
+    return _together([(kernel, kernel.lines, set(kernel.lines) if len(kernel.lines) == 1 else set()) for kernel in kernels])
+
+
+def layer_times(graph: GraphTime, of_kernel: dict[str, tuple[str, ...]]) -> list[LineTime]:
+    """The layers of a graph, with those that they are in: `layers`, `layers.3`, `layers.3.attn`."""
+    found = []
+    for kernel in graph.kernels:
+        inner = of_kernel.get(kernel.key, ())
+        names = _with_outer(inner)
+        found.append((kernel, names, {name for name in names if all(f"{path}.".startswith(f"{name}.") for path in inner)}))
+    return _together(found)
+
+
+def _with_outer(paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths and all that hold them, without the outermost, which is everything."""
+    found: dict[str, None] = {}
+    for path in paths:
+        names = path.split(".")
+        found.update(dict.fromkeys(".".join(names[: n + 1]) for n in range(len(names)) if path))
+    return tuple(found)
+
+
+def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -> list[LineTime]:
+    """Of each kernel its names, and those of them that have all of it."""
+    found: dict[str, LineTime] = {}
+    for kernel, names, alone in members:
+        for name in dict.fromkeys(names):
+            own = found.setdefault(name, LineTime(name))
+            own.us += kernel.time.us
+            own.alone_us += kernel.time.us if name in alone else 0.0
+            own.calls += kernel.time.calls
+            own.kernels.append(kernel)
+    return sorted(found.values(), key=lambda own: (-own.us, own.name))
+
+
+@dataclass(frozen=True, slots=True)
+class RankKernel:
+    """One call of a kernel on several ranks."""
+
+    ref: str
+    """The compile on the slowest rank."""
+    unit: str
+    kernel: KernelTime
+    """On the slowest rank."""
+    means: tuple[tuple[int, float], ...]
+    """(rank, µs a call)."""
+
+    @property
+    def slowest(self) -> int:
+        """The rank on which it takes longest."""
+        return max(self.means, key=lambda item: item[1])[0]
+
+    @property
+    def median_us(self) -> float:
+        """The rank in the middle."""
+        return median(us for _, us in self.means)
+
+    @property
+    def lost_us(self) -> float:
+        """How much longer it takes on the slowest rank than on the one in the middle."""
+        return max(us for _, us in self.means) - self.median_us
+
+
+def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
+    """The kernels that several ranks have, those first of which the ranks differ most, in µs."""
+    groups: defaultdict[tuple[str, str, str, int], list[tuple[int, str, KernelTime]]] = defaultdict(list)
+    for runtime in runtimes:
+        for compile_ in runtime.compiles if runtime.rank is not None else ():
+            own = compile_.ref.rpartition(":")[2]
+            for graph in compile_.graphs:
+                for kernel in graph.kernels:
+                    groups[own, graph.unit, kernel.name, kernel.nth].append((runtime.rank or 0, compile_.ref, kernel))
+    found = []
+    for (_, unit, _, _), members in groups.items():
+        if len({rank for rank, _, _ in members}) > 1:
+            _, ref, kernel = max(members, key=lambda item: item[2].time.mean_us)
+            found.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
+    return sorted(found, key=lambda item: -item.lost_us)

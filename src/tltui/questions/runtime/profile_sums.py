@@ -1,0 +1,490 @@
+"""Sums of a joined profile by step and by process, and its spans for a flame view."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tltui.inputs.profile_reader import Profile
+from tltui.model.nodes import Compile, Process
+from tltui.model.run import Run
+from tltui.questions.runtime import event_nesting
+from tltui.questions.runtime.event_joining import Devices, Joined, Joiner, Kernels, called, lookups_of, spread
+from tltui.questions.runtime.event_nesting import (
+    BACKWARD,
+    CALL,
+    FORWARD,
+    LOOKUP,
+    PRELUDE,
+    REGION,
+    SPANS,
+    Nested,
+    Walk,
+    graph_key,
+    kernel_name,
+    nested,
+    region_id,
+)
+from tltui.questions.runtime.profile_results import CompileTime, EagerTime, Fallback, GraphTime, Refused, Runtime, Share, Step
+from tltui.questions.timing.timing_results import Bar, Flame
+
+_PROFILER = re.compile(r"^ProfilerStep#\d+$")
+_NUMBER = re.compile(r"\d+")
+_OTHERS = re.compile(
+    r"^(?:Optimizer\.|DistributedDataParallel\.|FullyShardedDataParallel\.|FSDP::|enumerate\(DataLoader\)|[a-z0-9_]+:\w+$|## )"
+)
+"""What torch annotates itself: optimizers, wrappers, loaders, `gloo:all_reduce`."""
+
+
+MOST_STEPS = 0.5
+"""Of the time from the first to the last that annotations take where they may be the steps."""
+
+
+def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
+    """The steps, in order. Of annotations that repeat the outermost ones are taken, those that take the most time together."""
+    named = [(event, profile.name_of(event)) for event in nested.annotations]
+    own = [event for event, name in named if _PROFILER.match(name)]
+    if not own:
+        families: dict[str, list[int]] = defaultdict(list)
+        for event, name in named:
+            if not _OTHERS.match(name):
+                families[_NUMBER.sub("#", name)].append(event)
+        several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
+        own = max(several, key=lambda events: sum(profile.duration[event] for event in events), default=[])
+    own.sort(key=lambda event: profile.begin[event])
+    return tuple(
+        Step(profile.name_of(event), profile.epoch_us(profile.begin[event]), profile.duration[event] / 1000) for event in own
+    )  # fmt: skip
+
+
+def _cover(profile: Profile, events: list[int]) -> bool:
+    """Whether annotations are most of the time that they span: what happens now and then is no step."""
+    first, last = min(profile.begin[event] for event in events), max(profile.end(event) for event in events)
+    return sum(profile.duration[event] for event in events) >= MOST_STEPS * (last - first)
+
+
+MOST_OPS = 50
+
+
+class Sums:
+    """Puts together what a profile says of one process."""
+
+    def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
+        self._profile, self._nested, self._process = profile, nested, process
+        self.joiner = Joiner(profile, nested, process)
+        self.joined: Joined = self.joiner.join()
+        self._kernels = Kernels(profile, nested, self.joiner, Devices(profile, nested))
+        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
+
+    def runtime(self, doubts: tuple[str, ...]) -> Runtime:
+        """All of it."""
+        profile, joined = self._profile, self.joined
+        graphs: dict[Compile, list[GraphTime]] = defaultdict(list)
+        loose = self.joiner.loose()
+        for group, calls in joined.calls.items():
+            graph = self._kernels.graph(group.unit, group.key, calls, joined.graph_of[group], loose.get(group, []))
+            graphs[group.compile].append(graph)
+        eager, eager_in = self._eager()
+        ran = set(called(joined))
+        regions, preludes = self._regions(), self._preludes()
+        compiles = [
+            self._compile(own, regions.get(own, []), preludes.get(own, 0), graphs[own], eager_in.get(own, 0.0))
+            for own in self._process.ordered() if own in ran
+        ]  # fmt: skip
+        compiles = [own for own in compiles if own.regions.calls or own.lookups.calls or own.graphs]
+        begin, end = profile.window
+        us = self._nested.us_of
+        strange = dict(joined.strange)
+        return Runtime(
+            profile.path, self._process.rank if self._process.rank is not None else profile.rank, profile.pid,
+            profile.epoch_us(begin), profile.epoch_us(end), steps_of(profile, self._nested),
+            Share(
+                (end - begin) / 1000, us[event_nesting.KERNELS], us[event_nesting.WRAPPER], us[event_nesting.GUARDS],
+                us[event_nesting.OVERHEAD],
+                us[event_nesting.EAGER], us[event_nesting.IDLE],
+            ),
+            tuple(compiles), self._never_called(), eager, self._fallbacks(), strange, (*doubts, *self._doubts()),
+        )  # fmt: skip
+
+    def _regions(self) -> dict[Compile, list[int]]:
+        """The regions of each compile that are whole."""
+        found: dict[Compile, list[int]] = defaultdict(list)
+        for span, own in self.joined.compile_of.items():
+            if self.joiner.is_whole(span):
+                found[own].append(span)
+        return found
+
+    def _preludes(self) -> dict[Compile, int]:
+        """The prologues in the regions of each compile: ns."""
+        profile, nested = self._profile, self._nested
+        found: dict[Compile, int] = defaultdict(int)
+        for span, kind in enumerate(nested.kind):
+            if kind == PRELUDE and (own := self.joined.compile_of.get(self._region_of(span))) is not None:
+                found[own] += profile.duration[nested.event[span]]
+        return found
+
+    def _compile(
+        self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
+    ) -> CompileTime:
+        profile, nested = self._profile, self._nested
+        own = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
+        return CompileTime(
+            str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), own / 1000,
+            spread([profile.duration[nested.event[span]] for span in self._lookups.get(compile_, ())]), overhead / 1000,
+            tuple(graphs), eager_us,
+        )  # fmt: skip
+
+    def _region_of(self, span: int) -> int:
+        while span >= 0 and self._nested.kind[span] != REGION:
+            span = self._nested.parent[span]
+        return span
+
+    def _eager(self) -> tuple[tuple[EagerTime, ...], dict[Compile, float]]:
+        """Eager operators by where they ran, the most time first."""
+        count: Counter[tuple[Compile | None, int]] = Counter()
+        ns: Counter[tuple[Compile | None, int]] = Counter()
+        nested, profile = self._nested, self._profile
+        inside: dict[Compile, float] = defaultdict(float)
+        for event, region, lookup in zip(nested.eager, nested.eager_in, nested.eager_after, strict=True):
+            if lookup >= 0 and nested.led[lookup] >= 0:
+                continue  # while the frame was compiled
+            if profile.end(event) > profile.window[1]:
+                continue
+            own = (self.joined.compile_of.get(region), profile.name[event])
+            count[own] += 1
+            ns[own] += profile.duration[event]
+        for (compile_, _), time in ns.items():
+            if compile_ is not None:
+                inside[compile_] += time / 1000
+        found = [
+            EagerTime(None if own[0] is None else str(own[0].ref), profile.names[own[1]], count[own], time / 1000)
+            for own, time in ns.most_common()
+        ]
+        return tuple(found), inside
+
+    def _fallbacks(self) -> tuple[Fallback, ...]:
+        nested, profile = self._nested, self._profile
+        ops: dict[int, dict[str, None]] = defaultdict(dict)
+        for event, lookup in zip(nested.eager, nested.eager_after, strict=True):
+            if lookup >= 0 and nested.led[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
+                ops[lookup][profile.name_of(event)] = None
+        ref = self._limited()
+        return tuple(
+            Fallback(
+                profile.epoch_us(profile.begin[nested.event[span]]), profile.duration[nested.event[span]] / 1000,
+                tuple(ops.get(span, ())), ref,
+            )
+            for span in self._lost
+        )  # fmt: skip
+
+    def _limited(self) -> str:
+        """The compile that tells of the recompile limit, where only one frame has reached it."""
+        limited = {id(own.frame): own for own in self._process.ordered() if own.is_compile and own.facts.recompile_limit}
+        return str(next(iter(limited.values())).ref) if len(limited) == 1 else ""
+
+    def _never_called(self) -> tuple[str, ...]:
+        """Compiles that were there before the window ended and did not run."""
+        ran = set(called(self.joined))
+        end = self._profile.epoch_us(self._profile.window[1])
+        return tuple(
+            str(own.ref)
+            for own in self._process.ordered()
+            if own.is_compile and own not in ran and own.facts.left_code and own.is_closed and (own.start_us or 0) < end
+        )
+
+    def _doubts(self) -> list[str]:
+        found = list(self._profile.faults)
+        profile, nested = self._profile, self._nested
+        if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
+            found.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
+        if nested.compiling:
+            seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
+            found.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
+        if nested.overlapping:
+            found.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
+        if self._never_called() and len({profile.thread[nested.event[span]] for span in self.joined.compile_of}) == 1:
+            found.append("other threads are in it with profile_all_threads only: what never ran may have run there")
+        for text, count in self._kernels.doubts.items():
+            found.append(f"{count:,} {text}")
+        return found
+
+
+def _covered(intervals: list[tuple[int, int]]) -> int:
+    """How long at least one of them lasted."""
+    total, reached = 0, -(1 << 62)
+    for begin, end in sorted(intervals):
+        total += max(end - max(begin, reached), 0)
+        reached = max(reached, end)
+    return total
+
+
+BEFORE = 5.0
+"""Seconds by which a profile may have begun before the first record of its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A process that a profile may be of."""
+
+    sums: Sums
+    process: Process
+    same_pid: bool
+    in_time: bool
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether graphs are the same."""
+        joined = self.sums.joined
+        return joined.same_key > 0 or (joined.other_key == 0 and joined.same_names > 0 and joined.other_names == 0)
+
+    @property
+    def is_disproven(self) -> bool:
+        """Whether graphs are others."""
+        joined = self.sums.joined
+        return not joined.same_key and (joined.other_key > 0 or (joined.other_names > 0 and not joined.same_names))
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int, int]:
+        """The better one is larger."""
+        joined = self.sums.joined
+        names = joined.same_names - joined.other_names
+        return self.same_pid and self.in_time, self.is_proven, self.same_pid, joined.same_key, names
+
+
+def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) -> Runtime | Refused:
+    """What a profile says of the process that it is of."""
+    if not len(profile):
+        return Refused(profile.path, "nothing is recorded in it: it has no events")
+    candidates = [process for process in processes if process.compiles]
+    if profile.rank is not None and any(process.rank is not None for process in candidates):
+        candidates = [process for process in candidates if process.rank in (profile.rank, None)]
+        if not candidates:
+            return Refused(profile.path, f"it is of rank {profile.rank}, of which there is no trace")
+    # another process of the same rank or pid is looked at last: joining reads the code
+    candidates.sort(key=lambda process: (process.pid != profile.pid, process.rank != profile.rank))
+    own = [process for process in candidates if process.pid == profile.pid] or candidates
+    cases = [
+        _Case(Sums(profile, nested, process), process, process.pid == profile.pid, _in_time(profile, process)) for process in own
+    ]
+    case = max(cases, key=lambda one: one.rank, default=None)
+    if case is None:
+        return Refused(profile.path, "the trace has no compile")
+    if case.is_disproven or not (case.is_proven or (case.same_pid and case.in_time)):
+        return Refused(profile.path, _why(profile, nested, case))
+    return case.sums.runtime(_doubts(profile, case))
+
+
+def _in_time(profile: Profile, process: Process) -> bool:
+    """Whether the window ends after the process began to write."""
+    return not process.is_dated or profile.epoch_us(profile.window[1]) / 1e6 >= process.started - BEFORE
+
+
+def _doubts(profile: Profile, case: _Case) -> tuple[str, ...]:
+    """What speaks against it."""
+    found = []
+    if not case.same_pid:
+        found.append(f"it is of process {profile.pid}, the trace of process {case.process.pid}: their graphs are the same")
+    elif not case.in_time:
+        found.append("it was recorded before the trace began: their graphs are the same")
+    return tuple(found)
+
+
+def _why(profile: Profile, nested: Nested, case: _Case) -> str:
+    """Why it is of another run."""
+    joined = case.sums.joined
+    calls = sum(kind == CALL for kind in nested.kind)
+    if joined.other_key:
+        graphs = len({profile.name[nested.event[span]] for span, kind in enumerate(nested.kind) if kind == CALL})
+        return f"it is of another run: none of its {graphs} graph{'s' * (graphs != 1)} is in the trace"
+    if joined.other_names:
+        return f"it is of another run: the kernels of its {calls} calls of graphs are not in the code of the trace"
+    who = "it was recorded before the trace began"
+    if not case.same_pid:
+        who = f"it is of process {profile.pid}, which is not in the trace"
+    if any(kind in (CALL, REGION) for kind in nested.kind):
+        return f"{who}, and nothing shows that its graphs are those of the trace"
+    return f"{who}, and nothing compiled ran in it"
+
+
+__all__ = ["Refused", "Runtime", "nested_of", "preparing", "runtimes_of"]
+
+
+def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
+    """What each profile that was read says of the run, or why it is not of this run."""
+    profiles = run.profiles
+    if not profiles.version:
+        return ()
+    with profiles.lock:
+        if profiles.kept_for == (run.version, profiles.version):
+            return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+        state = profiles.version, _stamps(run)
+        profiles.kept_for = run.version, profiles.version
+        if profiles.kept[0] != state:
+            found: list[Runtime | Refused] = []
+            for file in profiles.files:
+                if file.profile is not None:
+                    found.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
+                elif file.fault:
+                    found.append(Refused(file.found.name, file.fault))
+            profiles.kept = state, tuple(found)
+        return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+
+
+def _stamps(run: Run) -> list[object]:
+    """What a change of the run that matters changes: compiles that began after the windows do not."""
+    last = max((own.epoch_us(own.window[1]) for own in run.profiles.profiles), default=0.0)
+    found: list[object] = [process.naming.stamp for process in run.processes()]
+    found += [
+        (own.key, own.stamp) for process in run.processes() for own in process.ordered() if (own.start_us or 0.0) <= last
+    ]
+    return found
+
+
+def preparing(run: Run) -> Iterator[None]:
+    """Nest the profiles of a run that were read, in steps: what `runtimes_of` then asks for. Touches no node."""
+    for profile in run.profiles.profiles:
+        if not run.profiles.is_derived(profile):
+            walk = Walk(profile)
+            yield from walk.steps()
+            run.profiles.derived(profile, lambda _, walk=walk: walk.found)  # type: ignore[misc]
+
+
+def nested_of(run: Run, profile: Profile) -> Nested:
+    """The nested events of a profile of the run; made once."""
+    return cast(Nested, run.profiles.derived(profile, nested))
+
+
+GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eager", "around", "device"
+"""What an event is, beside a region."""
+REGIONS = "region"
+MOST = 20_000
+"""Events of a flame."""
+AT_ONCE = 50_000
+"""Events that are looked at between two moments at which a reader may leave."""
+SLACK = 500
+"""ns by which an event may lie beyond the step that it is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """One event."""
+
+    begin_ns: int
+    """In the profile's own time."""
+    end_ns: int
+    thread: int
+    """A number of `Profile.threads`."""
+    kind: str
+    name: str
+    """What people call it: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFlame:
+    """One step on one thread."""
+
+    step: str
+    """Its name, '' for the whole window."""
+    flame: Flame
+    kinds: dict[str, str]
+    """Name of a bar → what it is."""
+    cut: bool
+    """Whether there was more than is in it."""
+
+
+def profile_of(run: Run, runtime: Runtime) -> Profile | None:
+    """The profile that a result was made from; None when it is no longer there."""
+    found = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
+    return next((profile for profile in found if profile is not None), None)
+
+
+def compiling_us(run: Run, runtime: Runtime) -> float:
+    """How long torch compiled while the profiler ran, as the profile has it."""
+    profile = profile_of(run, runtime)
+    if profile is None:
+        return 0.0
+    total, until = 0, 0
+    for event in sorted(nested_of(run, profile).compiling, key=lambda event: profile.begin[event]):
+        end = profile.end(event)
+        total += max(end - max(profile.begin[event], until), 0)
+        until = max(until, end)
+    return total / 1000
+
+
+def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:
+    """What means something and lies from `begin` to `end` (ns, in the profile's own time), kind by kind: regions, guards, graphs,
+    kernels, eager operators, what ran on a device. None now and then: a moment at which a reader may leave."""
+    begins, durations = profile.begin, profile.duration
+    kinds = ((KERNEL, nested.kernels), (EAGER, nested.eager), (DEVICE, nested.device))
+    for kind, events in (("", nested.event), *kinds):
+        for number, event in enumerate(events):
+            if not number % AT_ONCE:
+                yield None
+            if begin <= begins[event] and begins[event] + durations[event] <= end:
+                name = profile.name_of(event)
+                said = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
+                yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *said)
+
+
+def _said(kind: int, name: str) -> tuple[str, str]:
+    if kind == LOOKUP:
+        return GUARDS, "guards"
+    if kind == REGION:
+        return REGIONS, f"[{region_id(name)}]"
+    if kind == CALL:
+        key = graph_key(name)
+        return GRAPH, f"graph {key[:8]}" if key else "graph"
+    if kind in (FORWARD, BACKWARD):
+        return AROUND, "autograd forward" if kind == FORWARD else "autograd backward"
+    return AROUND, name
+
+
+def step_flames(run: Run, runtime: Runtime) -> Generator[None, None, tuple[StepFlame, ...]]:
+    """The step in the middle by its time, a flame a thread; without steps the whole window. The busiest thread first."""
+    profile = profile_of(run, runtime)
+    if profile is None:
+        return ()
+    step = _typical(runtime)
+    begin = round(step.begin_us * 1000) - profile.base_ns if step else profile.window[0]
+    end = begin + round(step.us * 1000) if step else profile.window[1]
+    threads: dict[int, list[RunSpan]] = {}
+    # the begin of a step is a float of µs since the epoch, exact to some hundred ns
+    for span in spans_of(profile, nested_of(run, profile), begin - SLACK, end + SLACK):
+        if span is None:
+            yield
+        elif span.kind != DEVICE:
+            threads.setdefault(span.thread, []).append(span)
+    refs = {f"[{own.ref.rpartition(':')[2].partition('~')[0]}]": own.ref for own in runtime.compiles}
+    made = [_flame(step.name if step else "", spans, begin, end, profile, refs) for spans in threads.values()]
+    return tuple(sorted(made, key=lambda found: -sum(bar.self_s for bar in found.flame.bars)))
+
+
+def _typical(runtime: Runtime) -> Step | None:
+    ordered = sorted(runtime.steps, key=lambda step: step.us)
+    return ordered[len(ordered) // 2] if ordered else None
+
+
+def _flame(step: str, spans: list[RunSpan], begin: int, end: int, profile: Profile, refs: dict[str, str]) -> StepFlame:
+    """Nested by time, parents before their children. What is in nothing but the step is at depth 0."""
+    spans.sort(key=lambda span: (span.begin_ns, -span.end_ns))
+    shown = spans[:MOST]
+    depths: list[int] = []
+    inside = [0] * len(shown)
+    above: list[int] = []
+    for number, span in enumerate(shown):
+        while above and shown[above[-1]].end_ns <= span.begin_ns:
+            above.pop()
+        depths.append(len(above))
+        if above:
+            inside[above[-1]] += span.end_ns - span.begin_ns
+        above.append(number)
+    bars = tuple(
+        Bar(span.name, depth, (span.begin_ns - begin) / 1e9, (span.end_ns - span.begin_ns) / 1e9,
+            max(span.end_ns - span.begin_ns - within, 0) / 1e9, refs.get(span.name, ""), False)
+        for span, depth, within in zip(shown, depths, inside, strict=True)
+    )  # fmt: skip
+    kinds = {span.name: span.kind for span in shown}
+    return StepFlame(step, Flame(step, profile.epoch_us(begin), (end - begin) / 1e9, bars), kinds, len(spans) > MOST)

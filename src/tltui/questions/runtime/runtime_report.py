@@ -1,0 +1,449 @@
+"""Findings about run time, the most expensive first, and the JSON of `tltui runtime`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypedDict
+
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, metrics_fields
+from tltui.model.run import Run
+from tltui.questions.problems.compile_problems import GraphBreak
+from tltui.questions.provenance.provenance import provenance_of
+from tltui.questions.runtime.costs import own_us, whole_us
+from tltui.questions.runtime.eager_code import break_times
+from tltui.questions.runtime.profile_results import (
+    CompileTime,
+    Fallback,
+    GraphTime,
+    KernelTime,
+    Refused,
+    Runtime,
+    compile_at,
+    process_of,
+)
+from tltui.questions.runtime.profile_sums import compiling_us
+from tltui.questions.stacks.function_names import shown_name
+
+
+@part
+def estimated_us(compile_: Compile, reader: Reader) -> float | None:
+    """`guard_latency_us` of the metrics: torch runs the guards once, warmed up, right after it has made them. None where it is not
+    logged."""
+    fields = next((fields for event, fields in metrics_fields(compile_, reader) if event == "compilation_metrics"), {})
+    value = fields.get("guard_latency_us")
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+CPP = "cpp_"
+"""How the names of Inductor's C++ kernels begin (torch/_inductor/codegen/cpp.py)."""
+
+
+def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
+    """How many calls of kernels in the code of a graph are not in the profile, how many there are, and whether the missing ones are
+    C++ kernels, which tell the profiler nothing unless they are made to (`enable_kernel_profile`). (0, 0, False) without code."""
+    unit = provenance_of(compile_).unit(graph.unit) if compile_ is not None and graph.unit else None
+    if unit is None or unit.unit != graph.unit:
+        return 0, 0, False
+    measured, all_of = {kernel.key for kernel in graph.kernels}, {kernel.name for kernel in graph.kernels if kernel.nth < 0}
+    lacking = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
+    return len(lacking), len(unit.kernels), bool(lacking) and all(name.startswith(CPP) for name in lacking)
+
+
+GUARDS_SHARE = 0.1
+"""Of the time of a compile that guards take, from which on that is worth a sentence."""
+STEP_SHARE = 0.02
+"""Of the whole that anything takes, from which on it is."""
+WRAPPER_SHARE = 0.5
+"""Of the time of a graph that is in no kernel, from which on it is launch-bound."""
+IDLE_SHARE = 0.3
+KERNEL_SHARE = 0.05
+EAGER_SHARE = 0.2
+"""Of the whole that operators take outside of all regions, from which on it is worth a sentence."""
+
+
+class Fact(Enum):
+    """What a finding is about."""
+
+    GUARDS = "guards"
+    BREAK = "break"
+    FALLBACK = "fallback"
+    LAUNCHES = "launches"
+    IDLE = "idle"
+    COMPILING = "compiling"
+    EAGER = "eager"
+    NEVER = "never called"
+    KERNEL = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact."""
+
+    fact: Fact
+    ref: str
+    """The compile that it is about, '' for all."""
+    us: float
+    """What it takes in the window, or in a step where there are steps."""
+    share: float
+    """Of that: of the compile for guards, of the graph for launches, of the whole for all else. 0…1."""
+    calls: int = 0
+    """Calls in the window."""
+    mean_us: float = 0.0
+    unit: str = ""
+    name: str = ""
+    """A kernel, an operator, or a function; `device` where kernels run on one, of launches and of idle time."""
+    lines: tuple[str, ...] = ()
+    broke: GraphBreak | None = None
+    """Where the break is, if it is known."""
+    seconds: float = 0.0
+    """What compiling it took."""
+    count: int = 1
+    """Of how many compiles this is the first."""
+
+
+def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
+    """The facts of a profile. First what could be better, by what it costs; then where the most time is."""
+    steps = max(len(runtime.steps), 1)
+    whole = max(whole_us(runtime), 1e-9)
+    found = [*_guards(runtime, steps), *_breaks(run, runtime, steps, whole), *_fallbacks(run, runtime, steps, whole),
+             *_launches(run, runtime, steps, whole), *_eager(runtime, steps, whole),
+             *(compiling := tuple(_compiling(run, runtime, steps, whole)))]  # fmt: skip
+    found.sort(key=lambda item: -item.us)
+    dear = [item for item in found if item.us >= STEP_SHARE * whole / steps or item.fact is Fact.FALLBACK]
+    idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
+    return (*dear, *_kernels(runtime, steps, whole), *idle, *_never(run, runtime))
+
+
+def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
+    for compile_ in runtime.compiles:
+        own, lookups = own_us(compile_), compile_.lookups
+        if lookups.calls and lookups.us >= GUARDS_SHARE * own > 0:
+            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / own, lookups.calls, lookups.mean_us)
+
+
+def _breaks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    for item in break_times(run, runtime):
+        calls = next(c.regions.calls for c in runtime.compiles if c.ref == item.ref)
+        broke = item.breaks[0] if len(item.breaks) == 1 else None
+        if item.breaks:
+            yield Finding(Fact.BREAK, item.ref, item.eager_us / steps, item.eager_us / whole, calls, broke=broke)
+
+
+def _fallbacks(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    if runtime.fallbacks:
+        us = sum(item.lookup_us for item in runtime.fallbacks)
+        refs = {item.ref for item in runtime.fallbacks}
+        ref = min(refs) if len(refs) == 1 else ""
+        compile_ = compile_at(run, ref) if ref else None
+        name = (shown_name(compile_.frame) if compile_ is not None else None) or "the function of"
+        yield Finding(Fact.FALLBACK, ref, us / steps, us / whole, len(runtime.fallbacks), name=name)
+
+
+def _launches(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """Graphs whose time is mostly between kernels. Where not all kernels of the code are in the profile that is not known."""
+    for compile_ in runtime.compiles:
+        for graph in compile_.graphs:
+            # what a device does beside the host counts in full: of a graph that only launches the rest is overhead
+            us = max(graph.time.us - graph.device_us, 0.0) if graph.device_us else graph.wrapper_us
+            is_most = us >= max(WRAPPER_SHARE * graph.time.us, STEP_SHARE * whole)
+            if graph.kernels and is_most and not unseen(compile_at(run, compile_.ref), graph)[0]:
+                yield Finding(
+                    Fact.LAUNCHES, compile_.ref, us / steps, us / graph.time.us, graph.time.calls, graph.gap_us, graph.unit,
+                    name="device" if graph.device_us else "",
+                )  # fmt: skip
+
+
+def _compiling(run: Run, runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """What was compiled while the profiler ran, as far as the metrics tell: it says nothing of later steps. How long that took the
+    profile says, where it does."""
+    process = process_of(run, runtime)
+    found: list[tuple[float, str]] = []
+    for compile_ in process.ordered() if process is not None else ():
+        start, seconds = compile_.start_us, compile_.duration_s
+        if start is not None and seconds:
+            overlap = min(start + seconds * 1e6, runtime.end_us) - max(start, runtime.begin_us)
+            if overlap > 0 and compile_.is_compile:
+                found.append((overlap, str(compile_.ref)))
+    us = min(compiling_us(run, runtime) or sum(overlap for overlap, _ in found), whole)
+    if us:
+        yield Finding(Fact.COMPILING, max(found, default=(0.0, ""))[1], us / steps, us / whole, count=len(found), seconds=us / 1e6)
+
+
+def _eager(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """What runs in no compiled code at all."""
+    outside = [item for item in runtime.eager if item.inside is None]
+    us = sum(item.us for item in outside)
+    if outside and us >= EAGER_SHARE * whole:
+        most = max(outside, key=lambda item: item.us)
+        yield Finding(Fact.EAGER, "", us / steps, us / whole, sum(item.calls for item in outside), name=most.op)
+
+
+def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
+    share = runtime.share
+    if share.whole_us > 0 and share.idle_us >= IDLE_SHARE * share.whole_us:
+        has_device = any(graph.device_us for own in runtime.compiles for graph in own.graphs)
+        name = "device" if has_device else ""
+        yield Finding(Fact.IDLE, "", share.idle_us / steps, share.idle_us / share.whole_us, name=name)
+
+
+def _kernels(runtime: Runtime, steps: int, whole: float) -> Iterator[Finding]:
+    """The dearest call of a kernel."""
+    dearest: tuple[float, CompileTime, Finding] | None = None
+    for compile_ in runtime.compiles:
+        for graph in compile_.graphs:
+            for kernel in graph.kernels:
+                us = kernel.time.us
+                if us >= KERNEL_SHARE * whole and (dearest is None or us > dearest[0]):
+                    name = kernel.key or kernel.name
+                    dearest = us, compile_, Finding(
+                        Fact.KERNEL, compile_.ref, us / steps, us / whole, kernel.time.calls, kernel.time.mean_us, graph.unit, name,
+                        kernel.lines,
+                    )  # fmt: skip
+    if dearest is not None:
+        yield dearest[2]
+
+
+def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
+    """What was compiled and did not run, said once."""
+    own = [(seconds_of(run, ref), ref) for ref in runtime.never_called]
+    if own:
+        most, ref = max(own)
+        yield Finding(Fact.NEVER, ref, 0.0, 0.0, seconds=most, count=len(own))
+
+
+def seconds_of(run: Run, ref: str) -> float:
+    """What compiling took, 0 where that is not known."""
+    compile_ = compile_at(run, ref)
+    return compile_.tally.seconds if compile_ is not None else 0.0
+
+
+SCHEMA = 1
+
+
+class KernelTimeJson(TypedDict):
+    """One call of a kernel in the code of a graph. Times are µs of wall clock, with the profiler on."""
+
+    name: str
+    nth: int
+    """Which call of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
+    handle: int | None
+    """Torch's number of the call."""
+    calls: int
+    us: float
+    mean_us: float
+    median_us: float
+    min_us: float
+    max_us: float
+    nodes: list[str]
+    lines: list[str]
+    """`FILE:LINE`. Each has the whole time of the kernel: never to be added."""
+    key: str
+    """As in `tltui provenance --json`; '' where the code is not in the trace."""
+    device: str
+
+
+class GraphTimeJson(TypedDict):
+    """One lowered graph."""
+
+    unit: str
+    key: str | None
+    """The cache key by which the profile names it, null with caches off."""
+    calls: int
+    us: float
+    mean_us: float
+    median_us: float
+    kernels_us: float
+    wrapper_us: float
+    """In the graph and in no kernel."""
+    gap_us: float
+    """The median time between two kernels."""
+    device_us: float
+    kernels: list[KernelTimeJson]
+
+
+class CompileRunJson(TypedDict):
+    """One compile."""
+
+    ref: str
+    regions: int
+    region_us: float
+    """With the regions of other compiles in it: not to be added."""
+    region_self_us: float
+    lookups: int
+    lookup_us: float
+    """Trying its guards."""
+    overhead_us: float
+    eager_us: float
+    graphs: list[GraphTimeJson]
+
+
+class EagerJson(TypedDict):
+    """An operator that ran outside of compiled graphs."""
+
+    inside: str | None
+    op: str
+    calls: int
+    us: float
+
+
+class FallbackJson(TypedDict):
+    """Guards were tried, and no compile ran."""
+
+    ts_us: float
+    lookup_us: float
+    ops: list[str]
+    ref: str
+
+
+class ShareJson(TypedDict):
+    """Where the time of the window went: disjoint parts of the whole."""
+
+    whole_us: float
+    kernels_us: float
+    wrapper_us: float
+    guards_us: float
+    overhead_us: float
+    eager_us: float
+    idle_us: float
+
+
+class StepJson(TypedDict):
+    """One step."""
+
+    name: str
+    begin_us: float
+    us: float
+
+
+class RuntimeJson(TypedDict):
+    """What one profile says of one process."""
+
+    schema: int
+    profile: str
+    begin_us: float
+    end_us: float
+    rank: int | None
+    pid: int
+    steps: list[StepJson]
+    share: ShareJson
+    fallbacks_count: int
+    compiles: list[CompileRunJson]
+    never_called: list[str]
+    eager: list[EagerJson]
+    fallbacks: list[FallbackJson]
+    unmatched: dict[str, int]
+    doubts: list[str]
+
+
+class RefusedJson(TypedDict):
+    """A profile that was not joined."""
+
+    profile: str
+    why: str
+
+
+class RuntimesJson(TypedDict):
+    """Several profiles, or one that was refused."""
+
+    schema: int
+    runtimes: list[RuntimeJson]
+    refused: list[RefusedJson]
+
+
+def runtimes_json(
+    runtimes: Sequence[Runtime], refused: Sequence[Refused], refs: Collection[str] | None = None
+) -> RuntimeJson | RuntimesJson:
+    """The documented shape (docs/json.md). `refs`: only these compiles, and what stands in them."""
+    if len(runtimes) == 1 and not refused:
+        return runtime_json(runtimes[0], refs)
+    return {
+        "schema": SCHEMA,
+        "runtimes": [runtime_json(runtime, refs) for runtime in runtimes],
+        "refused": [{"profile": item.profile, "why": item.why} for item in refused],
+    }
+
+
+def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> RuntimeJson:
+    """One profile."""
+    share = runtime.share
+    fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
+    return {
+        "schema": SCHEMA,
+        "profile": runtime.profile,
+        "begin_us": runtime.begin_us,
+        "end_us": runtime.end_us,
+        "rank": runtime.rank,
+        "pid": runtime.pid,
+        "steps": [{"name": step.name, "begin_us": step.begin_us, "us": step.us} for step in runtime.steps],
+        "share": {
+            "whole_us": share.whole_us, "kernels_us": share.kernels_us, "wrapper_us": share.wrapper_us,
+            "guards_us": share.guards_us, "overhead_us": share.overhead_us, "eager_us": share.eager_us, "idle_us": share.idle_us,
+        },
+        "fallbacks_count": len(fallbacks),
+        "compiles": [_compile(compile_) for compile_ in runtime.compiles if refs is None or compile_.ref in refs],
+        "never_called": [ref for ref in runtime.never_called if refs is None or ref in refs],
+        "eager": [
+            {"inside": item.inside, "op": item.op, "calls": item.calls, "us": item.us}
+            for item in runtime.eager if refs is None or item.inside in refs
+        ],
+        "fallbacks": [_fallback(item) for item in fallbacks],
+        "unmatched": dict(runtime.unmatched),
+        "doubts": list(runtime.doubts),
+    }  # fmt: skip
+
+
+def _compile(compile_: CompileTime) -> CompileRunJson:
+    return {
+        "ref": compile_.ref,
+        "regions": compile_.regions.calls,
+        "region_us": compile_.regions.us,
+        "region_self_us": compile_.region_self_us,
+        "lookups": compile_.lookups.calls,
+        "lookup_us": compile_.lookups.us,
+        "overhead_us": compile_.overhead_us,
+        "eager_us": compile_.eager_us,
+        "graphs": [_graph(graph) for graph in compile_.graphs],
+    }
+
+
+def _graph(graph: GraphTime) -> GraphTimeJson:
+    return {
+        "unit": graph.unit,
+        "key": graph.key,
+        "calls": graph.time.calls,
+        "us": graph.time.us,
+        "mean_us": graph.time.mean_us,
+        "median_us": graph.time.median_us,
+        "kernels_us": graph.kernels_us,
+        "wrapper_us": graph.wrapper_us,
+        "gap_us": graph.gap_us,
+        "device_us": graph.device_us,
+        "kernels": [_kernel(kernel) for kernel in graph.kernels],
+    }
+
+
+def _kernel(kernel: KernelTime) -> KernelTimeJson:
+    time = kernel.time
+    return {
+        "name": kernel.name,
+        "nth": kernel.nth,
+        "handle": kernel.handle,
+        "calls": time.calls,
+        "us": time.us,
+        "mean_us": time.mean_us,
+        "median_us": time.median_us,
+        "min_us": time.min_us,
+        "max_us": time.max_us,
+        "nodes": list(kernel.nodes),
+        "lines": list(kernel.lines),
+        "key": kernel.key,
+        "device": kernel.device,
+    }
+
+
+def _fallback(item: Fallback) -> FallbackJson:
+    return {"ts_us": item.ts_us, "lookup_us": item.lookup_us, "ops": list(item.ops), "ref": item.ref}

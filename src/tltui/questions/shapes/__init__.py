@@ -1,0 +1,1 @@
+"""Dynamic shapes: symbols, size guards, specializations."""

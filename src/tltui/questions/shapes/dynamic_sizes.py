@@ -1,0 +1,432 @@
+"""Dynamic and specialized sizes of a compile, by user line, with advice."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tltui.model.node_answers import part
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, named, number_in, text_in
+from tltui.questions.recompiles.recompile_reasons import Became, automatic_in_text, became_of
+from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.questions.shapes.shape_env import (
+    EVENTS,
+    PROGRAM,
+    Fixed,
+    GuardedSizes,
+    KeptGuard,
+    NewSymbol,
+    RealValue,
+    ShapeGuard,
+    ShapeRecords,
+    graph_sizes,
+    guarded_sizes,
+    plain_name,
+    shape_records,
+    whole_path,
+)
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
+
+_SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d{1,6})\]$")
+_OF_SIZES = re.compile(r"\.(?:size|stride)\(\)\[|\.storage_offset\(\)")
+_NUMBER = re.compile(r"^-?\d+$")
+_PARAMETER = re.compile(r"_parameters\[|_buffers\[|\.(?:weight|bias)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """One dimension of an input tensor."""
+
+    tensor: str
+    dim: int
+    size: str
+    """The size at this compile; a symbol where the log does not say."""
+    state: str
+    """`dynamic`, `fixed` (it had a symbol, which was fixed), `unbacked`, or `static`."""
+    symbol: str | None = None
+    mark: str = ""
+    """How the user marked it: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
+    parameter: bool = False
+    """Whether the tensor is a parameter or buffer: its sizes never vary."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolShape:
+    """A symbol, with all that happened to it."""
+
+    name: str
+    source: str | None
+    """`L['x'].size()[0]`; None for a value that depends on data."""
+    tensor: str | None
+    dim: int | None
+    hint: str | None
+    range: str | None
+    """As it was made."""
+    unbacked: bool
+    mark: str
+    user: StackFrame | None
+    """The user's line that torch was at when it made the symbol: where the value was used first."""
+    by: StackFrame | None
+    """The line of torch that made it."""
+    ref: str
+    fixed: Fixed | None
+    guards: tuple[ShapeGuard, ...]
+    kept: tuple[KeptGuard, ...]
+    """Conditions on it alone that every call is checked for."""
+    equal: tuple[str, ...]
+    """Symbols that have to be equal to it."""
+    shared: tuple[str, ...]
+    """Further dims that had the same size and so got the same symbol."""
+    partners: tuple[Dim, ...]
+    """Of a fixed one: static dims of other inputs that have this size."""
+    became: tuple[Became, ...]
+    """Why torch made it dynamic by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShape:
+    """An input tensor with a dim that is not just static."""
+
+    source: str
+    dtype: str
+    dims: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileShapes:
+    """The shapes of one compile."""
+
+    ref: str
+    status: str | None
+    fail_type: str | None
+    fail_reason: str | None
+    """The first line of why the compile failed, if it did."""
+    function: str | None
+    file: str | None
+    line: int | None
+    symbols: tuple[SymbolShape, ...]
+    """Fixed ones first, then those with guards."""
+    stuck: tuple[Dim, ...]
+    """Dims that were marked as dynamic but never got a symbol."""
+    tensors: tuple[TensorShape, ...]
+    static_tensors: int
+    """Inputs whose sizes are all static."""
+    kept: tuple[KeptGuard, ...]
+    """All conditions on symbols that every call is checked for."""
+    guarded: bool
+    """Whether the log has the guards of this compile."""
+    real: tuple[RealValue, ...]
+    became: tuple[Became, ...]
+    """What torch marked as dynamic by itself, as it had varied."""
+    guards: int
+    """Guards on symbols that were added while tracing."""
+    more_guards: int
+    """Of those, how many were not read."""
+    advice: tuple[str, ...] = ()
+    """What may be done, as `shape_advice.advice_of` found it."""
+
+    @property
+    def weight(self) -> tuple[int, int, int]:
+        """For sorting: what was fixed, then what is conditional."""
+        fixed = sum(symbol.fixed is not None for symbol in self.symbols) + len(self.stuck)
+        return fixed, len(self.kept) + len(self.real), self.guards
+
+
+def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
+    """Read what a compile logged about shapes."""
+    reader = reader or Reader(compile_.process.log)
+    records = shape_records(compile_, reader)
+    guarded = guarded_sizes(compile_, reader)
+    inputs = inputs_of(compile_, reader)
+    graph = graph_sizes(compile_, reader)
+    tensors = _tensors(inputs.tensors, records, guarded, graph)
+    became = tuple(became_of(event) for event in automatic(compile_, reader))
+    users = _users(records)
+    sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
+    kept = tuple(
+        replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
+        for guard in guarded.kept
+        if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
+    )
+    symbols = _symbols(records, kept, tensors, became)
+    function, file, line = compile_.frame.code
+    interesting = tuple(t for t in tensors if any(dim.state != "static" or dim.mark for dim in t.dims))
+    stuck = tuple(dim for t in tensors for dim in t.dims if dim.state == "static" and dim.mark not in ("", "static"))
+    status = compile_.status
+    return CompileShapes(
+        str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
+        (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
+        stuck, interesting, len(tensors) - len(interesting), kept, guarded.found,
+        records.real, became, len(records.guards) + records.more_guards, records.more_guards,
+    )  # fmt: skip
+
+
+def automatic(compile_: Compile, reader: Reader) -> list[Event]:
+    """The `automatic_dynamic` instants of a compile. Other events are not parsed: there are many."""
+    found = automatic_in_text(compile_, reader)
+    for record, _ in named(compile_, ("chromium_event",)):
+        if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
+            continue
+        value = reader.json(record, EVENT_LIMIT)
+        args = value.get("args") if isinstance(value, dict) else None
+        if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
+            found.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
+    return found
+
+
+def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
+    """The places in the user's code that records name: by line, then by file."""
+    found: dict[int | None, dict[str, StackFrame]] = defaultdict(dict)
+    for group in (records.symbols, records.guards, records.fixed):
+        for item in group:
+            if item.user is not None:
+                found[item.user.line].setdefault(item.user.file, item.user)
+    return found
+
+
+def _by_length(sources: Iterable[str]) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    for source in sources:
+        found[len(source)].add(source)
+    return found
+
+
+def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
+    """Whether one of the sources stands in an expression. There may be thousands, but of few lengths."""
+    return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
+
+
+def has_marks(compile_: Compile, reader: Reader) -> bool:
+    """Whether a tensor came with dims that `mark_dynamic` had marked (what else can be marked shows only in guards)."""
+    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
+
+
+def signature(shapes: CompileShapes) -> tuple[object, ...]:
+    """Equal for compiles of one code object to which the same happened, on whatever rank."""
+    symbols = tuple(
+        (s.name, s.source, s.hint, s.range, s.mark, s.fixed and s.fixed.value, tuple(guard.expr for guard in s.guards))
+        for s in shapes.symbols
+    )
+    kept = tuple(guard.expr for guard in shapes.kept)
+    real = tuple(item.expr for item in shapes.real)
+    return (shapes.function, shapes.file, shapes.line, shapes.fail_type, symbols, shapes.stuck, kept, real)
+
+
+def dim_of(source: str | None) -> tuple[str | None, int | None]:
+    """Tensor and dimension of `L['x'].size()[0]`; (None, None) for anything else."""
+    match = _SIZE.match(source or "")
+    return (match["tensor"], int(match["dim"])) if match else (None, None)
+
+
+def _tensors(
+    inputs: Iterable[TensorInput], records: ShapeRecords, guarded: GuardedSizes, graph: dict[str, tuple[str, ...]]
+) -> list[TensorShape]:
+    """The tensors with what became of each dim."""
+    by_source = {symbol.source: symbol for symbol in records.symbols if symbol.source}
+    fixed = {item.symbol for item in records.fixed}
+    by_input: dict[str | None, list[NewSymbol]] = defaultdict(list)
+    for symbol in records.symbols:
+        by_input[symbol.input].append(symbol)
+    found = []
+    for tensor in inputs:
+        in_graph = graph.get(plain_name(tensor.source), ())
+        checked = guarded.sizes.get(tensor.source, ())
+        unbacked = list(by_input.get(tensor.source, ()))
+        parameter = tensor.is_parameter or bool(_PARAMETER.search(tensor.source))
+        dims = []
+        for n, size in enumerate(tensor.size or ()):
+            mark = guarded.marks.get((tensor.source, n), "dynamic" if n in tensor.dynamic else "")
+            own = by_source.get(f"{tensor.source}.size()[{n}]")
+            shown = in_graph[n] if n < len(in_graph) else ""
+            free = n < len(checked) and checked[n] == "None"
+            dim = Dim(tensor.source, n, size, "static", None, mark, parameter)
+            if own is not None:
+                state = "fixed" if own.name in fixed else "dynamic"
+                dim = replace(dim, size=own.hint or size, state=state, symbol=own.name)
+            elif unbacked and (mark == "unbacked" or (not guarded.found and len(unbacked) == len(tensor.size or ()))):
+                dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
+            elif free or (shown and not _NUMBER.match(shown)):
+                symbolic = shown if shown and not _NUMBER.match(shown) else None
+                dim = replace(dim, state="unbacked" if (symbolic or "").startswith("u") else "dynamic", symbol=symbolic)
+            dims.append(dim)
+        found.append(TensorShape(tensor.source, tensor.dtype, tuple(dims)))
+    return found
+
+
+def _symbols(
+    records: ShapeRecords, kept: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
+) -> tuple[SymbolShape, ...]:
+    """Each symbol with what is said of it anywhere."""
+    guards: dict[str, list[ShapeGuard]] = defaultdict(list)
+    for guard in records.guards:
+        for name in guard.symbols:
+            guards[name].append(guard)
+    fixed = {item.symbol: item for item in records.fixed}
+    dims: dict[str, list[Dim]] = defaultdict(list)
+    static: dict[str, list[Dim]] = defaultdict(list)
+    for dim in (dim for tensor in tensors for dim in tensor.dims):
+        if dim.symbol is not None:
+            dims[dim.symbol].append(dim)
+        elif dim.state == "static":
+            static[dim.size].append(dim)
+    by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
+    for kept_guard in kept:
+        by_source[kept_guard.source].append(kept_guard)
+    changes: dict[str | None, list[Became]] = defaultdict(list)
+    for change in became:
+        changes[change.source].append(change)
+    found = []
+    for made in _known(records):
+        tensor, number = dim_of(made.source)
+        own = next((d for d in dims[made.name] if (d.tensor, d.dim) == (tensor, number) or made.source is None), None)
+        if own is not None:
+            tensor, number = own.tensor, own.dim
+        source = made.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
+        at = fixed.get(made.name)
+        found.append(
+            SymbolShape(
+                made.name, source, tensor, number, made.hint, made.range, made.hint is None and made.source is None,
+                own.mark if own else "", made.user, made.by, made.ref, at, tuple(guards[made.name]),
+                tuple(by_source.get(source, ())) if source is not None else (),
+                _equal(made.name, guards[made.name]),
+                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[made.name] if d is not own and made.source),
+                tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
+                tuple(
+                    b for name in dict.fromkeys((tensor, made.source)) for b in changes.get(name, ())
+                    if (b.source, b.dim) == (tensor, number) or b.source == made.source
+                ),
+            )
+        )  # fmt: skip
+    return tuple(sorted(found, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
+
+
+def _known(records: ShapeRecords) -> list[NewSymbol]:
+    """The symbols that were made, and those that are only spoken of (the log begins later, or was cut)."""
+    found = {symbol.name: symbol for symbol in records.symbols}
+    for item in records.fixed:
+        source = item.sources[0] if item.sources else None
+        found.setdefault(item.symbol, NewSymbol(item.symbol, source, None, None, item.user, None, item.ref))
+    return list(found.values())
+
+
+def _equal(name: str, guards: Iterable[ShapeGuard]) -> tuple[str, ...]:
+    """The symbols that guards `Eq(a, b)` make equal to one."""
+    found = []
+    for guard in guards:
+        match = re.fullmatch(r"Eq\((\w+), (\w+)\)", guard.expr)
+        if match is not None and name in match.groups():
+            other = match[2] if match[1] == name else match[1]
+            if other in guard.symbols and other != name:
+                found.append(other)
+    return tuple(dict.fromkeys(found))
+
+
+def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str:
+    """`dim 0 of L['x']`; the source itself where it is no size; '' for a value that depends on data."""
+    if tensor is not None and dim is not None:
+        return f"dim {dim} of {tensor}"
+    return source or ""
+
+
+FIXED, GUARDED, SYMBOLS, MARKED, PLAIN = range(5)
+"""What a compile has to show, the most interesting first."""
+
+_ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
+_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+
+
+@part
+def interest(compile_: Compile, reader: Reader) -> int:
+    """FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, as far as the kinds of its records tell."""
+    names = {name for _, name in named(compile_, EVENTS)}
+    if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
+        return FIXED
+    if names:
+        return GUARDED if any(name.startswith("guard_added") for name in names) else SYMBOLS
+    return MARKED if has_marks(compile_, reader) else PLAIN
+
+
+@part
+def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
+    """What a compile logged about shapes, and what may be done."""
+    shapes = shapes_of(compile_, reader)
+    return replace(shapes, advice=advice_of(shapes))
+
+
+def python_name(source: str) -> str:
+    """A source as the user's code has it: `L['x']` → `x`."""
+    match = _ARGUMENT.match(source)
+    return _MODULE_PART.sub(r".\1", match["name"] + match["rest"]) if match else source
+
+
+def advice_of(shapes: CompileShapes) -> tuple[str, ...]:
+    """Advice for a compile, each piece once, what matters most first."""
+    found: list[str] = []
+    for symbol in shapes.symbols:
+        if symbol.fixed is not None:
+            found += _for_fixed(symbol)
+    for dim in shapes.stuck:
+        found += _for_stuck(dim)
+    for symbol in shapes.symbols:
+        if symbol.fixed is None:
+            found += _for_bounds(symbol)
+    return tuple(dict.fromkeys(found))
+
+
+def _call(what: str, dim: Dim | SymbolShape) -> str:
+    return f"{what}({python_name(dim.tensor or '')}, {dim.dim})"
+
+
+def _for_fixed(symbol: SymbolShape) -> list[str]:
+    fixed = symbol.fixed
+    assert fixed is not None
+    what = readable_dim(symbol.tensor, symbol.dim, symbol.source)
+    code = ((fixed.user.code if fixed.user else None) or "").strip()
+    partners = [partner for partner in symbol.partners if not partner.parameter]
+    if code.startswith("assert"):
+        return [
+            f"If {what} is always {fixed.value}, it need not be dynamic. If it is not, the assert forbids every other size."
+        ]
+    found = []
+    if symbol.tensor is not None and partners:
+        mark = "maybe_mark_dynamic" if symbol.mark == "maybe dynamic" else "mark_dynamic"
+        names = " and ".join(_call(f"torch._dynamo.{mark}", partner) for partner in partners[:2])
+        found.append(f"If the two sizes belong together, mark the other one too: {names}.")
+    elif any(partner.parameter for partner in symbol.partners):
+        found.append("The size has to fit a parameter, which never varies: then it need not be dynamic.")
+    if symbol.mark == "dynamic" and symbol.tensor is not None:
+        found.append(
+            f"{_call('torch._dynamo.maybe_mark_dynamic', symbol)} instead of mark_dynamic makes it no error: torch may fix "
+            "the size, and every other size is a compile of its own."
+        )
+    return found
+
+
+def _for_stuck(dim: Dim) -> list[str]:
+    if dim.size not in ("0", "1") or dim.mark == "unbacked":
+        return []
+    return [
+        f"Call it first with a size of 2 or more, or use {_call('torch._dynamo.decorators.mark_unbacked', dim)}: "
+        "then one compile is for all sizes."
+    ]
+
+
+def _for_bounds(symbol: SymbolShape) -> list[str]:
+    """A condition in the user's code that splits the sizes."""
+    if symbol.unbacked or symbol.tensor is None:
+        return []
+    splits = [guard for guard in symbol.guards if guard.why == PROGRAM and not guard.deferred]
+    if not splits or not any(guard.high is not None or (guard.low or 0) > 2 for guard in symbol.kept):
+        return []
+    first = splits[0]
+    condition = first.expr.replace(symbol.name, f"{python_name(symbol.tensor)}.shape[{symbol.dim}]")
+    mark = _call("torch._dynamo.decorators.mark_unbacked", symbol)
+    return [
+        f"If `{condition}` holds for every size: {mark} and torch._check({condition}) before the branch make one compile; "
+        "a size that breaks it is then an error.",
+        "If not, each side of the branch needs a compile of its own.",
+    ]

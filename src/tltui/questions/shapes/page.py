@@ -1,0 +1,549 @@
+"""The page `shapes`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import OnRanks, add_named, alike_on_ranks, functions, said_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.run import Run
+from tltui.questions.overview.compile_sections import readable
+from tltui.questions.question import Question
+from tltui.questions.recompiles.recompile_reasons import Became
+from tltui.questions.shapes.dynamic_sizes import (
+    FIXED,
+    GUARDED,
+    MARKED,
+    PLAIN,
+    SYMBOLS,
+    CompileShapes,
+    Dim,
+    SymbolShape,
+    interest,
+    readable_dim,
+    shapes_in,
+    signature,
+)
+from tltui.questions.shapes.shape_env import KeptGuard, ShapeGuard
+from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+SYMBOLS_SHOWN = 6
+GUARDS_SHOWN = 4
+KEPT_SHOWN = 8
+REASON = 240
+"""Characters of the reason of a failure that are shown."""
+Names = dict[str, tuple[int, SymbolShape]]
+"""The symbols of a compile by name, each with its place."""
+
+
+def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, said: set[str], known_as: str = "") -> None:
+    """What happened to the sizes of a compile: fixed ones first. `said` holds what a page says once."""
+    shown = known_as or shapes.function or ""
+    name = f"[{shapes.ref}]"
+    if not single:
+        page.close(0)
+        page.blank()
+        page.open(f"{name} {shown}", folded)
+    what = "records without a compile id" if shapes.ref.endswith("none") else "a backward that compiled autograd captured"
+    function: Piece = (sanitize(shown), tokens.FUNCTION) if shapes.function or shapes.status else (what, tokens.DIM)
+    head: list[Piece] = [(name, tokens.LINK, shapes.ref), " ", function, "  "]
+    if shapes.file is not None:
+        head += [page.place(shapes.file, shapes.line), "  "]
+    if shapes.fail_type:
+        head.append((fmt.clip(sanitize(shapes.fail_type.rpartition(".")[2]), 40), tokens.ERROR))
+    page.row(head, "")
+    if shapes.fail_reason:
+        page.say(fmt.clip(shapes.fail_reason, REASON), "  ", tokens.DIM)
+    told: set[str] = set()
+    names: Names = {}
+    for n, symbol in enumerate(shapes.symbols):
+        names.setdefault(symbol.name, (n, symbol))
+    for symbol in shapes.symbols[:SYMBOLS_SHOWN]:
+        _symbol(page, symbol, names, told)
+    for dim in shapes.stuck:
+        _stuck(page, dim)
+    _more(page, shapes, names, told)
+    _automatic(page, shapes)
+    _real(page, shapes)
+    _kept(page, shapes, said)
+    if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
+        page.say("A size that breaks a condition asserted at run time is an error, not another compile.", "  ", tokens.VALUE)
+    _advice(page, shapes.advice)
+    _inputs(page, shapes)
+    if not shapes.symbols and not shapes.stuck and not shapes.real:
+        what = "No symbols: every size that torch saw here was static, or this torch does not log symbols."
+        page.say(page.so_far(what), "  ")
+
+
+def _symbol(page: Page, symbol: SymbolShape, names: Names, told: set[str]) -> None:
+    """`dim 0 of L['x']` and what became of it. `told` holds the guards that were shown before."""
+    what = _name(symbol)
+    page.open(what)
+    style = tokens.WARN if symbol.fixed is not None else tokens.STRONG
+    title: Piece = (fmt.clip_middle(what, page.width - 4), style, "" if symbol.source else symbol.ref)
+    page.joined([title, *((words, style) for words in _state(symbol, names))], "  ")
+    notes: list[Piece] = [(symbol.name, tokens.NAME, symbol.ref)] if symbol.source else []
+    if symbol.hint is not None:
+        notes.append(f"was {symbol.hint} at this compile")
+    if symbol.range:
+        notes.append((f"range {symbol.range}", tokens.DIM))
+    guards = [guard for guard in symbol.guards if symbol.fixed is None or not _fixes(guard, symbol)]
+    new = [guard for guard in guards if guard.ref not in told]
+    if symbol.user is not None and symbol.fixed is None and not any(_same(guard.user, symbol.user) for guard in new):
+        notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
+    page.joined(notes, "    ")
+    for change in symbol.became:
+        if not change.is_unsaid:
+            page.say(_became(change), "    ")
+    if symbol.shared:
+        page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)
+    if symbol.unbacked and symbol.source is None:
+        if symbol.user is not None:
+            page.code(symbol.user.code, "       ")
+        if symbol.by is not None:
+            _asked(page, "", symbol.by, "       ", "made by")
+    _fixed(page, symbol)
+    _guards(page, new)
+    told.update(guard.ref for guard in symbol.guards)
+    page.close()
+
+
+def _name(symbol: SymbolShape) -> str:
+    return readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
+
+
+def _same(left: StackFrame | None, right: StackFrame | None) -> bool:
+    """Whether two frames are at one place."""
+    return left is not None and right is not None and (left.file, left.line) == (right.file, right.line)
+
+
+def _at(label: str, frame: StackFrame) -> Piece:
+    """A place in the user's source behind a label, as one link."""
+    return (label + fmt.place(frame.file, frame.line), tokens.LINK, fmt.place_target(frame.file, frame.line))
+
+
+def _state(symbol: SymbolShape, names: Names) -> list[str]:
+    """`marked dynamic, but fixed to 5`; `marked dynamic`, `this compile is for 2 to 9`"""
+    mark = {"dynamic": "marked dynamic", "maybe dynamic": "marked with maybe_mark_dynamic", "unbacked": "marked unbacked"}
+    words = mark.get(symbol.mark, "")
+    if not words and symbol.became:
+        words = "made dynamic by torch"
+    if symbol.fixed is not None:
+        return [f"{words}, but fixed to {symbol.fixed.value}" if words else f"fixed to {symbol.fixed.value}"]
+    if symbol.unbacked and not words:
+        words = "unbacked: its value depends on data"
+    found = [words or "dynamic"]
+    same = min((names[name] for name in symbol.equal if name in names), key=lambda item: item[0], default=None)
+    low, high = bounds(symbol)
+    what = "sizes" if symbol.dim is not None else "values"
+    if (low, high) == (None, None) and same is not None:
+        found.append(f"has to equal {_name(same[1])}")
+    elif high is not None:
+        found.append(f"this compile is for {what} {low or 0} to {high}")
+    elif low is not None:
+        found.append(f"this compile is for {what} {low} and up")
+    return found
+
+
+def bounds(symbol: SymbolShape) -> tuple[int | None, int | None]:
+    """The least and the largest value that the guards let through."""
+    lows = [guard.low for guard in symbol.kept if guard.low is not None]
+    highs = [guard.high for guard in symbol.kept if guard.high is not None]
+    return max(lows, default=None), min(highs, default=None)
+
+
+def _fixes(guard: ShapeGuard, symbol: SymbolShape) -> bool:
+    fixed = symbol.fixed
+    return fixed is not None and guard.expr in (f"Eq({symbol.name}, {fixed.value})", f"Eq({fixed.value}, {symbol.name})")
+
+
+def _fixed(page: Page, symbol: SymbolShape) -> None:
+    fixed = symbol.fixed
+    if fixed is None:
+        return
+    guard = next((guard for guard in symbol.guards if _fixes(guard, symbol)), None)
+    by: list[Piece] = ["fixed by "]
+    by.append((guard.expr, tokens.CHANGED, guard.ref) if guard else (f"{symbol.name} = {fixed.value}", tokens.CHANGED, fixed.ref))
+    if fixed.user is not None:
+        by += [" at ", page.place(fixed.user.file, fixed.user.line), f" in {fmt.clip_middle(sanitize(fixed.user.name), 30)}"]
+    else:
+        by.append(" (the log names no line of yours)")
+    page.row(by, "    ")
+    if fixed.user is not None:
+        page.code(fixed.user.code, "       ")
+    _asked(page, fixed.why, fixed.by, "    ")
+    for partner in symbol.partners[:3]:
+        kind = "a parameter's, so " if partner.parameter else ""
+        what = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
+        page.say(what, "    ", tokens.VALUE)
+
+
+def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
+    """What torch wanted to know, and where."""
+    if why:
+        page.say(why, indent, tokens.DIM)
+    if by is not None and not why.endswith(("your code", "by it")):
+        page.add(indent, (page.clip(f"{verb} {by.name}  {_inside(by.file)}:{by.line}", page.width - len(indent)), tokens.DIM))
+
+
+def _inside(path: str) -> str:
+    """A file of torch from its package on."""
+    return path.replace("\\", "/").rpartition("/torch/")[2] or path
+
+
+def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
+    """Conditions noted down on the way, equal ones once."""
+    groups: dict[tuple[object, ...], list[ShapeGuard]] = {}
+    for guard in guards:
+        place = (guard.user.file, guard.user.line) if guard.user else None
+        groups.setdefault((guard.expr, place, guard.deferred), []).append(guard)
+    members = list(groups.values())
+    last: StackFrame | None = None
+    for group in members[:GUARDS_SHOWN]:
+        _guard(page, group, "    ", last)
+        last = group[0].user
+    if len(members) > GUARDS_SHOWN:
+        what = fmt.plural(len(members) - GUARDS_SHOWN, "more condition")
+        page.open(what, folded=True)
+        page.add("    ", (what, tokens.DIM))
+        for group in members[GUARDS_SHOWN:]:
+            _guard(page, group, "      ", last)
+            last = group[0].user
+        page.close()
+
+
+def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
+    """One condition; the source line is left out where it is that of the one `before`."""
+    guard = group[0]
+    pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 20), tokens.NAME, guard.ref)]
+    if len(group) > 1:
+        pieces.append((f" {len(group)}×", tokens.DIM))
+    if guard.user is not None:
+        pieces += ["  at ", page.place(guard.user.file, guard.user.line)]
+    if guard.deferred:
+        pieces.append(("  asserted at run time", tokens.VALUE))
+    short = guard.why if len(guard.why) < 30 else ""
+    pieces.append((f"  {short}", tokens.DIM))
+    page.row(pieces, indent)
+    if guard.user is not None and not _same(guard.user, before):
+        page.code(guard.user.code, indent + "   ")
+    if guard.why and not short:
+        page.say(guard.why, indent + "   ", tokens.DIM)
+    if not guard.why and guard.by is not None and not guard.deferred:
+        _asked(page, "", guard.by, indent + "   ")
+
+
+def _automatic(page: Page, shapes: CompileShapes) -> None:
+    """What torch marked by itself beside the symbols above."""
+    told = {id(change) for symbol in shapes.symbols for change in symbol.became}
+    for change in shapes.became:
+        if id(change) not in told:
+            page.say(f"torch noted: {_became(change)}", "  ", tokens.DIM)
+
+
+def _became(change: Became) -> str:
+    what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    if change.before.lstrip("-").isdigit() and change.now.lstrip("-").isdigit():
+        return f"{what} varied: it was {change.before}, then {change.now}"
+    return f"{what}: {change.why}, {fmt.clip(change.before, 40)} → {fmt.clip(change.now, 40)}"
+
+
+def _stuck(page: Page, dim: Dim) -> None:
+    """A mark without effect."""
+    what = f"dim {dim.dim} of {readable(dim.tensor)}"
+    words: list[Piece] = [("  " + fmt.clip_middle(what, page.width - 4), tokens.WARN)]
+    words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
+    page.joined(words)
+    if dim.size in ("0", "1"):
+        page.say("torch makes no symbol for a size of 0 or 1 (0/1 specialisation).", "    ")
+
+
+def _more(page: Page, shapes: CompileShapes, names: Names, told: set[str]) -> None:
+    rest = shapes.symbols[SYMBOLS_SHOWN:]
+    if rest:
+        what = fmt.plural(len(rest), "more symbol")
+        page.open(what, folded=True)
+        page.add("  ", (what, tokens.DIM))
+        for symbol in rest:
+            _symbol(page, symbol, names, told)
+        page.close()
+    if shapes.more_guards:
+        page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
+
+
+def _real(page: Page, shapes: CompileShapes) -> None:
+    for item in shapes.real:
+        pieces: list[Piece] = ["  could not be decided, a real value was put in: "]
+        pieces += [(fmt.clip(sanitize(item.expr), page.width - 4), tokens.WARN, item.ref), f" → {item.result}"]
+        if item.user is not None:
+            pieces += ["  at ", page.place(item.user.file, item.user.line)]
+        page.row(pieces, "")
+
+
+def _kept(page: Page, shapes: CompileShapes, said: set[str]) -> None:
+    """What every call is checked for."""
+    if not shapes.kept:
+        return
+    backed = any(not symbol.unbacked for symbol in shapes.symbols)
+    what = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
+    page.add("  ", (what, tokens.LABEL))
+    for guard in shapes.kept[:KEPT_SHOWN]:
+        _kept_guard(page, guard)
+    rest = shapes.kept[KEPT_SHOWN:]
+    if rest:
+        what = fmt.plural(len(rest), "more guard")
+        page.open(what, folded=True)
+        page.add("    ", (what, tokens.DIM))
+        for guard in rest:
+            _kept_guard(page, guard)
+        page.close()
+    if any(guard.zero_one for guard in shapes.kept) and "0/1" not in said:
+        said.add("0/1")
+        what = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
+        page.say(what, "    ", tokens.DIM)
+
+
+def _kept_guard(page: Page, guard: KeptGuard) -> None:
+    pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 6), tokens.LINK, guard.ref)]
+    if guard.user is not None:
+        pieces += ["  ", _at("", guard.user)]
+    page.row(pieces, "    ")
+
+
+def _advice(page: Page, advice: Sequence[str]) -> None:
+    for number, text in enumerate(advice, 1):
+        page.labelled("try" if number == 1 else "", f"{number} {text}", "  ", 5)
+
+
+def _inputs(page: Page, shapes: CompileShapes) -> None:
+    """The inputs with a dim that is not just static."""
+    if not shapes.tensors:
+        return
+    for n, tensor in enumerate(shapes.tensors):
+        sizes = ", ".join(_size(dim) for dim in tensor.dims)
+        name = fmt.clip_middle(readable(sanitize(tensor.source)), page.width // 2)
+        label = ("inputs" if n == 0 else "").ljust(8)
+        page.add("  ", (label, tokens.LABEL), (name, tokens.NAME), "  ", (f"{tensor.dtype} [{sizes}]", tokens.TYPE))
+    if shapes.static_tensors:
+        page.add(" " * 10, (f"and {fmt.plural(shapes.static_tensors, 'input')} with static sizes only", tokens.DIM))
+
+
+def _size(dim: Dim) -> str:
+    if dim.symbol is None or dim.state == "static":
+        return dim.size
+    return dim.symbol if dim.state == "unbacked" or dim.size == dim.symbol else f"{dim.symbol}={dim.size}"
+
+
+BLOCKS = 200
+"""Compiles of a run that have a block."""
+SHOWN = 40
+"""Compiles of a run whose blocks are open at first."""
+NAMED = 200
+"""Compiles without symbols that are named."""
+EVERY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesReport:
+    """The shapes of a part of a run."""
+
+    schema: int
+    compiles: tuple[CompileShapes, ...]
+    """Those with symbols or with dims that were marked: fixed ones first, then those with conditions."""
+    without: tuple[str, ...]
+    """The addresses of the compiles that have neither."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The shapes of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        return (yield from _fill(page, scope))
+
+    return GrowingDocument(scope.page("shapes"), f"shapes{scope.title}", options, fill, Page)
+
+
+def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
+    with_symbols, marked, plain = yield from _sorted(scope)
+    single = len(scope.compiles) == 1
+    if not single:
+        _head(page, with_symbols, [*marked, *plain])
+        yield
+    found: list[CompileShapes] = []
+    like: list[tuple[str, str]] = []
+    more: list[CompileShapes] = []
+    seen: dict[tuple[object, ...], str] = {}
+    said: set[str] = set()
+    lacking: set[int] = set()
+    without: list[Compile] = []
+    for node in [*with_symbols, *marked, *(plain if single else ())]:
+        shapes = shapes_in(node)
+        if not (shapes.symbols or shapes.real or shapes.stuck or shapes.guards or single):
+            lacking.add(id(node))
+            continue
+        found.append(shapes)
+        first = seen.setdefault(signature(shapes), shapes.ref)
+        if first != shapes.ref:
+            like.append((shapes.ref, first))
+        elif len(seen) > BLOCKS:
+            more.append(shapes)
+        else:
+            add_compile(page, shapes, single, len(seen) > SHOWN, said, shown_name(node.frame) or "")
+        yield
+    if not single:
+        without = [node for node in with_symbols if id(node) in lacking]
+        rest = {id(node) for node in plain} | lacking.difference(id(node) for node in with_symbols)
+        without += [node for node in scope.compiles if id(node) in rest]
+        page.close(0)
+        yield from _further(page, more)
+        _like(page, like)
+        _plain(page, without, bool(found))
+    found.sort(key=lambda shapes: shapes.weight, reverse=True)
+    return ShapesReport(1, tuple(found), tuple(str(node.ref) for node in without if node.is_compile or single))
+
+
+def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:
+    """Compiles that are too many for a block each: those above are the most interesting."""
+    if not more:
+        return
+    page.blank()
+    what = f"{fmt.plural(len(more), 'more compile')} with symbols"
+    named = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
+    yield from add_named(page, what, [functions([shapes.function for shapes in more], page.width - len(what) - 4)], named, "")
+    page.close(0)
+
+
+def _like(page: Page, like: list[tuple[str, str]]) -> None:
+    """Compiles of the same code to which the same happened, on other ranks as a rule."""
+    if not like:
+        return
+    page.blank()
+    what = f"{fmt.plural(len(like), 'more compile')} of the same code with the same sizes and guards as one above"
+    page.open(what, folded=True)
+    page.add((fmt.clip(what, page.width), tokens.DIM))
+    groups = alike_on_ranks(like, lambda pair: pair[0], page.newest, lambda pair: pair[1])
+    for own in groups[:NAMED]:
+        first = own[0][1]
+        refs = OnRanks(tuple(ref for ref, _ in own), said_ranks([ref for ref, _ in own], page.newest))
+        page.row([*refs.pieces(), " like ", (f"[{first}]", tokens.LINK, first)])
+    if len(groups) > NAMED:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
+    page.close()
+
+
+def _sorted(scope: Scope) -> Generator[None, None, tuple[list[Compile], list[Compile], list[Compile]]]:
+    """The compiles with shape records, those in which something was fixed first; those with dims that were marked; the others."""
+    sorts: tuple[list[Compile], ...] = ([], [], [], [], [])
+    for n, node in enumerate(scope.compiles):
+        sorts[interest(node)].append(node)
+        if n % EVERY == EVERY - 1:
+            yield
+    return sorts[FIXED] + sorts[GUARDED] + sorts[SYMBOLS], sorts[MARKED], sorts[PLAIN]
+
+
+def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None:
+    """What there is, in one line."""
+    total = sum(node.is_compile for node in with_symbols + plain)
+    fixed = sum(bool(node.counts["symbolic_shape_specialization"]) for node in with_symbols)
+    what = f"{fmt.plural(total, 'compile')}, {fmt.count(sum(node.is_compile for node in with_symbols))} with symbols"
+    page.joined([(what, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
+
+
+def _plain(page: Page, plain: list[Compile], some: bool) -> None:
+    """The compiles without symbols, folded."""
+    if not plain:
+        return
+    page.close(0)
+    page.blank()
+    real = [node for node in plain if node.is_compile]
+    if not some:
+        what = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
+        if page.untold:
+            what = "No symbol of a dynamic size."
+        page.say(page.so_far(what))
+        page.say("A dim becomes dynamic when its size varies between calls, or by torch._dynamo.mark_dynamic.", "", tokens.DIM)
+    if not real:
+        return
+    what = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
+    page.open(what, folded=True)
+    page.add((what, tokens.DIM))
+    groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
+    for own in groups[:NAMED]:
+        _, file, line = own[0].frame.code
+        name = shown_name(own[0].frame)
+        refs = tuple(str(node.ref) for node in own)
+        link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
+        page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
+    if len(groups) > NAMED:
+        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
+    page.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """One symbol of one compile."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    symbol: str
+    """What torch calls it: `s0`."""
+    source: str | None
+    """What it stands for: `L['x'].size()[0]`."""
+    tensor: str | None
+    """The tensor, of a size."""
+    dim: int | None
+    """The dimension, of a size."""
+    hint: str | None
+    """The value that it had while torch traced."""
+    range: str | None
+    """The values that it may have."""
+    unbacked: bool
+    """Whether it depends on data."""
+    fixed: str | None
+    """The number that it was fixed to; none where it stayed a symbol."""
+    fixed_file: str | None
+    """The file of the line that fixed it."""
+    fixed_line: int | None
+    """That line, from 1."""
+    guards: int
+    """Conditions that torch noted down of it while it traced."""
+
+
+def shape_rows(data: ShapesReport) -> Iterator[ShapeRow]:
+    """A row each."""
+    for compile_ in data.compiles:
+        for own in compile_.symbols:
+            fixed = own.fixed
+            user = fixed.user if fixed is not None else None
+            yield ShapeRow(compile_.ref, compile_.function, own.name, own.source, own.tensor, own.dim, own.hint, own.range,
+                           own.unbacked, fixed.value if fixed is not None else None, user.file if user is not None else None,
+                           user.line if user is not None else None, len(own.guards))  # fmt: skip
+
+
+QUESTION = Question(
+    name="shapes",
+    help="dynamic sizes: each symbol, its guards, what was fixed and by which line",
+    key="6",
+    group="why is it so",
+    order=60,
+    needs=Needs("", ("dynamic",), "symbols and what fixed them"),
+    document=document,
+    answer=ShapesReport,
+    rows=ShapeRow,
+    records=shape_rows,
+    doc="""
+    Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol.
+    """,
+)

@@ -1,0 +1,354 @@
+"""Shape environment: symbols, guards on sizes and specializations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, address, list_in, named, record_ref, text_in
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
+
+BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
+MATMUL = "a matrix product: the inner sizes have to be equal"
+RESHAPE = "a view or reshape: the number of elements has to fit the new shape"
+DIVISIBLE = "a view or reshape with -1: the number of elements has to be divisible"
+PROGRAM, ASSERT, LIBRARY = "your code decides by it", "the assert in your code", "code of a library decides by it"
+INDUCTOR = "Inductor chose its code by it"
+CONTIGUOUS = "whether the tensor lies in memory without gaps"
+_BY_NAME = {
+    "_broadcast_shapes": BROADCAST, "broadcast_shapes": BROADCAST, "_broadcast_in_dim_meta": BROADCAST,
+    "meta_mm": MATMUL, "meta_bmm": MATMUL, "common_meta_baddbmm_bmm": MATMUL,
+    "check_contiguous_sizes_strides": CONTIGUOUS, "is_contiguous": CONTIGUOUS,
+}  # fmt: skip
+_BY_FILE = {("_prims_common/__init__.py", "infer_size"): RESHAPE, ("_subclasses/fake_impls.py", "infer_size"): BROADCAST}
+
+
+def meaning_of(file: str, name: str, expression: str, code: str, framework: bool) -> str:
+    """What the line of torch that asked is about; '' where that is not known. `code` is the line that was being traced,
+    `framework` whether that is none of the user's."""
+    path = "/" + file.replace("\\", "/")
+    if "/_dynamo/symbolic_convert.py" in path or name == "evaluate_expr":
+        return LIBRARY if framework else ASSERT if code.strip().startswith("assert") else PROGRAM
+    if "/_inductor/" in path:
+        return INDUCTOR
+    for (ending, function), what in _BY_FILE.items():
+        if name == function and path.endswith("/" + ending):
+            return DIVISIBLE if what == RESHAPE and ("Mod(" in expression or "%" in expression) else what
+    return _BY_NAME.get(name, "")
+
+
+GUARDS, GRAPH = "dynamo_cpp_guards_str", "dynamo_output_graph"
+GUARDS_LIMIT = 16 << 20
+"""Bytes of a guard tree that are read."""
+MARKS = {
+    "dynamic": "dynamic", "weak_dynamic": "maybe dynamic", "unbacked": "unbacked", "strict_unbacked": "unbacked",
+    "static": "static",
+}  # fmt: skip
+_MARKED = re.compile(
+    r"getattr\((?P<source>[^\n]{1,400}?), '_dynamo_(?P<mark>(?:weak_)?dynamic|(?:strict_)?unbacked|static)_indices', set\(\)\)"
+    r"\.issubset\(\{(?P<dims>[\d, ]+)\}\)"
+)
+_TENSOR = re.compile(
+    r"TENSOR_MATCH: check_tensor\((?P<source>[^\n]{1,400}?), [\w.]+, DispatchKeySet\([^\n)]*\), [^\n]*?size=\[(?P<size>[^\]\n]*)\]"
+)
+_SHAPE = re.compile(r"^\+- (?!RootGuardManager)[A-Z_]+: (.+)$", re.MULTILINE)
+_PLACE = re.compile(r"# (?P<file>[^\s:#]+):(?P<line>\d{1,9}) in (?P<name>\S+)")
+_BOUNDS = re.compile(r"^(?:(?P<low>-?\d+) <= )?(?P<source>[^<>=!]+?)(?: <= (?P<high>-?\d+))?$")
+_ZERO_ONE = "0/1 specialization"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGuard:
+    """A condition on sizes that every call is checked for: where it does not hold, torch compiles again."""
+
+    expr: str
+    """In the words of the caller: `2 <= L['x'].size()[0] <= 9`."""
+    source: str | None
+    """What is bounded, if it is one thing and the condition a range."""
+    low: int | None
+    high: int | None
+    zero_one: bool
+    """The lower bound is torch's own: it compiles sizes 0 and 1 for themselves."""
+    user: StackFrame | None
+    ref: str
+    """The address of the guard tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedSizes:
+    """What the guards say about tensors and symbols."""
+
+    marks: dict[tuple[str, int], str]
+    """(tensor, dim) → how the user marked it, as in `MARKS`."""
+    sizes: dict[str, tuple[str, ...]]
+    """Tensor → its sizes as they are checked; `None` for a free one."""
+    kept: tuple[KeptGuard, ...]
+    found: bool
+    """Whether there is a guard tree at all."""
+
+
+def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
+    """Read the newest guard tree of a compile."""
+    records = [record for record, _ in named(compile_, (GUARDS,))]
+    if not records:
+        return GuardedSizes({}, {}, (), False)
+    text = reader.text(records[-1], GUARDS_LIMIT)
+    marks: dict[tuple[str, int], str] = {}
+    for match in _MARKED.finditer(text):
+        for dim in match["dims"].split(","):
+            if dim.strip():
+                marks[match["source"], int(dim.strip()[:6])] = MARKS[match["mark"]]
+    sizes = {m["source"]: tuple(size.strip() for size in m["size"].split(",")) for m in _TENSOR.finditer(text)}
+    ref = address(compile_, records[-1], GUARDS)
+    return GuardedSizes(marks, sizes, tuple(_kept(found[1], ref) for found in _SHAPE.finditer(text)), True)
+
+
+def _kept(text: str, ref: str) -> KeptGuard:
+    expr, _, comment = text.partition("  # ")
+    expr = expr.strip()
+    place = _PLACE.search("# " + comment)
+    user = None
+    if place is not None:
+        code = comment[: max(place.start() - 2, 0)].rstrip().removesuffix("#").strip()
+        user = StackFrame(place["name"], place["file"], int(place["line"]), code or None)
+    bounds = _BOUNDS.match(expr)
+    if bounds is None or (bounds["low"] is None and bounds["high"] is None):
+        return KeptGuard(expr, None, None, None, False, user, ref)
+    low = None if bounds["low"] is None else int(bounds["low"][:18])
+    high = None if bounds["high"] is None else int(bounds["high"][:18])
+    return KeptGuard(expr, bounds["source"], low, high, _ZERO_ONE in comment and low == 2, user, ref)
+
+
+def graph_sizes(compile_: Compile, reader: Reader) -> dict[str, tuple[str, ...]]:
+    """Sizes of the inputs in the graph that Dynamo made, by plain name (see `plain_name`): symbols where they are free."""
+    records = [record for record, _ in named(compile_, (GRAPH,))]
+    sizes = reader.event(records[-1]).get("sizes") if records else None
+    if not isinstance(sizes, dict):
+        return {}
+    return {plain_name(name): tuple(str(item)[:80] for item in list_in(sizes, name)) for name in sizes}
+
+
+def plain_name(source: str) -> str:
+    """What is left of the name of an input in all of torch's ways to write it: `L['x']`, `L_x_`, `l_x_` → `lx`"""
+    return re.sub(r"[\W_]+", "", source).lower()
+
+
+def whole_path(frame: StackFrame | None, known: Iterable[StackFrame | None]) -> StackFrame | None:
+    """Guards name files by the end of their paths: the same place as another record names it, if one does."""
+    if frame is None:
+        return None
+    for other in known:
+        if other is not None and other.line == frame.line and is_end_of(frame.file, other.file):
+            return other
+    return frame
+
+
+CREATED, UNBACKED, FIXED = "create_symbol", "create_unbacked_symbol", "symbolic_shape_specialization"
+GUARD, DTRACE_GUARD, REAL = "guard_added_fast", "guard_added", "propagate_real_tensors"
+DTRACE_REAL = "propagate_real_tensors_provenance"
+EVENTS = (CREATED, UNBACKED, FIXED, GUARD, DTRACE_GUARD, REAL, DTRACE_REAL)
+GUARDS_READ = 2000
+"""Guards of one compile that are read; the rest is counted."""
+EXPRESSION = 2000
+"""Characters of an expression that are kept."""
+_MACHINERY = re.compile(
+    r"torch/(?:fx/experimental/|fx/_symbolic_trace\.py|fx/interpreter\.py|_logging/|__init__\.py|_compile\.py|utils/_stats\.py"
+    r"|_dynamo/eval_frame\.py|_dynamo/guards\.py|_inductor/sizevars\.py|_library/(?:custom_ops|fake_impl)\.py"
+    r"|_subclasses/(?:fake_tensor|meta_utils)\.py|export/_trace\.py|utils/_config_module\.py)|contextlib\.py$|<string>$"
+)
+_DEFERS = "guard_or_defer_runtime_assert"
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeGuard:
+    """A condition that torch noted down while it traced: the code made is right only where it holds."""
+
+    expr: str
+    """In symbols: `Eq(s77, 5)`, `s77 < 10`."""
+    symbols: tuple[str, ...]
+    user: StackFrame | None
+    """The user's line that was being traced."""
+    by: StackFrame | None
+    """The line of torch that asked."""
+    deferred: bool
+    """It is checked by an assertion in the graph at run time; breaking it is an error, not a recompile."""
+    ref: str
+    why: str = ""
+    """What the line of torch is about, as far as it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A symbol that was fixed to one number."""
+
+    symbol: str
+    sources: tuple[str, ...]
+    value: str
+    reason: str | None
+    """Torch's name of the rule: `range_refined_to_singleton`, `find`, `solve` …"""
+    user: StackFrame | None
+    by: StackFrame | None
+    ref: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSymbol:
+    """A symbol as it was made."""
+
+    name: str
+    source: str | None
+    """The expression that it stands for; None for an unbacked one, whose value depends on data."""
+    hint: str | None
+    range: str | None
+    user: StackFrame | None
+    by: StackFrame | None
+    ref: str
+    input: str | None = None
+    """Of an unbacked one: the tensor that torch was taking in as an input when it made the symbol."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealValue:
+    """An unbacked expression that torch put a real value in for, since it could not decide without one."""
+
+    expr: str
+    result: str
+    user: StackFrame | None
+    by: StackFrame | None
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRecords:
+    """What one attempt of a compile logged about shapes."""
+
+    symbols: tuple[NewSymbol, ...]
+    guards: tuple[ShapeGuard, ...]
+    more_guards: int
+    """Guards that were not read."""
+    fixed: tuple[Fixed, ...]
+    real: tuple[RealValue, ...]
+
+
+def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
+    """The shape records of the last attempt: what an earlier one found out, it finds out again."""
+    log = compile_.process.log
+    records = [(n, name) for n, name in named(compile_, (*EVENTS, "describe_source"))]
+    attempt = max((log.context(n).attempt or 0 for n, _ in records), default=0)
+    records = [(n, name) for n, name in records if (log.context(n).attempt or 0) == attempt]
+    if any(name == GUARD for _, name in records):  # both are written for one guard where TORCH_DTRACE is set
+        records = [(n, name) for n, name in records if name != DTRACE_GUARD]
+    if any(name == DTRACE_REAL for _, name in records):
+        records = [(n, name) for n, name in records if name != REAL]
+    found = _Records(compile_.process)
+    guards = 0
+    for number, name in records:
+        guards += name in (GUARD, DTRACE_GUARD)
+        if guards <= GUARDS_READ or name not in (GUARD, DTRACE_GUARD):
+            found.take(name, reader.event(number), record_ref(compile_.process, number))
+    return found.result(max(guards - GUARDS_READ, 0))
+
+
+def names_in(expression: str) -> tuple[str, ...]:
+    """The names in an expression, each once."""
+    return tuple(dict.fromkeys(_NAME.findall(expression)))
+
+
+def asked_by(stack: Iterable[StackFrame]) -> StackFrame | None:
+    """The frame of torch that asked: the innermost one above the machinery of symbolic shapes."""
+    for frame in reversed(list(stack)):
+        path = frame.file.replace("\\", "/")
+        if not _MACHINERY.search(path):
+            return frame if frame.framework else None
+    return None
+
+
+def meaning(by: StackFrame | None, user: StackFrame | None, expression: str = "") -> str:
+    """What a line of torch that asked is about; '' where that is not known."""
+    if by is None:
+        return ""
+    code, framework = (user.code or "", user.framework and not user.file.startswith("<")) if user is not None else ("", False)
+    return meaning_of(by.file, by.name, expression, code, framework)
+
+
+class _Records:
+    """The records of an attempt while they are read."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._symbols: dict[str, NewSymbol] = {}
+        self._guards: list[ShapeGuard] = []
+        self._fixed: dict[str, Fixed] = {}
+        self._real: list[RealValue] = []
+        self._input: str | None = None
+
+    def take(self, event: str, fields: dict[str, Any], ref: str) -> None:
+        """One record."""
+        if event == "describe_source":
+            self._input = text_in(fields, "source")
+            return
+        stack = frames_of(self._process, list_in(fields, "stack"))
+        user, by = self._user(fields), asked_by(stack)
+        expr = (text_in(fields, "expr") or "")[:EXPRESSION]
+        why = meaning(by, user, expr)
+        if event in (CREATED, UNBACKED):
+            self._symbol(event, fields, stack, NewSymbol("", None, None, None, user, by, ref))
+        elif event == FIXED:
+            name = text_in(fields, "symbol") or "?"
+            sources = tuple(str(source) for source in list_in(fields, "sources"))
+            value = str(fields.get("value"))[:80]
+            if user is None and by is None:  # TORCH_LOGS text states the place with the guard before it alone
+                equal = next((own for own in reversed(self._guards) if own.expr == f"Eq({name}, {value})"), None)
+                user, by, why = (equal.user, equal.by, equal.why) if equal is not None else (user, by, why)
+            self._fixed.setdefault(name, Fixed(name, sources, value, text_in(fields, "reason"), user, by, ref, why))
+        elif event in (GUARD, DTRACE_GUARD) and expr:
+            deferred = any(frame.name == _DEFERS for frame in stack[-8:]) or fields.get("prefix") == "runtime_assert"
+            self._guards.append(ShapeGuard(expr, names_in(expr), user, by, deferred, ref, why))
+        elif event in (REAL, DTRACE_REAL) and expr:
+            self._real.append(RealValue(expr, str(fields.get("result"))[:80], user, by, ref))
+
+    def _user(self, fields: dict[str, Any]) -> StackFrame | None:
+        """The innermost line of the user's own; of a library's model the innermost at all."""
+        frames = frames_of(self._process, list_in(fields, "user_stack"))
+        own = user_frames(frames)
+        return own[0] if own else frames[-1] if frames else None
+
+    def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], made: NewSymbol) -> None:
+        name = text_in(fields, "symbol")
+        if name is None:
+            return
+        hint = fields.get("val") if event == CREATED else None
+        # made while Dynamo takes an input in: the tensor is the one described last
+        wrapping = event == UNBACKED and any(frame.name.startswith("wrap_to_fake_tensor") for frame in stack)
+        self._symbols.setdefault(
+            name,
+            replace(
+                made,
+                name=name,
+                source=text_in(fields, "source"),
+                hint=None if hint is None else str(hint)[:80],
+                range=text_in(fields, "vr"),
+                input=self._input if wrapping else None,
+            ),
+        )
+
+    def result(self, more_guards: int) -> ShapeRecords:
+        """What was read. Names in guards that are no symbols (`Eq`, `Mod`) are dropped."""
+        known = self._symbols.keys() | self._fixed.keys()
+        guards = tuple(
+            replace(guard, symbols=tuple(name for name in guard.symbols if name in known or _is_symbol(name)))
+            for guard in self._guards
+        )
+        return ShapeRecords(
+            tuple(self._symbols.values()), guards, more_guards, tuple(self._fixed.values()), tuple(self._real)
+        )
+
+
+def _is_symbol(name: str) -> bool:
+    """Whether a name looks like torch's symbols: `s77`, `u0`, `zf1`, `zuf0`."""
+    return bool(re.fullmatch(r"(?:s|u|zf|zuf)\d+", name))

@@ -1,0 +1,1 @@
+"""Source lines: everything in a trace that comes from one."""

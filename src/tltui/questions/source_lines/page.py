@@ -1,0 +1,460 @@
+"""The page `@source`: everything in a trace that comes from one line of source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import add_alike
+from tltui.documents.scope import place_of, scope_of
+from tltui.model.node_answers import part, shared
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, addresses, named
+from tltui.model.ref import BadAddress, Ref, at_line
+from tltui.model.run import Run
+from tltui.model.status import Eager
+from tltui.questions.problems.compile_problems import from_restart, known_breaks, known_failures
+from tltui.questions.provenance.provenance import PANES, PRE, content_of, provenance_of
+from tltui.questions.provenance.records import Born, UnitProvenance
+from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
+from tltui.questions.recompiles.recompile_reasons import RecompileReason, known_recompile, ref_named
+from tltui.questions.shapes.compile_inputs import inputs_of
+from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, shape_records
+from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, is_end_of
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.graphs.guard_tree import parse as parse_guards
+from tltui.text.sanitize import sanitize
+
+GUARDS = "dynamo_cpp_guards_str"
+TEXTS = (*PRE_GRAPHS, *POST_GRAPHS, DYNAMO_GRAPH, "inductor_provenance_tracking_kernel_stack_traces")
+LIMIT = 64 << 20
+EARLIER_READ = 8
+"""Reasons of a recompile without a place of their own for which the guards of the earlier compile are read."""
+_OF_TENSOR = re.compile(r"^tensor '(?P<name>.+?)' (?:size|stride|dtype|dispatch|requires_grad|rank|device)")
+
+
+class BadPlace(ValueError):
+    """A text that names no line of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """One thing that was born of the line."""
+
+    kind: str
+    """`function`, `node`, `kernel`, `guard`, `graph break`, `recompile`, `symbol`, `fixed` (a symbol that it fixed to a number),
+    `condition` (on symbols, noted while the line was traced), `failure`, or `called`: the line calls a function whose compile
+    began with it."""
+    text: str
+    ref: str
+    """Where it stands: the address of an artifact with its line, or of the compile."""
+    detail: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTrails:
+    """What one compile made of the line."""
+
+    ref: str
+    function: str
+    trails: tuple[Trail, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """The answer: what became of a line."""
+
+    schema: int
+    file: str
+    """As asked for."""
+    line: int
+    files: tuple[str, ...]
+    """The files of that name which the trace knows at this line."""
+    code: str
+    """The line as torch recorded it, '' where it did not."""
+    compiles: tuple[CompileTrails, ...]
+    looked_at: int
+    """Compiles that were searched."""
+
+
+def parse_place(text: str) -> tuple[str, int]:
+    """`FILE:LINE` → file and line. Raises `BadPlace`."""
+    file, _, number = text.strip().rpartition(":")
+    if not file or not (number.isascii() and number.isdigit()) or len(number) > 9 or int(number) == 0:
+        raise BadPlace(f"{text!r} names no line: FILE:LINE is meant, for example train.py:42")
+    return file, int(number)
+
+
+@dataclass(slots=True)
+class _Search:
+    """A line that is looked for, and what was found out about it on the way."""
+
+    file: str
+    line: int
+    files: dict[str, None] = field(default_factory=dict)
+    code: str = ""
+    tail: str = ""
+
+    def __post_init__(self) -> None:
+        self.tail = "/" + self.file.removeprefix("./").lstrip("/")
+
+    def same_file(self, path: str | None) -> bool:
+        """Whether somebody who typed our file means this one."""
+        if path is None:
+            return False
+        path = path.replace("\\", "/")
+        return path == self.file or path.endswith(self.tail)
+
+    def here(self, path: str | None, line: int | None, code: str | None = None) -> bool:
+        """Whether a place is the line. Remembers the file and its code."""
+        if line != self.line or path is None or not self.same_file(path):
+            return False
+        self.files[path] = None
+        if code and code.strip() and not self.code:
+            self.code = code.strip()
+        return True
+
+    def distinct(self) -> tuple[str, ...]:
+        """The files, without shorter spellings of others: guards name theirs by the end of its path."""
+        return tuple(file for file in self.files if not any(is_end_of(file, other) for other in self.files))
+
+    def frame(self, frame: StackFrame | None) -> bool:
+        """Whether a frame of a stack is at the line."""
+        return frame is not None and self.here(frame.file, frame.line, frame.code)
+
+    def maybe_in(self, payload: bytes) -> bool:
+        """Whether a text can name the line at all: cheap, before it is parsed."""
+        name = self.file.replace("\\", "/").rpartition("/")[2].encode("utf-8", "surrogatepass")
+        number = str(self.line).encode()
+        return name + b":" + number in payload or (name in payload and b"line " + number in payload)
+
+
+def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Generator[CompileTrails | None, None, SourceLine]:
+    """Search the compiles, one after another; yields what each of them made of the line, None for nothing."""
+    search = _Search(file, line)
+    found: list[CompileTrails] = []
+    for compile_ in compiles:
+        trails, files, code = trails_of(compile_, file, line)
+        search.files.update(dict.fromkeys(files))
+        search.code = search.code or code
+        own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
+        if own is not None:
+            found.append(own)
+        yield own
+    return SourceLine(1, file, line, search.distinct(), search.code, tuple(found), len(compiles))
+
+
+def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:
+    """The whole answer at once."""
+    steps = source_line_steps(compiles, file, line)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: SourceLine = stop.value
+            return result
+
+
+Finder = Callable[[_Search, Compile, Reader], Iterator[Trail]]
+
+
+Found = tuple[tuple[Trail, ...], tuple[str, ...], str]
+"""What was born of the line, the files that were meant, and its code."""
+NOTHING: Found = ((), (), "")
+
+
+@part
+def trails_of(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
+    """What one compile made of a line."""
+    search = _Search(file, line)
+    trails = tuple(
+        trail for find in (_functions, _failures, _breaks, _recompiles, _sizes, _born, _guards, _symbols)
+        for trail in find(search, compile_, reader)
+    )  # fmt: skip
+    return (trails, tuple(search.files), search.code) if trails or search.files else NOTHING
+
+
+def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """The function begins here, or is called here."""
+    name, file, line = compile_.frame.code
+    ref = str(compile_.ref)
+    if search.here(file, line):
+        yield Trail("function", f"{name} begins here", ref)
+    if compile_.started is not None:
+        for frame in callers_of(compile_, reader):
+            if search.frame(frame):
+                yield Trail("called", f"{frame.name} was here when {name or 'the function'} was compiled", ref)
+                return
+
+
+def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    facts = compile_.facts
+    if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
+        return  # that a function was given up is told by its graph break
+    for failure in known_failures(compile_):
+        frames = (*failure.stack, failure.inner, failure.raised_at)
+        if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
+            yield Trail("failure", failure.type, failure.ref or str(compile_.ref), _in_short(failure.reason))
+
+
+def _in_short(reason: str) -> str:
+    """A reason without torch's hints, where it has them."""
+    if "Explanation:" not in reason:
+        return reason
+    said = from_restart(reason)
+    return f"{said.headline}: {said.explanation}" if said.explanation else said.headline
+
+
+def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    for found in known_breaks(compile_):
+        ref = found.ref or str(compile_.ref)
+        if search.here(found.file, found.line, found.code):
+            yield Trail("graph break", found.headline, ref, found.gb or "")
+        elif any(map(search.frame, found.stack)):
+            yield Trail("graph break", found.headline, ref, "in a function that is called here")
+
+
+def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    if not compile_.is_recompile:
+        return
+    found = known_recompile(compile_)
+    if found is None:
+        return
+    ref = found.ref or str(compile_.ref)
+    for number, reason in enumerate(found.reasons):
+        if search.here(reason.file, reason.line, reason.code) or any(map(search.frame, reason.stack)):
+            yield Trail("recompile", reason.text, ref)
+        elif number < EARLIER_READ and reason.file is None and _comes_from(search, compile_, reason):
+            yield Trail("recompile", reason.text, ref, f"the guard of [{reason.earlier}] that failed comes from this line")
+
+
+def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> bool:
+    """Whether the guard on a tensor that a reason without a place is about comes from the line: its earlier compile tells."""
+    said = _OF_TENSOR.match(reason.text)
+    ref = ref_named(reason.earlier or "")
+    if said is None or ref is None or ref.id is None:
+        return False
+    earlier = compile_.process.compiles.get(ref.id.of(compile_.id.epoch))
+    if earlier is None:
+        return False
+    checks = (f"check_tensor(L['{said['name']}'],", f"check_tensor({said['name']},")
+    trails = guards_from(earlier, search.file, search.line)[0]
+    return any(check in trail.text for trail in trails for check in checks)
+
+
+def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Sizes that the line fixed, and the conditions that torch noted while it traced the line."""
+    number = b'"line": %d' % search.line
+    if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
+        return
+    found = shape_records(compile_, reader)
+    conditions = [guard for guard in found.guards if search.frame(guard.user)]
+    for item in found.fixed:
+        if search.frame(item.user):
+            what = f"{item.symbol} = {item.sources[0]}" if item.sources else item.symbol
+            by = next((guard.expr for guard in conditions if item.symbol in guard.symbols), "")
+            yield Trail("fixed", f"{what} was fixed to {item.value}", item.ref, by and f"by {by}")
+    first: dict[str, ShapeGuard] = {}
+    for guard in conditions:
+        first.setdefault(guard.expr, guard)
+    for guard in first.values():
+        late = "checked by an assertion at run time: a call that breaks it raises an error" if guard.deferred else guard.why
+        yield Trail("condition", guard.expr, guard.ref, late)
+    for real in found.real:
+        if search.frame(real.user):
+            yield Trail("condition", f"{real.expr} was taken to be {real.result}", real.ref)
+
+
+def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    if not any(True for _ in named(compile_, ("create_symbol", "create_unbacked_symbol"))):
+        return
+    for symbol in inputs_of(compile_, reader).symbols:
+        if search.frame(symbol.where):
+            what = f"{symbol.name} = {symbol.source}" if symbol.source else f"{symbol.name}, its value depends on data"
+            yield Trail("symbol", what, str(compile_.ref), symbol.range or "")
+
+
+def _guards(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Guards whose comment names the line."""
+    trails, files, code = guards_from(compile_, search.file, search.line)
+    search.files.update(dict.fromkeys(files))
+    search.code = search.code or code
+    yield from trails
+
+
+@part
+def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Found:
+    """The guards of a compile that come from a line."""
+    search = _Search(file, line)
+    trails = tuple(_guards_in(search, compile_, reader))
+    return trails, tuple(search.files), search.code
+
+
+def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    refs: dict[int, str] = {}
+    whole = search.file if search.file.startswith("/") else compile_.frame.code[1]
+    for record, _ in named(compile_, (GUARDS,)):
+        payload = reader.payload(record, LIMIT)
+        if not search.maybe_in(payload):
+            continue
+        refs = refs or addresses(compile_, (GUARDS,))
+        for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
+            path = whole if whole is not None and is_end_of(node.path, whole) else node.path
+            if node.place == search.line and search.here(path, node.place, node.code):
+                said = f"{node.kind}: {node.expression or node.source}"
+                yield Trail("guard", said, at_line(refs[record], node.line + 1), node.hint)
+
+
+def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
+    """Nodes and kernels; a graph that was never lowered has nodes too. Of equal texts equal things are born."""
+    if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
+        return
+    base = str(compile_.ref)
+    question = ("born", search.file, search.line)
+    trails, files, code = shared(compile_, question, content_of(compile_), lambda: _born_in(search, compile_))
+    search.files.update(dict.fromkeys(files))
+    search.code = search.code or code
+    for trail in trails:
+        yield replace(trail, ref=f"{base}{trail.ref}" if trail.ref else "")
+
+
+def _born_in(asked: _Search, compile_: Compile) -> Found:
+    """The same for all compiles with these texts: addresses without that of the compile."""
+    search, base = _Search(asked.file, asked.line), str(compile_.ref)
+    seen: set[str] = set()
+    trails = [
+        replace(trail, ref=trail.ref.removeprefix(base))
+        for unit in provenance_of(compile_).units
+        for born in unit.lines
+        if born.file and search.here(born.file, born.line, born.code)
+        for trail in _of_unit(unit, born, seen)
+    ]
+    return tuple(trails), tuple(search.files), search.code
+
+
+def _of_unit(unit: UnitProvenance, born: Born, seen: set[str]) -> Iterator[Trail]:
+    for which, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
+        for node in nodes:
+            ref = at_line(unit.panes[which].ref, node.line)
+            if f"{ref} {node.name}" not in seen:
+                seen.add(f"{ref} {node.name}")
+                yield Trail("node", node.name, ref, f"{PANES[which]}-grad graph", unit.unit)
+    kernels = {kernel.key: kernel for kernel in unit.kernels}
+    for key in born.kernels:
+        kernel = kernels[key]
+        pane = unit.panes[kernel.call_pane].ref
+        ref = at_line(pane, kernel.call_lines[0]) if pane and kernel.call_lines else pane
+        yield Trail("kernel", key, ref, ", ".join(kernel.post_nodes), unit.unit)
+
+
+HEADINGS = {
+    "function": "functions", "called": "called from here", "failure": "failures", "graph break": "graph breaks",
+    "recompile": "recompiles", "fixed": "sizes fixed here", "condition": "conditions on sizes", "node": "nodes",
+    "kernel": "kernels", "guard": "guards", "symbol": "symbols",
+}  # fmt: skip
+SHOWN = 12
+LISTED = 200
+"""Compiles up to which each is told by itself; of more, those that are alike are told once."""
+STYLES = {"failure": tokens.ERROR, "graph break": tokens.BREAK, "recompile": tokens.RECOMPILE, "fixed": tokens.WARN}
+
+
+def source_document(run: Run, ref: Ref, options: Options) -> Document:
+    """What became of the line that `ref.artifact` names. Grows: compile after compile. Raises `BadAddress`."""
+    try:
+        file, line = parse_place(ref.artifact or "")
+    except BadPlace as bad:
+        raise BadAddress(str(bad)) from None
+    scope = scope_of(run, ref)
+
+    def fill(page: Page) -> Generator[None, None, SourceLine]:
+        page.add(("What became of ", tokens.TITLE), (f"{file}:{line}", tokens.TITLE), (scope.title, tokens.TITLE))
+        steps = source_line_steps(scope.compiles, file, line)
+        kinds: dict[tuple[object, ...], list[str]] = {}
+        while True:
+            try:
+                found = next(steps)
+            except StopIteration as stop:
+                answer: SourceLine = stop.value
+                break
+            if found is not None:
+                same = kinds.setdefault(_kind(found) if len(scope.compiles) > LISTED else (found.ref,), [])
+                same.append(found.ref)
+                if len(same) == 1:
+                    _compile(page, found)
+            yield
+        several = [refs for refs in kinds.values() if len(refs) > 1]
+        yield from add_alike(page, "The same", several, lambda ref: f"@source:{ref}:{file}:{line}")
+        _end(page, answer)
+        return answer
+
+    address = str(replace(place_of(ref), artifact=ref.artifact, view="source"))
+    return GrowingDocument(address, f"{fmt.file_name(file)}:{line}", options, fill, Page)
+
+
+def _kind(found: CompileTrails) -> tuple[object, ...]:
+    """What compiles share of which the page says the same."""
+    return found.function, *(replace(trail, ref=trail.ref.removeprefix(found.ref)) for trail in found.trails)
+
+
+def _compile(page: Page, found: CompileTrails) -> None:
+    page.heading(f"[{found.ref}] {found.function}".rstrip())
+    page.row([("compile ", tokens.LABEL), (f"[{found.ref}]", tokens.LINK, found.ref), "  ",
+              ("provenance", tokens.LINK, f"@provenance:{found.ref}")])  # fmt: skip
+    for (kind, unit), members in groupby(found.trails, key=lambda trail: (trail.kind, trail.unit)):
+        _trails(page, kind, unit, list(members))
+
+
+def _trails(page: Page, kind: str, unit: str, trails: list[Trail]) -> None:
+    page.add("  ", (HEADINGS.get(kind, kind), tokens.LABEL), (f" of {sanitize(unit)}" if unit else "", tokens.DIM))
+    if kind == "node":
+        for graph, members in groupby(trails, key=lambda trail: trail.detail):
+            _names(page, graph, members)
+        return
+    for trail in trails[:SHOWN]:
+        _one(page, trail)
+    if len(trails) > SHOWN:
+        what = f"{fmt.count(len(trails) - SHOWN)} more"
+        page.open(what, folded=True)
+        page.add("    ", (what, tokens.DIM))
+        for trail in trails[SHOWN:]:
+            _one(page, trail)
+        page.close()
+
+
+def _names(page: Page, graph: str, trails: Iterable[Trail]) -> None:
+    names: list[Piece] = [(f"{graph}  ", tokens.DIM)]
+    names += [(sanitize(trail.text) + " ", tokens.LINK, trail.ref) for trail in trails]
+    page.row(names, "    ")
+
+
+def _one(page: Page, trail: Trail) -> None:
+    text = fmt.clip(sanitize(fmt.one_line(trail.text)), page.width - 4)
+    page.add("    ", (text, tokens.LINK if trail.ref else STYLES.get(trail.kind, ""), trail.ref))
+    if trail.detail and trail.kind != "guard":  # the hints of guards say the same of each, and stand where they link
+        page.say(sanitize(fmt.clip(fmt.one_line(trail.detail), 400)), "      ", tokens.DIM)
+
+
+def _end(page: Page, answer: SourceLine) -> None:
+    """Which files were meant, and what the line was; that nothing was found, and what that means."""
+    page.heading("The line")
+    if answer.code:
+        page.code(answer.code, "  ")
+    for file in answer.files:
+        page.row([page.place(file, answer.line), (f"  {fmt.home(file)}", tokens.DIM)])
+    looked = fmt.plural(answer.looked_at, "compile")
+    if not answer.compiles:
+        page.say(f"Nothing in {looked} names this line: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
+        page.say("torch names the line where a statement begins; the lines around may be known.", "  ", tokens.DIM)
+    elif answer.looked_at > 1:
+        names = "names" if len(answer.compiles) == 1 else "name"
+        page.say(f"{fmt.count(len(answer.compiles))} of {looked} {names} it.", "  ", tokens.DIM)
+    if len(answer.files) > 1:
+        page.say("More than one file ends with this name. A longer path means one of them.", "  ", tokens.WARN)

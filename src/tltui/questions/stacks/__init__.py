@@ -1,0 +1,1 @@
+"""Python stacks and tracebacks."""

@@ -1,0 +1,290 @@
+"""The page `stacks`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents import format as fmt
+from tltui.documents.format import joined
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.ref import at_line
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.questions.problems.problem_sections import ranks_text
+from tltui.questions.question import Question
+from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, part_of, stacks
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import Owner
+
+FOLD = 2
+"""Frames of torch and libraries from which on a run of them is folded."""
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The stack trie of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Stacks]:
+        started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
+        if started and scope.n is None:  # there at once, before a stack is read
+            _begun(page, started)
+            yield
+        found = yield from stacks(scope.processes, scope.compiles)
+        if scope.n is not None:
+            found = replace(found, nodes=part_of(found.nodes, scope.n), unknown=(), without=())
+        if not started or scope.n is not None or not found.nodes:
+            _head(page, found, run.finished)
+        yield from add_trie(page, found.nodes)
+        _add_without(page, found.without)
+        if found.unknown:
+            page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in found.unknown))})")
+            what = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
+            page.say(what, "  ", tokens.DIM)
+            yield from add_trie(page, found.unknown)
+        return found
+
+    ref = replace(scope.ref, view="stacks", n=scope.n)
+    return GrowingDocument(str(ref), f"stacks{scope.title}", options, fill, Page)
+
+
+def _head(page: Page, found: Stacks, finished: bool) -> None:
+    if not found.nodes:
+        why = "" if finished else " so far"
+        if found.compiles:
+            page.say(f"No stack was logged{why} for {fmt.plural(found.compiles, 'compile')}.")
+        elif not found.unknown:
+            page.say(f"There is no compile and no other record with a stack{why}.")
+        else:
+            page.say(f"There is no compile{why}.")
+        return
+    _begun(page, len({(c.rank, c.ref) for node in found.nodes for c in node.compiles}))
+
+
+def _begun(page: Page, count: int) -> None:
+    page.say(
+        f"Where {fmt.plural(count, 'compile')} began: the outermost call first. A compile stands before the function that it"
+        " compiles.",
+        style=tokens.DIM,
+    )
+    page.blank()
+
+
+def _add_without(page: Page, found: Sequence[TrieCompile]) -> None:
+    if not found:
+        return
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(found))})"))
+    if not page.goes_on:
+        what = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        if page.untold:
+            what = "No line tells who called them."
+        page.say(what, "  ", tokens.DIM)
+    _add_groups(page, _marks(page, found, apart=True), "  ", "  ")
+
+
+def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
+    """All frames; runs of frames of torch and of libraries, and subtrees of nothing else, are folded."""
+    ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
+    guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
+    closes: list[int] = []  # where the open sections end
+    n = 0
+    while n < len(nodes):
+        while closes and closes[-1] <= n:
+            page.close()
+            closes.pop()
+        while guides and guides[-1][0] <= n:
+            guides.pop()
+        node, above = nodes[n], "".join(guide for _, guide in guides)
+        mark = ""
+        if (roots if node.parent < 0 else nodes[node.parent].branches) > 1:
+            last = ends[n] == (len(nodes) if node.parent < 0 else ends[node.parent])
+            mark = "└ " if last else "├ "
+            guides.append((ends[n], "  " if last else "│ "))
+        deeper = "".join(guide for _, guide in guides)
+        end = _framework_to(nodes, n, ends[n])
+        if end - n >= FOLD:
+            _add_folded(page, nodes[n:end], above + mark, deeper, whole=end == ends[n])
+            n = end
+        else:
+            if node.branches > 1:
+                page.open(f"{node.frame.name} {fmt.place(node.frame.file, node.frame.line)}")
+                closes.append(ends[n])
+            _add_node(page, node, above + mark, deeper)
+            n += 1
+        if n % 100 == 0:
+            yield
+    for _ in closes:
+        page.close()
+
+
+def _ends(nodes: Sequence[TrieNode]) -> list[int]:
+    """For each node the place after the last node below it."""
+    ends = [n + 1 for n in range(len(nodes))]
+    for n in range(len(nodes) - 1, 0, -1):
+        parent = nodes[n].parent
+        if parent >= 0:
+            ends[parent] = max(ends[parent], ends[n])
+    return ends
+
+
+def _framework_to(nodes: Sequence[TrieNode], start: int, end: int) -> int:
+    """Up to where none of the user's frames follow: the whole subtree, or else the run up to where the ways part."""
+    n = start
+    while n < end and nodes[n].frame.framework and not nodes[n].compiles and nodes[n].dump is None:
+        n += 1
+    if n in (start, end):
+        return n
+    m = start
+    while m < n and not nodes[m].count:
+        m += 1
+        if nodes[m - 1].branches > 1:
+            break
+    return m
+
+
+def _indent(page: Page, guides: str) -> str:
+    """The lines of the tree; of very deep ones the innermost."""
+    room = page.width // 3
+    return "  " + (guides if len(guides) <= room else guides[len(guides) - room :])
+
+
+def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, whole: bool) -> None:
+    owners = {node.frame.owner for node in nodes}
+    torch = owners <= {Owner.TORCH, Owner.PYTHON}
+    whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
+    what = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
+    records = sum(node.count for node in nodes)
+    if whole and records:
+        what += f", {fmt.plural(records, 'record')}"
+    page.open(what, folded=True, aside=torch and not records)
+    page.add((_indent(page, first), tokens.DIM), (what, tokens.DIM))
+    base = nodes[0].level
+    for node in nodes:
+        guides = deeper + "  " * (1 + node.level - base)
+        _add_node(page, node, guides, guides)
+    page.close()
+
+
+def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
+    """`✓ [0/0] models/train.py:12 forward   source line`, or the marks on lines of their own where they are many."""
+    indent = _indent(page, first)
+    groups = _marks(page, node.compiles)
+    pieces = [piece for group in groups for piece in (*group, "  ")]
+    used = len(indent) + _length(pieces)
+    if groups and used > page.width // 2 + 2:
+        _add_groups(page, groups, indent, _indent(page, deeper))
+        indent = _indent(page, deeper)
+        pieces, used = [], len(indent)
+    records = f"  {fmt.plural(node.count, 'record')}" if node.count else ""
+    frame = node.frame
+    room = max(min(page.width // 2, page.width - used - len(records) - 16), 10)
+    place = fmt.clip_middle(sanitize(fmt.place(frame.file, frame.line)), room)
+    target = _target(node)
+    pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
+    used += len(place) + 1 + len(records)
+    left = page.width - used
+    known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
+    name = fmt.clip_middle(sanitize(known), min(max(left - (24 if frame.code else 0), page.width // 4, 8), max(left, 8)))
+    pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
+    used += len(name)
+    if records:
+        pieces.append((records, tokens.LINK, node.records[0] if node.records else ""))
+    if frame.code and page.width - used >= 19:
+        pieces += ["   ", (fmt.clip(sanitize(frame.code.strip()), page.width - used - 3), tokens.DIM)]
+    page.add((indent, tokens.DIM), *pieces)
+
+
+def _target(node: TrieNode) -> str:
+    """The user's source, or for a file that exists only in memory the record with its source."""
+    if node.dump is not None:
+        return at_line(node.dump, node.frame.line) if node.frame.line else node.dump
+    return fmt.place_target(node.frame.file, node.frame.line)
+
+
+def _length(pieces: Sequence[Piece]) -> int:
+    return sum(len(piece_text(piece)) for piece in pieces)
+
+
+def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: str) -> None:
+    """Marks of many compiles, as many in a line as fit."""
+    line: list[Piece] = []
+    for group in groups:
+        if line and len(indent) + _length(line) + 2 + _length(group) > page.width:
+            page.add((indent, tokens.DIM), *line)
+            line, indent = [], deeper
+        line += ["  "] * bool(line) + group
+    page.add((indent, tokens.DIM), *line)
+
+
+def _marks(page: Page, found: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
+    """`✓ [0/0] ranks 0–3`: each id once, with the ranks that have it with this status."""
+    same: dict[tuple[object, ...], list[TrieCompile]] = {}
+    for item in found:
+        same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
+    groups: list[list[Piece]] = []
+    for members in same.values():
+        first = members[0]
+        label = f"[{first.ref}]" if len(members) == 1 else first.id
+        pieces: list[Piece] = [page.status(Status(first.status) if first.status else None), " ", (label, tokens.LINK, first.ref)]
+        if len(members) > 1:
+            ranks = {item.rank for item in members}
+            pieces.append((f" {ranks_text(ranks)}" if len(ranks) > 1 else f" {len(members)} processes", tokens.DIM))
+        groups.append(pieces)
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """One frame of the tree of stacks, in the order of the tree."""
+
+    number: int
+    """Its number in the tree."""
+    parent: int
+    """The number of the frame that calls it; as the page numbers them."""
+    depth: int
+    """How deep it is, from 0."""
+    function: str
+    """The function."""
+    file: str
+    """The file."""
+    line: int | None
+    """The line, from 1."""
+    code: str | None
+    """What stands there."""
+    framework: bool
+    """Whether it is torch's own, or a library's."""
+    count: int
+    """Compiles at this frame and in what it calls."""
+    refs: str
+    """The addresses of the compiles whose stack ends here."""
+
+
+def stack_rows(data: Stacks) -> Iterator[StackRow]:
+    """A row each."""
+    for own in data.nodes:
+        frame = own.frame
+        refs = joined(compile_.ref for compile_ in own.compiles)
+        yield StackRow(own.number, own.parent, own.depth, frame.name, frame.file, frame.line, frame.code, frame.framework,
+                       own.count, refs)  # fmt: skip
+
+
+QUESTION = Question(
+    name="stacks",
+    help="where in the code the compilations take place: their stacks as one tree",
+    key="4",
+    group="why is it so",
+    order=40,
+    help_order=65,
+    needs=Needs("", ("+dynamo",), "the lines that led to a compile"),
+    document=document,
+    answer=Stacks,
+    rows=StackRow,
+    records=stack_rows,
+    doc="""
+    Where in the code the compilations take place: their stacks as one tree, a row a frame.
+    """,
+)

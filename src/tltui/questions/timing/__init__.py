@@ -1,0 +1,1 @@
+"""Compile time by phase, function, compile and rank."""

@@ -1,0 +1,524 @@
+"""Sums of timing events by name, compile, process and kernel, in cached blocks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tltui.model.node_answers import part, part_of, reader_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, addresses, metrics_fields, named, number_in, text_in, whole_in
+from tltui.model.ref import NO_ID
+from tltui.questions.timing.timing_events import (
+    DYNAMO,
+    KERNELS,
+    ORDER,
+    PRIORITY,
+    Group,
+    Phase,
+    Seen,
+    Span,
+    group_of,
+    is_aot,
+    micros_by_phase,
+    ordered,
+    read_groups,
+    record_page,
+    timing_of,
+)
+from tltui.questions.timing.timing_results import CompileTime, Kernels, KernelTime, Tuning
+from tltui.trace.grammar import number, parse_json
+
+_RANK = {group: number for number, group in enumerate(PRIORITY)}
+
+
+@dataclass(slots=True, eq=False)
+class NameSum:
+    """All events of one name. Microseconds."""
+
+    rank: int
+    """Its phase, as an index of `PRIORITY`."""
+    count: int = 0
+    total: float = 0.0
+    own: float = 0.0
+    work: float = 0.0
+    longest: float = -1.0
+    record: int = -1
+    """Of the begin of the longest one."""
+    owner: Compile | None = None
+    """The compile with the longest one."""
+    ref: str = ""
+    """Its address, where only that is known any more."""
+
+    def add(self, other: NameSum) -> None:
+        """Take over what another process took."""
+        self.count += other.count
+        self.total += other.total
+        self.own += other.own
+        self.work += other.work
+        if other.longest > self.longest:
+            self.longest, self.record, self.owner, self.ref = other.longest, other.record, other.owner, other.ref
+
+
+@dataclass(slots=True, eq=False)
+class OwnerSum:
+    """All groups of one compile. Microseconds."""
+
+    owner: Compile
+    start: float = math.inf
+    end: float = -math.inf
+    wall: float = 0.0
+    phases: list[float] = field(default_factory=lambda: [0.0] * len(PRIORITY))
+    aot: bool = False
+    open: list[Span] = field(default_factory=list)
+    """What began and was not seen to end, outermost first."""
+    last: float = -math.inf
+    """Its last event."""
+
+    def micros(self) -> dict[str, float]:
+        """By phase."""
+        return dict(zip(PRIORITY, self.phases, strict=True))
+
+
+@dataclass(slots=True, eq=False)
+class ProcessSum:
+    """All groups of one process."""
+
+    process: Process
+    names: dict[str, NameSum] = field(default_factory=dict)
+    """Of compiles, and of what ran without a compile id where there is no compile to wait for it."""
+    beside: dict[str, NameSum] = field(default_factory=dict)
+    """Of threads beside a compile, which waits for them: kernels that workers compile."""
+    walls: list[tuple[float, float, Compile]] = field(default_factory=list)
+    """When something was compiled."""
+
+
+class Sums:
+    """What `add` was given, added up."""
+
+    def __init__(self) -> None:
+        self.owners: dict[int, OwnerSum] = {}
+        self.processes: dict[int, ProcessSum] = {}
+
+    def add(self, group: Group) -> None:
+        """Add one group."""
+        process = self.processes.get(id(group.owner.process))
+        if process is None:
+            process = self.processes[id(group.owner.process)] = ProcessSum(group.owner.process)
+        if is_beside(group):
+            add_names(group, process.beside)
+            return
+        owner = self.owners.get(id(group.owner))
+        if owner is None:
+            owner = self.owners[id(group.owner)] = OwnerSum(group.owner)
+        _add_owner(owner, group, add_names(group, process.names, owner.phases))
+        process.walls.append((group.start, group.end, group.owner))
+
+
+def is_beside(group: Group) -> bool:
+    """Whether it is work of threads that a compile waits for: no compile id, and nothing but kernels."""
+    return group.owner.id == NO_ID and all(group_of(span[3]) == KERNELS for span in group.spans)
+
+
+def _add_owner(owner: OwnerSum, group: Group, wall: float) -> None:
+    owner.wall += wall
+    end = group.end
+    owner.start, owner.end = min(owner.start, group.start), max(owner.end, end)
+    owner.last = max(owner.last, end)
+    if not owner.aot:
+        owner.aot = any(is_aot(span[3]) for span in group.spans)
+    if group.open:
+        owner.open += [span for span in group.spans if span[1] in group.open]
+
+
+def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | None = None) -> float:
+    """Add the spans of a group to the sums of their names, and to those of the phases; microseconds of all together."""
+    spans = group.spans
+    found: list[NameSum] = []
+    reach: dict[str, float] = {}
+    nesting = Nesting()
+    for start, record, end, name in spans:
+        mine = names.get(name)
+        if mine is None:
+            mine = names[name] = NameSum(_RANK[group_of(name)])
+        length = end - start
+        nesting.add(start, end, mine.rank)
+        found.append(mine)
+        mine.count += 1
+        mine.work += length
+        if length > mine.longest:
+            mine.longest, mine.record, mine.owner = length, record, group.owner
+        before = reach.get(name, start)
+        if start >= before:
+            mine.total += length
+            reach[name] = end
+        elif end > before:
+            mine.total += end - before
+            reach[name] = end
+    for mine, own in zip(found, nesting.owns, strict=True):
+        mine.own += own
+    if phases is not None:
+        _add_phases(spans, phases, nesting)
+    return nesting.wall
+
+
+class Nesting:
+    """Which span lies in which, for spans that come sorted. What threads do side by side may overlap: the parent is the
+    innermost span that holds all of a span.
+    """
+
+    __slots__ = ("depths", "owns", "ranks", "stack", "tangled", "upto", "wall", "wall_upto")
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[float, int]] = []
+        self.depths: list[int] = []
+        self.owns: list[float] = []
+        """Self times."""
+        self.upto: list[float] = []
+        """How far the children of each cover it."""
+        self.ranks: list[int] = []
+        """The most specific phase on the way from the outermost span to each."""
+        self.wall = 0.0
+        self.wall_upto = -math.inf
+        self.tangled = False
+        """Whether some overlap without one holding the other."""
+
+    def add(self, start: float, end: float, rank: int = 0) -> None:
+        """The next span."""
+        stack, number = self.stack, len(self.owns)
+        while stack and stack[-1][0] <= start and (stack[-1][0] < start or end > start):
+            stack.pop()
+        parent = -1
+        if stack:
+            parent = stack[-1][1] if stack[-1][0] >= end else self._search(end)
+        if parent >= 0:
+            before = self.upto[parent]
+            if start >= before:
+                self.owns[parent] -= end - start
+                self.upto[parent] = end
+            else:
+                self.tangled = True
+                if end > before:
+                    self.owns[parent] -= end - before
+                    self.upto[parent] = end
+            above = self.ranks[parent]
+            self.ranks.append(above if above < rank else rank)
+            self.depths.append(self.depths[parent] + 1)
+        else:
+            self.ranks.append(rank)
+            self.depths.append(0)
+            if end > self.wall_upto:
+                self.wall += end - (start if start > self.wall_upto else self.wall_upto)
+                self.wall_upto = end
+        stack.append((end, number))
+        self.owns.append(end - start)
+        self.upto.append(start)
+
+    def _search(self, end: float) -> int:
+        """The innermost span that reaches as far as `end`, -1 for none."""
+        self.tangled = True
+        return next((number for reach, number in reversed(self.stack) if reach >= end), -1)
+
+
+def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> None:
+    """An instant belongs to the most specific phase that covers it: without threads side by side that is the most
+    specific one on the way from a span to the outermost, with them the intervals must be merged.
+    """
+    if not nesting.tangled:
+        for rank, own in zip(nesting.ranks, nesting.owns, strict=True):
+            phases[rank] += own
+        return
+    for name, micros in micros_by_phase((name, start, end) for start, _, end, name in spans).items():
+        phases[_RANK[name]] += micros
+
+
+def nested(spans: list[Span]) -> Iterator[tuple[Span, int, float]]:
+    """(span, depth, self time) in the order of the spans."""
+    nesting = Nesting()
+    for start, _, end, _ in spans:
+        nesting.add(start, end)
+    return zip(spans, nesting.depths, nesting.owns, strict=True)
+
+
+INFO = "triton_kernel_info"
+FILE, WAIT = "compile_file", "async_compile.wait"
+KEPT = 200
+Names = dict[str, NameSum]
+TUNING = (
+    ("triton_compile_time_us", "of compiling kernels or waiting for them, as the metrics state it"),
+    ("compile_time_autotune_time_us", "of autotuning at compile time"),
+    ("runtime_triton_autotune_time_us", "of autotuning at the first call"),
+    ("runtime_cudagraphify_time_us", "of recording CUDA graphs at run time"),
+)
+
+
+def kernels_of(
+    triton: list[KernelTime], processes: Iterable[tuple[Process, Names, Names]], single: Compile | None
+) -> Kernels:
+    """The kernels of some compiles, from what their artifacts state and from the sums of the events of each process (its own,
+    and those of threads beside it); of a single compile its metrics are read too."""
+    tuning: tuple[Tuning, ...] = ()
+    if single is not None:
+        tuning, listed = _from_metrics(single)
+        triton = triton or list(listed)
+    file, files_of = NameSum(0), None
+    wait = 0.0
+    for process, names, beside in processes:
+        for found in (names, beside):
+            if FILE in found:
+                if found[FILE].longest > file.longest:
+                    files_of = process
+                file.add(found[FILE])
+        if WAIT in names:
+            wait += names[WAIT].total
+    triton = sorted(triton, key=lambda kernel: -kernel.seconds)
+    return Kernels(
+        tuple(triton[:KEPT]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
+        max(file.longest, 0.0) / 1e6, record_page(files_of, file.record) if files_of is not None else None,
+        wait / 1e6, tuning,
+    )  # fmt: skip
+
+
+def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
+    """From the artifacts `triton_kernel_info`: `{kernel: {autotune_cache_state, num_configs, compile_time_us}}`."""
+    found: list[KernelTime] = []
+    refs: dict[int, str] = {}
+    for record, name in named(compile_, (INFO,)):
+        refs = refs or addresses(compile_, (INFO,))
+        value = reader.json(record)
+        ref = refs.get(record, f"{compile_.ref}:{name}")
+        for kernel, fields in value.items() if isinstance(value, dict) else ():
+            micros = number_in(fields, "compile_time_us")
+            if micros is not None:
+                cache, configs = text_in(fields, "autotune_cache_state"), whole_in(fields, "num_configs")
+                found.append(KernelTime(str(kernel), max(micros, 0.0) / 1e6, ref, cache, configs))
+    return found
+
+
+@part
+def _from_metrics(compile_: Compile, reader: Reader) -> tuple[tuple[Tuning, ...], tuple[KernelTime, ...]]:
+    """Tuning, and the kernels that the metrics list."""
+    tuning: list[Tuning] = []
+    kernels: list[KernelTime] = []
+    for metrics in compile_.metrics:
+        fields = reader.event(metrics.record)
+        ref = f"@metrics:{compile_.ref}"
+        for key, what in TUNING:
+            micros = number_in(fields, key)
+            if micros:
+                tuning.append(Tuning(what, micros / 1e6, ref))
+        kernels += _listed(fields, ref)
+    return tuple(tuning), tuple(kernels)
+
+
+def _listed(fields: dict[str, Any], ref: str) -> list[KernelTime]:
+    """`triton_kernel_compile_times_us`: a JSON string of `[[kernel, microseconds], …]`."""
+    text = text_in(fields, "triton_kernel_compile_times_us")
+    try:
+        value = parse_json(text.encode("utf-8", "surrogatepass")) if text else None
+    except ValueError:
+        return []
+    found = []
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and (micros := number(item[1])) is not None:
+            found.append(KernelTime(item[0], max(micros, 0.0) / 1e6, ref))
+    return found
+
+
+MEMBERS = 16
+"""Compiles of a block."""
+LARGE = 1000
+"""Records from which on a compile is a block of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameTotal:
+    """All events of one name in a block. Microseconds."""
+
+    name: str
+    rank: int
+    count: int
+    total: float
+    own: float
+    work: float
+    longest: float
+    record: int
+    owner: str
+    """The address of the compile with the longest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a compile began and was not seen to end."""
+
+    ref: str
+    spans: tuple[Span, ...]
+    """The outermost first."""
+    last: float
+    """The last event of the compile."""
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What the events, and where there are none the metrics, of some compiles amount to."""
+
+    events: int
+    unreadable: int
+    lone_ends: int
+    last: float | None
+    """The last event."""
+    with_events: bool
+    with_metrics: bool
+    """Whether phases of some compile come from events, of some from metrics."""
+    rows: tuple[array[float] | None, ...]
+    """Of each compile, see `time_of`; None where neither events nor metrics tell."""
+    names: tuple[NameTotal, ...]
+    beside: tuple[NameTotal, ...]
+    walls: tuple[tuple[float, float, int], ...]
+    """(start, end, which of the compiles) of each time in which something was compiled."""
+    waiting: tuple[Waiting, ...]
+    kernels: tuple[KernelTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Compiles that make a block."""
+
+    process: Process
+    members: Sequence[Compile]
+    kept: str
+    """In which order they stand: compiles of a process, or of a frame."""
+
+    def block(self) -> Block:
+        """The block, from the cache if nothing changed."""
+        return part_of(("timing", self.kept), self.members, lambda: block_of(self.members, Sums(), Seen()))
+
+
+def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
+    """Cut some compiles into stretches."""
+    by_process: dict[Process, list[Compile]] = {}
+    for compile_ in compiles:
+        by_process.setdefault(compile_.process, []).append(compile_)
+    for process, own in by_process.items():
+        kept = "process" if len(own) == len(process.compiles) else "frame"
+        for members in _cut(process.compiles.values() if kept == "process" else own):
+            yield Stretch(process, members, kept)
+
+
+def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
+    run: list[Compile] = []
+    for compile_ in compiles:
+        alone = compile_.id == NO_ID or len(compile_.records) > LARGE
+        if run and (alone or len(run) == MEMBERS):
+            yield run
+            run = []
+        if alone:
+            yield [compile_]
+        else:
+            run.append(compile_)
+    if run:
+        yield run
+
+
+def block_of(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
+    """Read the events of some compiles of one process."""
+    for found in read_groups(members, seen):
+        for group in found:
+            sums.add(group)
+    return block_from(members, sums, seen)
+
+
+def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
+    """What was added up, with what the index knows of the compiles."""
+    process = members[0].process
+    found = sums.processes.get(id(process)) or ProcessSum(process)
+    owners = [sums.owners.get(id(compile_)) for compile_ in members]
+    phases = [_of_events(own) if own is not None else () for own in owners]
+    with_metrics = False
+    for n, compile_ in enumerate(members):
+        if owners[n] is None and compile_.metrics:
+            phases[n] = _of_metrics(compile_, reader_of(compile_))
+            with_metrics = with_metrics or bool(phases[n])
+    places = {id(compile_): n for n, compile_ in enumerate(members)}
+    return Block(
+        seen.events, seen.unreadable, seen.lone_ends, seen.last.get(id(process)), any(own is not None for own in owners),
+        with_metrics, tuple(map(_row, owners, phases)), _totals(found.names),
+        _totals(found.beside), tuple((start, end, places[id(owner)]) for start, end, owner in found.walls),
+        tuple(_waiting(own) for own in owners if own is not None and own.open),
+        tuple(kernel for compile_ in members for kernel in stated_by(compile_, reader_of(compile_))),
+    )  # fmt: skip
+
+
+def _of_events(own: OwnerSum) -> tuple[Phase, ...]:
+    return ordered(own.micros(), own.aot)
+
+
+def _of_metrics(compile_: Compile, reader: Reader) -> tuple[Phase, ...]:
+    timing = timing_of([], metrics_fields(compile_, reader))
+    return together((timing.phases, timing.backward))
+
+
+def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
+    """The sums of phases."""
+    seconds: dict[str, float] = {}
+    for phases in parts:
+        for phase in phases:
+            seconds[phase.name] = seconds.get(phase.name, 0.0) + phase.seconds
+    return tuple(Phase(name, seconds[name]) for name in ORDER if seconds.get(name, 0) > 0)
+
+
+def _row(own: OwnerSum | None, phases: tuple[Phase, ...]) -> array[float] | None:
+    """(microseconds of the groups, start, seconds of each phase of `ORDER`); no number for the first two without events. There is
+    one for each compile of the run: it must be small."""
+    if own is None and not phases:
+        return None
+    seconds = {phase.name: phase.seconds for phase in phases}
+    wall, start = (own.wall, own.start) if own is not None else (math.nan, math.nan)
+    return array("d", [wall, start, *(seconds.get(name, 0.0) for name in ORDER)])
+
+
+def time_of(compile_: Compile, row: array[float] | None = None) -> CompileTime | None:
+    """The time of a compile; without its row from the index alone."""
+    events = row is not None and not math.isnan(row[0])
+    seconds, source = compile_.tally.seconds, "metrics"
+    if not seconds and row is not None and events:
+        seconds, source = row[0] / 1e6, "events"
+    if not seconds and not compile_.is_compile:
+        return None
+    name, file, line = compile_.frame.code
+    status = compile_.status
+    start = row[1] if row is not None and events else compile_.start_us
+    phases = tuple(Phase(name, row[n]) for n, name in enumerate(ORDER, 2) if row[n] > 0) if row is not None else ()
+    if source == "metrics":
+        phases = _within(phases, seconds)
+    return CompileTime(
+        str(compile_.ref), name, file, line, str(status) if status else None, seconds, source, start, phases
+    )
+
+
+def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
+    """The phases, so that they add up to no more than the metrics say: the outermost event, Dynamo's, also holds the writing of the
+    metrics themselves, which they do not count."""
+    beyond = sum(phase.seconds for phase in phases) - seconds
+    if beyond <= 0:
+        return phases
+    return tuple(replace(p, seconds=max(p.seconds - beyond, 0.0)) if p.name == DYNAMO else p for p in phases)
+
+
+def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
+    return tuple(
+        NameTotal(
+            sys.intern(name), found.rank, found.count, found.total, found.own, found.work, found.longest, found.record,
+            str(found.owner.ref) if found.owner is not None else "",
+        )
+        for name, found in names.items()
+    )  # fmt: skip
+
+
+def _waiting(own: OwnerSum) -> Waiting:
+    return Waiting(str(own.owner.ref), tuple(own.open), own.last if own.last > -math.inf else 0.0, bool(own.owner.metrics))

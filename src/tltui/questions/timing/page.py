@@ -1,0 +1,596 @@
+"""The page `timing`."""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import alike_on_ranks, said_ranks
+from tltui.documents.scope import Scope
+from tltui.model.input_coverage import Needs
+from tltui.model.nodes import Compile
+from tltui.model.rank_ranges import ranges
+from tltui.model.ref import parse_ref
+from tltui.model.run import Run
+from tltui.questions.coverage.input_sections import add_not_read
+from tltui.questions.coverage.job_inputs import not_read
+from tltui.questions.overview.summary_sections import at_least
+from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
+from tltui.questions.question import Keyword, Question
+from tltui.questions.timing.flame_sections import add_flames
+from tltui.questions.timing.timing_events import MEANING, Phase, count_events, group_of
+from tltui.questions.timing.timing_report import compile_times, function_times, index_process_times, timing_steps
+from tltui.questions.timing.timing_results import (
+    CompileTime,
+    FunctionTime,
+    KernelTime,
+    NameTime,
+    Outlier,
+    ProcessTime,
+    StillOpen,
+    Timing,
+)
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
+from tltui.text.sanitize import sanitize
+
+SHOWN = 8
+RANKS_SHOWN = 16
+"""Ranks up to which each has a line; of more the slowest, the one in the middle and the fastest."""
+SLOWEST, FASTEST = 6, 2
+NAMES_SHOWN = 15
+FOLDED = 200
+ROWS = SHOWN + FOLDED
+"""Rows of a table of functions or compiles."""
+GAPS_SHOWN = 3
+ALL = 0.9
+"""Of what a rank took longer, the share that is all of it."""
+ALIKE = 0.8
+"""Of what the slowest of some ranks took, what the others must have taken to be told with it."""
+
+
+def _timing(ref: str) -> str:
+    return str(parse_ref(ref).at("timing"))
+
+
+def add_open(page: Page, timing: Timing) -> None:
+    """What was not seen to end."""
+    waiting = _on_ranks(page, [item for item in timing.open if not item.finished])
+    cut = _on_ranks(page, [item for item in timing.open if item.finished])
+    if waiting:
+        page.heading(f"Still open ({fmt.count(sum(map(len, waiting)))})")
+        for own in waiting[:SHOWN]:
+            _open(page, own)
+        if len(waiting) > SHOWN:
+            page.add("  ", (f"and {fmt.count(sum(map(len, waiting[SHOWN:])))} more", tokens.DIM))
+        if page.goes_on:
+            page.more()
+        else:
+            page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
+    if cut:
+        page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
+        for own in cut[:SHOWN]:
+            _open(page, own)
+        what = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        page.say(page.so_far(what), "  ", tokens.DIM)
+
+
+def _on_ranks(page: Page, items: Sequence[StillOpen]) -> list[list[StillOpen]]:
+    return alike_on_ranks(items, lambda item: item.ref, page.newest, lambda item: item.names)
+
+
+def _open(page: Page, own: Sequence[StillOpen]) -> None:
+    item = own[0]
+    name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
+    page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
+    if len(own) > 1:
+        page.say(f"and {fmt.plural(len(own) - 1, 'more rank')}: {said_ranks([one.ref for one in own], page.newest)}", "    ")
+    text = f"open since {fmt.clock(item.since)}"
+    if least := at_least(item.seconds):
+        text += f", {least}"
+    if len(item.names) > 1 and (least := at_least(item.inner_s)):
+        text += f"; this step {least}"
+    page.say(f"{text}. The last event of its process is of {fmt.clock(item.last)}.", "    ")
+    inside = " > ".join(item.names[:-1])
+    if inside:
+        page.say(f"inside of {inside}", "    ", tokens.DIM)
+
+
+def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
+    """Own and total time by name of the event."""
+    if not timing.names:
+        return
+    title = f"By event, sorted by {sort}" + (" time" if sort in ("own", "total") else "")
+    page.heading(title, folded)
+    table = names_table(sum(row.self_s for row in timing.names), is_one_compile=bool(timing.flames))
+    page.table(table, table.ordered(timing.names, sort))
+
+
+def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
+    """Return the table by name of the event; `whole_s` is the time of all of them."""
+
+    def time(row: NameTime, seconds: float) -> Piece:
+        """Return nothing where it just began when the log ends."""
+        return (fmt.seconds(seconds) if row.total_s else "", tokens.NUMBER, row.record or "")
+
+    return Table((
+        Column("own", lambda row: time(row, row.self_s), right=True, sort="own", key=lambda row: (-row.self_s, row.name)),
+        Column("", lambda row: (fmt.percent(row.self_s, whole_s), tokens.DIM), right=True, drop=3),
+        Column("total", lambda row: time(row, row.total_s), right=True, drop=4, sort="total",
+               key=lambda row: (-row.total_s, row.name)),
+        Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=5, sort="count",
+               key=lambda row: (-row.count, row.name)),
+        Column("event", lambda row: (row.name, PHASE_STYLES[group_of(row.name)]), sort="name", key=lambda row: row.name),
+        Column("longest", lambda row: time(row, row.longest_s), right=True, drop=2),
+        Column("", lambda row: (f"[{row.longest}]", tokens.LINK, _timing(row.longest)) if row.longest else "", drop=1,
+               when=lambda _: not is_one_compile),
+    ), "names", NAMES_SHOWN, FOLDED)  # fmt: skip
+
+
+def _mostly(phases: Sequence[Phase]) -> Piece:
+    """`mostly kernels, 62 %`; the largest part."""
+    total = sum(phase.seconds for phase in phases)
+    if total <= 0:
+        return ""
+    most = max(phases, key=lambda phase: phase.seconds)
+    return (f"{most.name} {fmt.percent(most.seconds, total)}", PHASE_STYLES[most.name])
+
+
+def add_functions(page: Page, functions: Sequence[FunctionTime], total: float, sort: str, count: int = 0) -> None:
+    """Functions by what all their compiles took; `count` where there are more than are given."""
+    if not functions:
+        return
+    page.heading("By function")
+    table = functions_table(total)
+    page.table(table, table.ordered(functions, sort), count)
+
+
+def functions_table(total_s: float) -> Table[FunctionTime]:
+    """Return the table by function; `total_s` is the time of all compiles."""
+    return Table((
+        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.frame)), right=True),
+        Column("", lambda row: (fmt.percent(row.seconds, total_s), tokens.DIM), right=True, drop=3),
+        Column("compiles", lambda row: (fmt.count(row.compiles), tokens.NUMBER, row.frame), right=True, drop=5,
+               sort="count", key=lambda row: -row.compiles),
+        Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=4,
+               when=lambda rows: any(row.ranks > 1 for row in rows)),
+        Column("function", lambda row: (
+            fmt.clip_middle(sanitize(row.function or f"frame {row.frame}"), 40), tokens.LINK, row.frame
+        ), sort="name", key=lambda row: (row.function or "", row.file or "")),
+        Column("", lambda row: _place(row.file, row.line), drop=2),
+        Column("mostly", lambda row: _mostly(row.phases), drop=1),
+    ), "functions", SHOWN, FOLDED)  # fmt: skip
+
+
+def _place(file: str | None, line: int | None) -> Piece:
+    return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OnAll:
+    """A compile that several ranks have: of one it is just that."""
+
+    slowest: CompileTime
+    least_s: float
+    """The time of the fastest rank."""
+    count: int
+    """How many ranks have it."""
+
+
+def on_all(page: Page, compiles: Sequence[CompileTime]) -> list[OnAll]:
+    """The same compiles of several ranks together, the slowest first."""
+    groups = alike_on_ranks(compiles, lambda c: c.ref, page.newest, lambda c: (c.function, c.file, c.line))
+    found = [OnAll(max(own, key=lambda c: c.seconds), min(c.seconds for c in own), len(own)) for own in groups]
+    return sorted(found, key=lambda one: -one.slowest.seconds)
+
+
+def add_compiles(page: Page, compiles: Sequence[OnAll], total: float, sort: str, count: int = 0) -> None:
+    """The slowest compiles, of those that several ranks have the slowest rank's; `count` where there are more than are given."""
+    if sum(one.count for one in compiles) < 2:
+        return
+    page.heading("By compile" if sort == "name" else "Slowest compiles")
+    table = compiles_table(total, is_on_ranks=any(one.count > 1 for one in compiles))
+    page.table(table, table.ordered(compiles, sort), count)
+
+
+def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
+    """Return the table by compile; `total_s` is the time of all, `is_on_ranks` whether several ranks have one of them."""
+
+    def time(row: OnAll) -> Piece:
+        slowest = row.slowest
+        least = "≥" if slowest.source == "events" and slowest.status in ("missing", "running") else ""
+        return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
+
+    return Table((
+        Column("total", time, right=True),
+        Column("", lambda row: (fmt.percent(row.slowest.seconds, total_s), tokens.DIM), right=True, drop=4),
+        Column("ranks", lambda row: (fmt.count(row.count), tokens.NUMBER), right=True, drop=5, when=lambda _: is_on_ranks),
+        Column("slowest" if is_on_ranks else "compile", lambda row: (f"[{row.slowest.ref}]", tokens.LINK, row.slowest.ref)),
+        Column("", lambda row: (fmt.clip_middle(sanitize(row.slowest.function or ""), 40), tokens.FUNCTION), drop=3,
+               sort="name", key=lambda row: (row.slowest.function or "", row.slowest.file or "", row.slowest.ref)),
+        Column("", lambda row: _place(row.slowest.file, row.slowest.line), drop=2),
+        Column("mostly", lambda row: _mostly(row.slowest.phases), drop=1),
+    ), "compiles", SHOWN, FOLDED)  # fmt: skip
+
+
+def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier] | None) -> None:
+    """Totals of ranks and their processes, and who stands out. `outliers` None: that is not known yet."""
+    if len(processes) < 2:
+        return
+    page.heading("By rank")
+    several = len({process.rank for process in processes}) < len(processes)
+    shown = processes
+    if len(processes) > RANKS_SHOWN:
+        ordered = sorted(processes, key=lambda process: -process.seconds)
+        middle = len(ordered) // 2
+        what = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
+        page.say(what, "  ", tokens.DIM)
+        shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
+    page.table(processes_table(several), shown)
+    if outliers is not None:
+        add_outliers(page, processes, outliers)
+
+
+def processes_table(has_pids: bool) -> Table[ProcessTime]:
+    """Return the table by rank, with process ids where a rank has several processes."""
+
+    def name(row: ProcessTime) -> Piece:
+        rank = "no rank" if row.rank is None else f"rank {row.rank}"
+        return (rank + (f" pid {row.pid}" if has_pids else ""), tokens.LINK, row.ref)
+
+    def share(row: ProcessTime) -> Piece:
+        if row.busy_s is None or not row.span_s:
+            return ""
+        return (f"{fmt.percent(row.busy_s, row.span_s)} of {fmt.seconds(row.span_s)}", tokens.DIM)
+
+    return Table((
+        Column("total", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, _timing(row.ref)), right=True),
+        Column("rank", name),
+        Column("compiles", lambda row: (fmt.count(row.compiles), tokens.DIM), right=True, drop=3),
+        Column("compiling", share, drop=2, when=lambda rows: any(row.busy_s is not None and row.span_s for row in rows)),
+        Column("mostly", lambda row: _mostly(row.phases), drop=1, when=lambda rows: any(row.phases for row in rows)),
+    ), "ranks", RANKS_SHOWN)  # fmt: skip
+
+
+def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequence[Outlier]) -> None:
+    """Which ranks took longer than the others, and in what; what all took where none did."""
+    seconds: dict[int, float] = {}
+    for process in processes:
+        if process.rank is not None:
+            seconds[process.rank] = seconds.get(process.rank, 0.0) + process.seconds
+    if len(seconds) < 2:
+        return
+    groups: list[list[Outlier]] = []
+    for outlier in outliers:  # the slowest first
+        if groups and outlier.event == groups[-1][0].event and outlier.seconds > ALIKE * groups[-1][0].seconds:
+            groups[-1].append(outlier)
+        else:
+            groups.append([outlier])
+    for own in groups[:GAPS_SHOWN]:
+        _outliers(page, own, len(seconds))
+    slow = {outlier.rank for outlier in outliers}
+    rest = [own for rank, own in seconds.items() if rank not in slow]
+    who = f"the other {fmt.plural(len(rest), 'rank')}" if slow else "both ranks" if len(rest) == 2 else f"all {len(rest):,} ranks"
+    page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(rest)}.", "  ", tokens.DIM)
+    page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
+
+
+def _outliers(page: Page, own: Sequence[Outlier], ranks: int) -> None:
+    """`ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`"""
+    first = own[0]
+    typical = "what the other took" if ranks == 2 else "the median"
+    times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
+    text = f"took {fmt.from_to([outlier.seconds for outlier in own])}{times}"
+    more = first.seconds - first.typical_s
+    if first.event:
+        share = "all of it" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
+        text += f", {share} in {sanitize(first.event)}"
+    elif first.phase is not None:
+        text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
+    who = f"rank {first.rank}" if len(own) == 1 else f"ranks {ranges(outlier.rank for outlier in own)}"
+    lines = fmt.wrap(text, page.width - len(who) - 4)
+    for n, line in enumerate(lines):
+        head: Piece = (who, tokens.WARN, first.ref) if n == 0 else " " * len(who)
+        page.add("  ", head, " ", line)
+
+
+def _times(ratio: float) -> str:
+    return "twice" if 1.9 < ratio < 2.2 else f"{ratio:.1f} times" if ratio < 9.95 else f"{ratio:.0f} times"
+
+
+def add_kernels(page: Page, timing: Timing) -> None:
+    """Triton by kernel, C++ by file, and the waiting."""
+    kernels = timing.kernels
+    if not kernels.triton and not kernels.files and not kernels.wait_s and not kernels.tuning:
+        return
+    page.heading("Kernels")
+    wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
+    if wait is not None:
+        text = f"of waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
+        _told(page, kernels.wait_s, wait.record, text)
+    if kernels.files:
+        files = f"of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)"
+        _told(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
+    for what, seconds, ref in kernels.tuning:
+        _told(page, seconds, ref, what)
+    if kernels.triton:
+        what = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
+        _told(page, kernels.triton_s, kernels.triton[0].ref, what)
+        page.table(KERNELS, kernels.triton)
+
+
+def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
+    """`2.33 s of compiling 3 Triton kernels, added up`"""
+    number = fmt.seconds(seconds)
+    for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
+        page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
+
+
+def _tuned(kernel: KernelTime) -> str:
+    words = []
+    if kernel.cache:
+        words.append(f"autotune cache: {kernel.cache}")
+    if kernel.configs is not None:
+        words.append(fmt.plural(kernel.configs, "configuration"))
+    return ", ".join(words)
+
+
+KERNELS: Table[KernelTime] = Table((
+    Column("compile", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER, row.ref), right=True),
+    Column("kernel", lambda row: (row.name, tokens.FUNCTION)),
+    Column("", lambda row: (_tuned(row), tokens.DIM), drop=1),
+), "kernels", SHOWN)  # fmt: skip
+
+
+def add_beside(page: Page, timing: Timing) -> None:
+    """What worker threads did while a compile waited."""
+    if not timing.beside:
+        return
+    page.heading("Beside the compiles", folded=True)
+    what = (
+        "Compiling and tuning kernels, without a compile id. What worker threads do while a compile waits is in the times "
+        "above already, as async_compile.wait; what is tuned at the first call is not."
+    )
+    page.say(what, "  ", tokens.DIM)
+    page.table(BESIDE, timing.beside)
+
+
+BESIDE: Table[NameTime] = Table((
+    Column("added up", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
+    Column("at once", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
+    Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=2),
+    Column("event", lambda row: (row.name, tokens.FUNCTION)),
+))  # fmt: skip
+
+
+def add_gaps(page: Page, timing: Timing) -> None:
+    """When nothing was compiled."""
+    if not timing.gaps:
+        return
+    page.heading("Longest times without a compile")
+    for gap in timing.gaps[:GAPS_SHOWN]:
+        page.row([
+            (fmt.seconds(gap.seconds), tokens.NUMBER, gap.before), "  from ", fmt.clock(gap.start), " on, between ",
+            (f"[{gap.after}]", tokens.LINK, gap.after), " and ", (f"[{gap.before}]", tokens.LINK, gap.before),
+        ])  # fmt: skip
+
+
+def add_meaning(page: Page, timing: Timing) -> None:
+    """What the words stand for."""
+    page.heading("What the words mean", folded=True)
+    page.say("own: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
+    if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
+        page.say("compiling: the share of the time from the first event of a process to its last.", "  ")
+    if timing.source != "events":
+        page.say("Times of compiles without events are those of their metrics.", "  ")
+    for phase in timing.phases:
+        page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
+    for count, what in (
+        (timing.lone_ends, "end event has no begin in the log and is not counted"),
+        (timing.unreadable, "event could not be read"),
+    ):
+        if count:
+            page.say(f"{fmt.count(count)} {what}" if count == 1 else f"{fmt.count(count)} × {what}", "  ", tokens.WARN)
+
+
+AT_ONCE = 40_000
+"""Events up to which the page begins with what they say; with more, it begins with what the index knows."""
+COMPILES_AT_ONCE = 300
+"""The same, for compiles without events: their metrics are read."""
+SORTS = ("own", "total", "count", "name")
+
+
+def document(run: Run, scope: Scope, options: Options) -> Document:
+    """The timing of the scope."""
+
+    def fill(page: Page) -> Generator[None, None, Timing]:
+        return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "own"))
+
+    return GrowingDocument(scope.page("timing"), f"timing{scope.title}", options, fill, Page)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command has beside the options of every view."""
+    parser.add_argument("--sort", choices=SORTS, default="own", help="the order of the tables (default: own)")
+
+
+def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
+    compiles = scope.compiles
+    events = count_events(compiles)
+    _head(page, run, scope, events)
+    yield
+    if events > AT_ONCE or (not events and len(compiles) > COMPILES_AT_ONCE):
+        return (yield from _large(page, scope, sort))
+    timing = yield from timing_steps(str(scope.ref), compiles)
+    if not timing.source and not timing.compiles:
+        _nothing(page, events)
+        return timing
+    if not timing.events:
+        page.say("This log has no timing events (chromium_event): the times are those that the metrics state.", "", tokens.DIM)
+    add_time(page, timing.phases, "")
+    add_open(page, timing)
+    if timing.flames:
+        add_flames(page, timing)
+        add_names(page, timing, sort, folded=len(compiles) == 1)
+    else:
+        add_names(page, timing, sort)
+        add_functions(page, timing.functions, timing.seconds, sort)
+        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
+        add_processes(page, timing.processes, timing.outliers)
+    _rest(page, timing)
+    return timing
+
+
+def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]:
+    """What the index knows is there at once; the events are read behind it."""
+    times = yield from _index_tables(page, scope.compiles, sort)
+    timing = yield from timing_steps(str(scope.ref), scope.compiles)
+    if len(timing.processes) > 1 and times:
+        page.heading("Between ranks")
+        add_outliers(page, timing.processes, timing.outliers)
+    page.heading("Where it went")
+    add_time(page, timing.phases, "  ")
+    add_open(page, timing)
+    add_names(page, timing, sort)
+    if timing.flames:
+        add_flames(page, timing)
+    elif not times:  # no metrics at all: every compile was cut off, or none has an id
+        add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
+        add_processes(page, timing.processes, timing.outliers)
+    _rest(page, timing)
+    return timing
+
+
+def _index_tables(page: Page, compiles: Sequence[Compile], sort: str) -> Generator[None, None, bool]:
+    """The tables by function, compile and rank, as far as the index knows; whether it knows anything. Only the rows that are
+    shown are made, unless another order asks for all of them."""
+    timed = [compile_ for compile_ in compiles if compile_.tally.seconds > 0]
+    total, most = sum(compile_.tally.seconds for compile_ in timed), ROWS if sort in ("own", "total") else len(timed)
+    codes: dict[int, tuple[object, ...]] = {}
+    groups: dict[object, list[Compile]] = defaultdict(list)
+    for compile_ in timed:
+        if compile_.is_compile:
+            frame = compile_.frame
+            code = codes.get(id(frame)) or codes.setdefault(id(frame), frame.code)
+            groups[code if code[0] else id(frame)].append(compile_)
+    yield
+    dear = heapq.nlargest(most, groups.values(), key=lambda own: sum(c.tally.seconds for c in own))
+    members = [compile_ for own in dear for compile_ in own]
+    functions = yield from function_times(members, compile_times(members))
+    add_functions(page, functions, total, sort, len(groups))
+    alike = alike_on_ranks(timed, lambda c: str(c.ref), page.newest, lambda c: codes.get(id(c.frame)))
+    slow = heapq.nlargest(most, alike, key=lambda own: max(c.tally.seconds for c in own))
+    add_compiles(page, list(_spreads(slow)), total, sort, len(alike))
+    yield
+    if timed:
+        add_processes(page, index_process_times(timed), None)
+    yield
+    return bool(timed)
+
+
+def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
+    """The times of compiles that several ranks have."""
+    for own in groups:
+        slowest = max(own, key=lambda c: c.tally.seconds)
+        if (time := compile_times([slowest]).get(id(slowest))) is not None:
+            yield OnAll(time, min(c.tally.seconds for c in own), len(own))
+
+
+def _rest(page: Page, timing: Timing) -> None:
+    add_kernels(page, timing)
+    add_beside(page, timing)
+    add_gaps(page, timing)
+    add_meaning(page, timing)
+
+
+def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
+    seconds, compiles = sum(c.tally.seconds for c in scope.compiles), sum(c.tally.compiles for c in scope.compiles)
+    page.add(("Timing", tokens.TITLE), *_of(scope))
+    words: list[Piece] = []
+    if len(scope.compiles) == 1 and (code := scope.compiles[0].frame.code)[0]:
+        words += [(fmt.clip_middle(sanitize(code[0]), 40), tokens.FUNCTION), page.place(code[1], code[2])]
+    elif compiles:
+        words.append((fmt.plural(compiles, "compile"), tokens.LINK, str(scope.ref) or "@run"))
+    if seconds:
+        words.append(f"{fmt.seconds(seconds)} of compiling")
+    words.append((fmt.plural(events, "timing event"), tokens.LINK, scope.page("records")))
+    page.joined(words)
+    if not str(scope.ref):
+        add_not_read(page, not_read(run))
+    page.more("everything below is preliminary")
+
+
+def _of(scope: Scope) -> list[Piece]:
+    return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else [" of the run"]
+
+
+def _nothing(page: Page, events: int) -> None:
+    page.blank()
+    if events:
+        page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
+    else:
+        what = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        page.say(page.so_far(what))
+
+
+@dataclass(frozen=True, slots=True)
+class TimingRow:
+    """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
+
+    ref: str
+    """The address of the compile."""
+    function: str | None
+    """The function."""
+    file: str | None
+    """The file of the function."""
+    line: int | None
+    """The first line of the function, from 1."""
+    status: str | None
+    """The status of the compile."""
+    compile_seconds: float
+    """What all of the compile took, in seconds: the same in each of its rows."""
+    source: str
+    """What tells it: `metrics` or `events`."""
+    phase: str
+    """The phase; empty where the log does not tell phases."""
+    seconds: float
+    """What the phase took by itself, in seconds: these add up."""
+
+
+def timing_rows(data: Timing) -> Iterator[TimingRow]:
+    """A row a phase."""
+    for own in data.compiles:
+        head = (own.ref, own.function, own.file, own.line, own.status, own.seconds, own.source)
+        if not own.phases:
+            yield TimingRow(*head, "", own.seconds)
+        for phase in own.phases:
+            yield TimingRow(*head, phase.name, phase.seconds)
+
+
+QUESTION = Question(
+    name="timing",
+    help="where compile time went: by phase, function, compile and rank; a flame view of a compile",
+    key="8",
+    group="why is it so",
+    order=80,
+    sorts=SORTS,
+    needs=Needs("has no times"),
+    document=document,
+    add_arguments=add_arguments,
+    answer=Timing,
+    rows=TimingRow,
+    records=timing_rows,
+    keywords=(Keyword("sort", "sort", "order", SORTS),),
+    doc="""
+    Where compile time went: a row for each phase of each compile, in seconds of its own, which add up.
+
+    `sort`: the order of the page's tables: own, total, count, name. `data` has functions, ranks, kernels, gaps too.
+    """,
+)

@@ -1,0 +1,511 @@
+"""Timing events of compiles (`chromium_event`): reading, pairing, and compile time by phase."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader, named, number_in, text_in
+from tltui.text.json_codec import JSONDecodeError, loads
+from tltui.trace.grammar import PREFIX, parse_json
+from tltui.trace.log import Log
+
+DAY = 86400.0
+EVENT_LIMIT = 1 << 18
+"""Stored bytes above which an event is not read: end events repeat the whole configuration, but no more than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `phase` is `B`, `E` or `i`; times are microseconds since the epoch."""
+
+    name: str
+    phase: str
+    at: float
+    args: dict[str, Any]
+    """What an instant says; empty for begin and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Something that took time. `end` None: it was not seen to end."""
+
+    name: str
+    start: float
+    end: float | None
+
+
+def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
+    """The events of a compile in the order in which they were written."""
+    reader = reader or reader_of(compile_)
+    found = []
+    for record, _ in named(compile_, ("chromium_event",)):
+        value = reader.json(record, EVENT_LIMIT)
+        name, phase, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
+        if name is None or phase is None or at is None:
+            continue
+        args = value.get("args") if phase == "i" else None
+        found.append(Event(name, phase, at, args if isinstance(args, dict) else {}))
+    return found
+
+
+def after_events(compile_: Compile, reader: Reader) -> float:
+    """Seconds from the last event of a compile to its last record, by the clock of the records; 0 where that is not to be read."""
+    event = max((record for record, _ in named(compile_, ("chromium_event",))), default=-1)
+    last = compile_.records[-1] if compile_.records else -1
+    if not -1 < event < last:
+        return 0.0
+    began, ended = _clock(reader.head(event)), _clock(reader.head(last))
+    if began is None or ended is None:
+        return 0.0
+    passed = ended - began
+    return max(passed + DAY if passed < -DAY / 2 else passed, 0.0)
+
+
+def _clock(line: bytes) -> float | None:
+    """The time of day of a record, in seconds."""
+    match = PREFIX.match(line)
+    if match is None:
+        return None
+    hour, minute, second, fraction = match[4], match[5], match[6], match[7]
+    return int(hour) * 3600 + int(minute) * 60 + float(second + b"." + fraction)
+
+
+def intervals_of(events: list[Event]) -> list[Interval]:
+    """Pair begins with ends: an end closes the nearest open begin with the same name (threads share one lane, and
+    process and thread numbers are always 0). An end without a begin is dropped: the log starts after it.
+    """
+    open_: list[tuple[str, float]] = []
+    found: list[Interval] = []
+    for event in events:
+        if event.phase == "B":
+            open_.append((event.name, event.at))
+        elif event.phase == "E":
+            for place in range(len(open_) - 1, -1, -1):
+                if open_[place][0] == event.name:
+                    _, start = open_.pop(place)
+                    found.append(Interval(event.name, start, max(event.at, start)))
+                    break
+    found.extend(Interval(name, start, None) for name, start in open_)
+    return sorted(found, key=lambda interval: interval.start)
+
+
+EVENT = "chromium_event"
+SPAN_EVENT_LIMIT = 32 << 20
+"""Stored bytes above which an event is not parsed."""
+BLOCK = 1 << 20
+SPARSE = 1 << 16
+"""Bytes read at once where the wanted events lie far apart."""
+
+Span = tuple[float, int, float, str]
+"""(start, record of the begin, end, name), times in microseconds since the epoch. Sorts parents before children."""
+
+
+@dataclass(slots=True)
+class Group:
+    """What happened in a lane between two moments at which nothing was open."""
+
+    owner: Compile
+    spans: list[Span]
+    """By their starts."""
+    open: frozenset[int] = frozenset()
+    """Records of the begins without an end; such a span goes to the last event of its lane."""
+
+    @property
+    def start(self) -> float:
+        """Microseconds since the epoch."""
+        return self.spans[0][0]
+
+    @property
+    def end(self) -> float:
+        """Microseconds since the epoch."""
+        return max(span[2] for span in self.spans)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the reading came across."""
+
+    events: int = 0
+    unreadable: int = 0
+    """Events that are no JSON, have no name, phase or time, or are larger than `EVENT_LIMIT`."""
+    lone_ends: int = 0
+    """Ends without a begin: the log starts after it, or it is damaged."""
+    last: dict[int, float] = field(default_factory=dict)
+    """Process (its `id`) → time of its last event."""
+
+
+class _Lane:
+    __slots__ = ("last", "open", "owner", "spans")
+
+    def __init__(self, owner: Compile) -> None:
+        self.owner = owner
+        self.open: list[tuple[str, float, int]] = []
+        self.spans: list[Span] = []
+        self.last = -math.inf
+
+    def ended(self, name: str, at: float) -> bool:
+        """Close the nearest open begin of that name; False where there is none."""
+        for place in range(len(self.open) - 1, -1, -1):
+            if self.open[place][0] == name:
+                _, start, record = self.open.pop(place)
+                self.spans.append((start, record, at if at > start else start, name))
+                return True
+        return False
+
+    def group(self) -> Group | None:
+        """What was collected; begins that are still open last until the last event."""
+        left = [(start, record, max(self.last, start), name) for name, start, record in self.open]
+        spans = sorted(self.spans + left)
+        waiting = frozenset(record for _, _, record in self.open)
+        self.spans, self.open = [], []
+        return Group(self.owner, spans, waiting) if spans else None
+
+
+def count_events(compiles: Iterable[Compile]) -> int:
+    """How many timing events there are, without reading one."""
+    by_log: dict[Log, list[Compile]] = defaultdict(list)
+    for compile_ in compiles:
+        by_log[compile_.process.log].append(compile_)
+    return sum(_count(log, own) for log, own in by_log.items())
+
+
+def _count(log: Log, compiles: list[Compile]) -> int:
+    if sum(len(compile_.records) for compile_ in compiles) == len(log):  # all of it: no need to look whose each is
+        return sum(log.columns.kind.count(number) for number, kind in enumerate(log.kinds) if kind.event == EVENT)
+    return sum(len(_wanted(log, owners)) for _, owners in logs_of(compiles))
+
+
+def read_groups(
+    compiles: Iterable[Compile], seen: Seen, within: Sequence[tuple[int, int]] | None = None
+) -> Iterator[list[Group]]:
+    """The groups of some compiles, a list after each block that was read; those with something open come last.
+
+    `within`: only events of these records (first, last).
+    """
+    for log, owners in logs_of(compiles):
+        lanes = _lanes(owners)
+        records = _wanted(log, owners)
+        if within is not None:
+            records = [record for record in records if any(lo <= record <= hi for lo, hi in within)]
+        for numbers, payloads in _blocks(log, records):
+            yield _pair(log, lanes, numbers, payloads, seen)
+        rest = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
+        yield sorted(rest, key=lambda group: group.start)
+
+
+def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compile]]]:
+    """Logs in the order of the compiles, each with its contexts → compile; where ids began again, epoch by epoch."""
+    logs: dict[tuple[int, int], tuple[Log, dict[int, Compile]]] = {}
+    for compile_ in compiles:
+        log = compile_.process.log
+        _, owners = logs.setdefault((id(log), max(compile_.id.epoch, 1)), (log, {}))
+        for context in set(map(log.columns.context.__getitem__, compile_.records)):
+            owners[context] = compile_
+    return iter(logs.values())
+
+
+def _lanes(owners: dict[int, Compile]) -> dict[int, _Lane]:
+    own: dict[int, _Lane] = {}
+    return {context: own.setdefault(id(owner), _Lane(owner)) for context, owner in owners.items()}
+
+
+def _distinct(lanes: Iterable[_Lane]) -> Iterator[_Lane]:
+    return iter({id(lane): lane for lane in lanes}.values())
+
+
+def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
+    """The records of timing events of some contexts, in file order."""
+    kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
+    if not kinds:
+        return []
+    column = log.columns.kind
+    own = {id(owner): owner for owner in owners.values()}
+    if sum(len(owner.records) for owner in own.values()) == len(log):
+        return [record for record, kind in enumerate(column) if kind in kinds]
+    return sorted(record for owner in own.values() for record in owner.records if column[record] in kinds)
+
+
+def payloads_of(log: Log, owners: dict[int, Compile]) -> Iterator[tuple[list[int], list[bytes]]]:
+    """(records, payloads) of the timing events of some contexts of a log, block by block, in file order."""
+    return _blocks(log, _wanted(log, owners))
+
+
+def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Payloads as stored, read in large blocks: the records of a log follow each other. A tab before a line is blank
+    space to JSON, so nothing is stripped.
+    """
+    offset, head, size = log.columns.offset, log.columns.head, log.columns.size
+    done, total = 0, len(records)
+    while done < total:
+        begin = offset[records[done]]
+        last = records[min(done + 256, total - 1)]
+        near = offset[last] - begin < 4 * BLOCK
+        first = records[done]
+        need = head[first] + 1 + size[first]
+        data = log.source.read(begin, max(BLOCK if near else SPARSE, need if need <= SPAN_EVENT_LIMIT else 0))
+        numbers: list[int] = []
+        payloads: list[bytes] = []
+        while done < total:
+            record = records[done]
+            start = offset[record] + head[record] + 1 - begin
+            end = start + size[record]
+            if end > len(data) and numbers:
+                break
+            numbers.append(record)
+            payloads.append(data[start:end])
+            done += 1
+        yield numbers, payloads
+
+
+def record_page(process: Process, record: int) -> str:
+    """The address of the page of a record."""
+    return f"@record:{process.ref}#{record + 1}"
+
+
+def event_in(data: bytes) -> dict[str, Any] | None:
+    """A timing event; None where it is no JSON object."""
+    try:
+        value = loads(data)
+    except JSONDecodeError:
+        try:
+            value = parse_json(data.replace(b"\n\t", b"\n"))
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], seen: Seen) -> list[Group]:
+    """Pair the events of one block; the groups that ended in it."""
+    contexts, bad = log.columns.context, 0
+    groups: list[Group] = []
+    lasts: dict[int, float] = defaultdict(lambda: -math.inf)
+    for record, data in zip(records, payloads, strict=True):
+        try:
+            event = loads(data)
+            name, phase, at = event["name"], event["ph"], event["ts"]
+        except (ValueError, TypeError, KeyError):
+            event = event_in(data) or {}
+            name, phase, at = event.get("name"), event.get("ph"), event.get("ts")
+        if type(at) is not float:
+            at = float(at) if type(at) is int and abs(at) < 1 << 62 else math.nan
+        if type(name) is not str or type(phase) is not str or not -1e18 < at < 1e18:
+            bad += 1
+            continue
+        lane = lanes.get(contexts[record])
+        if lane is None:  # a record that came while we read
+            continue
+        if phase == "B":
+            lane.open.append((name, at, record))
+        elif phase == "E":
+            opened = lane.open
+            if opened and opened[-1][0] == name:
+                _, start, begun = opened.pop()
+                lane.spans.append((start, begun, at if at > start else start, name))
+            elif not lane.ended(name, at):
+                seen.lone_ends += 1
+            if not opened and lane.spans:
+                lane.spans.sort()
+                groups.append(Group(lane.owner, lane.spans))
+                lane.spans = []
+        else:
+            continue
+        if at > lane.last:
+            lane.last = at
+            lasts[id(lane.owner.process)] = at
+    seen.events += len(records)
+    seen.unreadable += bad
+    for process, at in lasts.items():
+        seen.last[process] = max(at, seen.last.get(process, at))
+    return groups
+
+
+DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, KERNELS, CACHE, GUARDS, OTHER = (
+    "dynamo", "aot autograd", "backend", "inductor", "kernels", "cache", "guards", "other",
+)  # fmt: skip
+MEANING = {
+    DYNAMO: "tracing Python into a graph",
+    AUTOGRAD: "AOTAutograd: functionalizing, the joint graph, partitioning",
+    BACKEND: "the backend, outside of Inductor",
+    INDUCTOR: "passes, lowering, scheduling and code generation",
+    KERNELS: "compiling (Triton or C++), loading and autotuning kernels",
+    CACHE: "loading from a cache",
+    GUARDS: "building the guards",
+    OTHER: "garbage collection and what no event names",
+}
+PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
+"""From the most to the least specific."""
+ORDER = (DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, CACHE, KERNELS, GUARDS, OTHER)
+_KERNEL_NAMES = ("compile_file", "async_compile.", "CachingAutotuner.", "TritonBenchmarker.", "benchmark")
+_CACHE_NAMES = ("AOTAutogradCache.", "FxGraphCache.", "TritonBundler.")
+_INDUCTOR_NAMES = (
+    "inductor_compile", "fx_codegen_and_compile", "compile_fx.", "compile_fx_aot", "_recursive_", "GraphLowering.",
+    "Scheduler.", "code_gen", "PyCodeCache.", "pass.",
+)  # fmt: skip
+_AUTOGRAD_NAMES = ("backend_compile", "create_aot_dispatcher_function", "aot_")
+_DYNAMO_NAMES = ("dynamo", "entire_frame_compile", "compile_attempt_", "bytecode_tracing", "compiled_autograd")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What a phase took by itself."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Something that began and was not seen to end: still running, or killed in it."""
+
+    name: str
+    since: float
+    """Microseconds since the epoch."""
+    seconds: float
+    """Up to the last record of this compile: at least so long. 0: nothing is known of its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where the time went. `source` is `events`, `metrics`, or '' where nothing is known."""
+
+    source: str
+    phases: tuple[Phase, ...] = ()
+    """Of the compile; a backward that was compiled later is not in it."""
+    backward: tuple[Phase, ...] = ()
+    """Of the backward that was compiled later."""
+    start: float | None = None
+    """Microseconds since the epoch."""
+    end: float | None = None
+    open: tuple[Open, ...] = ()
+    """The outermost first."""
+
+    @property
+    def seconds(self) -> float:
+        """All phases of the compile."""
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def backward_seconds(self) -> float:
+        """All phases of the backward."""
+        return sum(phase.seconds for phase in self.backward)
+
+
+def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], later_s: float = 0.0) -> Timing:
+    """The timing of a compile: from its events, else from the totals in its metrics. It is known to have gone on for `later_s`
+    seconds after its last event."""
+    intervals = intervals_of(events)
+    if not intervals:
+        return _from_metrics(metrics)
+    last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None]) + later_s * 1e6
+    whole = [i for i in intervals if i.name == "entire_backward_compile"]
+    backward = [i for i in intervals if any(_inside(i, outer, last) for outer in whole)]
+    taken = {id(interval) for interval in backward}
+    forward = [i for i in intervals if id(i) not in taken]
+    waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)
+    return Timing("events", _phases(forward, last), _phases(backward, last), intervals[0].start, last, waiting)
+
+
+def timing_so_far(
+    compile_: Compile, events: list[Event], metrics: list[tuple[str, dict[str, Any]]], reader: Reader
+) -> Timing:
+    """The same of a compile that may not have ended: its last record tells how long it went on at least."""
+    timing = timing_of(events, metrics)
+    later_s = after_events(compile_, reader) if timing.open else 0.0
+    return timing_of(events, metrics, later_s) if later_s else timing
+
+
+def _inside(interval: Interval, outer: Interval, last: float) -> bool:
+    return outer.start <= interval.start <= (last if outer.end is None else outer.end)
+
+
+@lru_cache(maxsize=4096)
+def group_of(name: str) -> str:
+    """The phase that an event of this name belongs to."""
+    for group, names in (
+        (KERNELS, _KERNEL_NAMES), (CACHE, _CACHE_NAMES), (INDUCTOR, _INDUCTOR_NAMES), (AUTOGRAD, _AUTOGRAD_NAMES),
+        (DYNAMO, _DYNAMO_NAMES),
+    ):  # fmt: skip
+        if name.startswith(names):
+            return group
+    return GUARDS if name == "build_guards" else OTHER
+
+
+def _phases(intervals: list[Interval], last: float) -> tuple[Phase, ...]:
+    """Seconds by phase. Phases without time are left out."""
+    micros = micros_by_phase((i.name, i.start, last if i.end is None else i.end) for i in intervals)
+    return ordered(micros, any(is_aot(interval.name) for interval in intervals))
+
+
+def micros_by_phase(spans: Iterable[tuple[str, float, float]]) -> dict[str, float]:
+    """Microseconds by phase of (name, start, end), each instant counted for the most specific phase that covers it."""
+    by_group: dict[str, list[tuple[float, float]]] = {group: [] for group in PRIORITY}
+    for name, start, end in spans:
+        by_group[group_of(name)].append((start, end))
+    covered: list[tuple[float, float]] = []
+    total, micros = 0.0, {}
+    for group in PRIORITY:
+        if by_group[group]:
+            covered = union(covered + by_group[group])
+            now = sum(end - start for start, end in covered)
+            micros[group] = now - total
+            total = now
+    return micros
+
+
+def is_aot(name: str) -> bool:
+    """Whether an event shows that the backend was AOTAutograd; without one, the time is that of another backend."""
+    return name.startswith("create_aot_dispatcher")
+
+
+def ordered(micros: Mapping[str, float], aot: bool) -> tuple[Phase, ...]:
+    """Phases in the order of the compiler's work, those without time left out."""
+    named = {BACKEND if group == AUTOGRAD and not aot else group: value for group, value in micros.items()}
+    return tuple(Phase(name, named[name] / 1e6) for name in ORDER if named.get(name, 0) > 0)
+
+
+def union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same time without overlaps."""
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            if end > merged[-1][1]:
+                merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _seconds(fields: dict[str, Any], micros: str, seconds: str = "") -> float | None:
+    value = number_in(fields, micros)
+    if value is not None:
+        return max(value, 0.0) / 1e6
+    return number_in(fields, seconds) if seconds else None
+
+
+def _from_metrics(metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
+    """The totals of metrics contain each other: whole ⊃ AOTAutograd ⊃ Inductor ⊃ waiting for kernels."""
+    forward: list[Phase] = []
+    backward: list[Phase] = []
+    for event, fields in metrics:
+        is_backward = event != "compilation_metrics"
+        kernels = _seconds(fields, "triton_compile_time_us")
+        inductor = _seconds(fields, "inductor_cumulative_compile_time_us", "inductor_compile_time_s")
+        if is_backward:
+            whole = _seconds(fields, "backward_cumulative_compile_time_us")
+            chain = [(OTHER, whole), (INDUCTOR, inductor), (KERNELS, kernels)]
+        else:
+            whole = _seconds(fields, "dynamo_cumulative_compile_time_us", "entire_frame_compile_time_s")
+            aot = _seconds(fields, "aot_autograd_cumulative_compile_time_us", "backend_compile_time_s")
+            chain = [(DYNAMO, whole), (AUTOGRAD, aot), (INDUCTOR, inductor), (KERNELS, kernels)]
+        known = [(name, value) for name, value in chain if value is not None]
+        inner = [value for _, value in known[1:]] + [0.0]
+        phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(known, inner, strict=False)]
+        (backward if is_backward else forward).extend(phase for phase in phases if phase.seconds > 0)
+    return Timing("metrics" if forward or backward else "", tuple(forward), tuple(backward))

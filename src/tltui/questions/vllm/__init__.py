@@ -1,0 +1,1 @@
+"""Compile calls of vLLM."""

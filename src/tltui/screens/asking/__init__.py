@@ -1,1 +1,0 @@
-"""What is asked in the line below, and the lists above it."""

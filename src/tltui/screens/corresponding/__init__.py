@@ -1,1 +1,0 @@
-"""What provenance mode is made of: how a compile is read for it, and how its panes are laid out."""

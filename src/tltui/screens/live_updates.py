@@ -1,0 +1,456 @@
+"""A run that grows: new records on the screen at most twice a second, remarks on what goes wrong, profiles read meanwhile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from textual.timer import Timer
+
+from tltui.commands import BY_ID
+from tltui.documents.format import plural
+from tltui.messages import Scanned
+from tltui.model.follow import Follower
+from tltui.model.input_joining import REST
+from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, settle
+from tltui.model.status import Status, glyph
+from tltui.questions.news.run_news import News, Numbered, Once, Watch, What
+from tltui.questions.runtime.profile_sums import Refused, preparing, runtimes_of
+from tltui.screens.main_screen import MainScreen
+from tltui.screens.panes import PanesScreen
+from tltui.sources.discover import Discovery, FoundLog
+from tltui.text import formatting, tokens
+from tltui.trace.files import NO_LONGER
+from tltui.tree.header import QUIET, Live, Silent, silence
+from tltui.work.reader_threads import Scan
+from tltui.work.scheduler import Place, Steps, Task
+
+WORST = (What.ERROR, What.EAGER, What.LIMIT, What.BREAK)
+"""What is worth a remark, the worst first. What happens to the files is told by itself."""
+STYLES = {What.ERROR: tokens.ERROR, What.EAGER: tokens.EAGER, What.LIMIT: tokens.EAGER, What.BREAK: tokens.BREAK}
+COMMAND = BY_ID["app.news"]
+
+
+class Remarks:
+    """Watches what is taken over once all that was there has been read."""
+
+    def __init__(self, bench: MainScreen) -> None:
+        self._bench = bench
+        self._run = bench.trace
+        self._watch: Watch | None = None
+        self._latest: News | None = None
+        """What `L` leads to: the worst that nobody has gone to, else where it led last."""
+        self._once = Once(self._run)
+        self._new: list[Numbered] = []
+        self._unseen: list[News] = []
+        self._told: News | None = None
+        """What the line below says, until a key is pressed."""
+
+    def begin(self) -> None:
+        """All that was there has been read: from now on what comes is news."""
+        self._watch = Watch(self._run, quiet=True)
+
+    def take(self, event: Event, delta: Delta) -> None:
+        """Something was taken over."""
+        if self._watch is not None:
+            self._new += [
+                self._once.number(news)
+                for news in self._watch.take(event, delta)
+                if news.what in WORST and news.key is not None
+            ]
+
+    def tell(self) -> None:
+        """The screen is brought up to date: say the worst of what is new."""
+        if not self._new:
+            return
+        new, self._new = list(self._once.new(self._new)), []
+        if not new:
+            return
+        self._unseen += new
+        self._latest = _worst(self._unseen)
+        if self._latest is not self._told:
+            self._told = self._latest
+            self._bench.scheduler.drop(self)
+            self._bench.scheduler.do(self._telling(self._latest, len(self._unseen) - 1), owner=self)
+
+    def read(self) -> None:
+        """A key was pressed: what the line below says has been read."""
+        self._told = None
+
+    def _telling(self, news: News, others: int) -> Steps:
+        from tltui.questions.news.news_sections import told
+
+        yield None
+        text = told(self._run, news).text
+        self._bench.answer(lambda: self._say(news, text, others))
+
+    def _say(self, news: News, text: str, others: int) -> None:
+        ascii_only = self._bench.ascii_only
+        status = {What.ERROR: Status.ERROR, What.BREAK: Status.BREAK}.get(news.what, Status.EAGER)
+        key = self._bench.key_of(COMMAND.id)
+        rank = f"rank {news.rank} " if news.rank is not None and len(self._run.ranks) > 1 else ""
+        more = f" (and {others} more)" if others else ""
+        said = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
+        self._bench.tell(said, STYLES[news.what])
+
+    def go(self) -> None:
+        """To what the last remark was about."""
+        from tltui.questions.news.news_sections import compile_of
+
+        latest = self._latest
+        found = compile_of(self._run, latest) if latest is not None else None
+        if latest is None or found is None:
+            self._bench.tell("nothing went wrong since this was opened")
+            return
+        self._unseen = [news for news in self._unseen if news.key != latest.key]
+        self._latest = _worst(self._unseen) if self._unseen else latest
+        self._bench.go(str(found.ref))
+        if self._unseen:
+            self._bench.tell(f"{self._bench.key_of(COMMAND.id)} goes to the next of {len(self._unseen)} more")
+
+
+def _worst(news: list[News]) -> News:
+    """The worst; of those that are as bad the latest."""
+    return min(reversed(news), key=lambda own: WORST.index(own.what))
+
+
+SOON = 0.5
+"""Seconds after which it is told how far it is, and between two such remarks."""
+
+
+class ProfileReading:
+    """Reads the profiles of a run in the background, each once. On the UI thread."""
+
+    def __init__(self, bench: MainScreen) -> None:
+        self._bench = bench
+        self._run = bench.trace
+        self._task: Task | None = None
+        self._is_stopped = False
+
+    def begin(self) -> None:
+        """Read what was not read yet, if there is any and nobody stopped it."""
+        if self._run.profiles.unread and not self._is_stopped and not self.is_reading:
+            self._task = self._bench.scheduler.do(self._steps(), place=Place.LONG, owner=self)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it reads."""
+        return self._task is not None and not self._task.ended.is_set()
+
+    def stop(self) -> bool:
+        """Read no more; False where nothing was read."""
+        if self._task is None or not self.is_reading:
+            return False
+        self._bench.scheduler.cancel(self._task)
+        self._is_stopped = True
+        self._bench.tell(f"the profile is not read: {self._bench.key_of('app.read_again')} reads it")
+        return True
+
+    def _steps(self) -> Steps:
+        run = self._run
+        told = time.monotonic()
+        for part in run.profiles.steps():
+            if time.monotonic() - told >= SOON:
+                told = time.monotonic()
+                self._bench.answer(partial(self._tell, part))
+            yield None
+        for _ in preparing(run):
+            yield None
+        yield Place.NODES  # what follows reads nodes
+        found = runtimes_of(run)
+        self._bench.answer(partial(self._read, tuple(one for one in found if isinstance(one, Refused)), len(found)))
+
+    def _tell(self, part: float) -> None:
+        if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice
+            names = [file.found.name for file in self._run.profiles.unread]
+            what = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
+            self._bench.tell(f"reading {what} … {part:.0%}", tokens.DIM)
+
+    def _read(self, refused: tuple[Refused, ...], count: int) -> None:
+        """It is read: what is shown is made again."""
+        self._run.version += 1
+        if refused:
+            self._bench.tell(f"{formatting.path(refused[0].profile, 60)}: {refused[0].why}", tokens.WARN)
+        else:
+            self._bench.tell(f"{plural(count, 'profile')} read", tokens.DIM)
+        self._bench.run_changed(False, False)
+        for screen in self._bench.app.screen_stack:
+            if isinstance(screen, PanesScreen):
+                screen.profiles_read()
+
+
+REDRAW = 0.5
+"""Seconds between two redraws."""
+AGAIN = 0.005
+"""Seconds after which the UI thread asks again for the run, which is being read."""
+YOUNG = 60.0
+"""A log that was written to so many seconds before it was opened is followed."""
+CLOCK = 5.0
+"""Seconds between two looks at how long nothing has come."""
+
+
+class LiveUpdates:
+    """Takes over what the scan finds. All of it on the UI thread."""
+
+    def __init__(
+        self,
+        bench: MainScreen,
+        faulted: Callable[[BaseException], object],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        before: LiveUpdates | None = None,
+    ) -> None:
+        """`before`: what followed this run until all was to be read again; it goes on as that did."""
+        self._bench = bench
+        self._faulted = faulted
+        self._run = bench.trace
+        self._clock = clock
+        self._waiting: deque[tuple[Event | None, ...]] = deque()
+        found = self._run.found
+        discovery = None if found.is_over else found.discovery or Discovery(found.paths)
+        follower = Follower(self._run, discovery, faulted=faulted)
+        self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
+        self._drawn = 0.0
+        self._drawing: Timer | None = None
+        self._ticking: Timer | None = None
+        self._is_new = False
+        self._is_read = False
+        """Everything that was there in the beginning has been read, and is shown."""
+        self._is_whole = self._is_last = False
+        self._grown = False
+        self._was_live: bool = before is not None and before._was_live
+        self.remark = ""
+        self._now = now
+        ages = {log.name: self._age(log) for log in found.logs}
+        self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
+        """When a record last came, by the number of the log."""
+        self._is_asked = before is not None  # whether to follow is decided: the logs that were found later do not matter
+        self._follows: bool = self._is_young() if before is None else not found.is_over and before._follows
+        self._asked_for: list[tuple[frozenset[str], Callable[[], object]]] = []
+        self.noticing = Remarks(bench)
+        self.profiling = ProfileReading(bench)
+        self._inside: dict[int, str] = {}
+        """What the processes of silent logs are inside of, by the number of the log; '' of one that has nothing open."""
+
+    # beginning and end
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._scan.follow(self._follows)
+        self._scan.start()
+        self._tick()
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._scan.stop()
+
+    def _age(self, log: FoundLog) -> float:
+        return max(self._now() - log.ended, 0.0)
+
+    def _is_young(self) -> bool:
+        """Whether the job may be running, as far as its logs tell."""
+        found = self._run.found
+        return not found.is_over and (not found.logs or min(map(self._age, found.logs)) < YOUNG)
+
+    def toggle(self) -> None:
+        """Follow, or do not."""
+        self._follows, self._is_asked = not self._follows, True
+        self._grown = False
+        self._scan.follow(self._follows)
+        if self._follows and self._run.finished and self._is_read:
+            self._bench.tell("following: all logs have ended, but new ones may come")
+        else:
+            self._bench.tell("following what the job writes" if self._follows else "not following any more")
+        self._bench.say_run()
+        self._tick()
+
+    def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
+        """Read logs that were left out; then, when they are in the tree, do something."""
+        self._asked_for.append((frozenset(log.name for log in logs), then))
+        self._scan.want(logs)
+
+    # what comes
+
+    def take_over(self, events: tuple[Event | None, ...]) -> None:
+        """Take over what was read; None among it: all that was there has been read."""
+        self._waiting.append(events)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """While a slice of reading is going on the run must not change: it is done a little later."""
+        while self._waiting:
+            with self._bench.scheduler.gate.at_once() as may:
+                events = self._waiting.popleft() if may else ()
+                for event in events:
+                    try:
+                        if event is not None:
+                            self._apply(event)
+                    except Exception as error:  # it costs this batch: those behind it are waited for
+                        self._faulted(error)
+            if not may:
+                self._bench.set_timer(AGAIN, self._go_on)
+                return
+            self._scan.applied()
+            is_read, is_all = self._run.is_read, None in events
+            is_whole, self._is_whole = is_read and not self._is_whole, is_read or self._is_whole
+            if is_all or is_whole or self._are_there():
+                self._is_last |= is_all
+                self._draw()
+            else:
+                self._draw_soon()
+
+    def _apply(self, event: Event) -> None:
+        if isinstance(event, Nothing):
+            self._bench.come_to_nothing(event.reason)
+            return
+        number = getattr(event, "log", -1)
+        before = len(self._run.models[number].log) if number >= 0 else 0
+        delta = self._run.take(event)
+        self._is_new |= delta.new
+        if isinstance(event, Added) and not self._is_read:
+            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.found)
+        if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
+            self._last[number] = self._clock()
+            self._inside.pop(number, None)
+            self._was_live = True
+        if not self._asked_for:  # what was there before is no news
+            self.noticing.take(event, delta)
+        if self._is_read:
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        """What happened to the files, in one line with the key that helps."""
+        if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
+            why = event.reason.removeprefix(NO_LONGER)
+            self._bench.tell(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
+
+    def _whose(self, number: int) -> str:
+        model = self._run.models[number]
+        processes = model.processes
+        name = os.path.basename(model.log.path)
+        several = len(self._run.ranks) > 1
+        return f"rank {processes[0].rank}: {name}" if several and processes and processes[0].rank is not None else name
+
+    def _are_there(self) -> list[tuple[frozenset[str], Callable[[], object]]]:
+        """What was asked for and is read by now."""
+        if not self._asked_for:
+            return []
+        there = {model.log.path for model in self._run.models if model.log.ended or model.log.waiting}
+        return [wish for wish in self._asked_for if wish[0] <= there]
+
+    def _draw_soon(self) -> None:
+        """Not more often than twice a second."""
+        left = REDRAW - (self._clock() - self._drawn)
+        if left <= 0:
+            self._draw()
+        elif self._drawing is None:
+            self._drawing = self._bench.set_timer(left, self._draw)
+
+    def _draw(self) -> None:
+        if self._drawing is not None:
+            self._drawing.stop()
+            self._drawing = None
+        with self._bench.scheduler.gate.at_once() as may:
+            if may:
+                self._drawn = self._clock()
+                if self._run.is_read and (self._is_new or self._is_last):
+                    settle(self._run)
+                first = self._is_last and not self._is_read
+                self._is_read |= first
+                if first and not self._is_asked and self._follows != self._is_young():
+                    self._follows = not self._follows
+                    self._scan.follow(self._follows)
+                is_new, self._is_new = self._is_new, self._run.joining.is_behind
+        if not may or self._is_new:
+            self._drawing = self._bench.set_timer(REST if may else AGAIN, self._draw)
+        if not may:
+            return
+        self._bench.run_changed(is_new, first)
+        for wish in self._are_there():
+            self._asked_for.remove(wish)
+            wish[1]()
+        if first:
+            self.noticing.begin()
+        self.noticing.tell()
+        if self._is_read:
+            self.profiling.begin()
+
+    def _say_grown(self) -> None:
+        """From the thread that reads: there is more, and nobody follows."""
+
+        def say() -> None:
+            self._grown = True
+            self._bench.say_run()
+
+        self._bench.answer(say)
+
+    # how it stands
+
+    def live(self) -> Live:
+        """How it stands now."""
+        quiet = self._quiet()
+        silent = self._silent(quiet)
+        return Live(
+            follows=self._follows,
+            grown=self._grown,
+            quiet=bool(quiet) and min(quiet.values()) >= QUIET,
+            silent=silent,
+            was_live=self._was_live,
+            remark=self.remark,
+        )
+
+    def _quiet(self) -> dict[int, float]:
+        """For how many seconds there has been no record, of the logs that have not ended."""
+        now = self._clock()
+        return {n: now - self._last.setdefault(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
+
+    def _silent(self, quiet: dict[int, float]) -> Silent | None:
+        long = {number: own for number, own in quiet.items() if silence(own)}
+        from tltui.model.rank_ranges import ranges
+
+        # those with nothing open train, or wait for the others: that is no news
+        busy = {number: own for number, own in long.items() if self._inside.get(number)}
+        if not busy:
+            return None
+        known = {process.rank for number in busy for process in self._run.models[number].processes if process.rank is not None}
+        who = ""
+        if len(self._run.models) > 1:
+            who = f"rank{'s' * (len(known) > 1)} {ranges(known)}" if known else plural(len(busy), "process", "processes")
+        inside = {self._inside[number] for number in busy}
+        return Silent(who, silence(min(busy.values())), inside.pop() if len(inside) == 1 else "a compile")
+
+    def _look_inside(self, numbers: list[int]) -> Steps:
+        """Find out what the processes of some logs are in the middle of."""
+        from tltui.questions.hang.open_phases import inside
+
+        found = {}
+        for number in numbers:
+            open_now = [one for process in self._run.models[number].processes if (one := inside(process)) is not None]
+            found[number] = open_now[0].trail if open_now else ""
+            yield None
+
+        def known() -> None:
+            self._inside |= found
+            self._bench.say_run()
+
+        self._bench.answer(known)
+
+    def _tick(self) -> None:
+        """Look at the clock now and then: the line above changes when nothing has come for long, and only then."""
+        if self._ticking is not None:
+            self._ticking.stop()
+            self._ticking = None
+        if self._run.finished and self._is_read:
+            return
+        self._ticking = self._bench.set_timer(CLOCK, self._tick)
+        if not self._is_read:
+            return
+        self._was_live = True  # it was said to go on, without a record too: its end is worth saying
+        new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
+        if new:
+            self._inside |= dict.fromkeys(new, "")
+            self._bench.scheduler.do(self._look_inside(new), owner=self)
+        self._bench.say_run()

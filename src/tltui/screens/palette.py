@@ -1,0 +1,134 @@
+"""The command palette (`ctrl+p`) and the help document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tltui.commands import Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
+from tltui.config import Config, config_path
+from tltui.documents.format import wrap
+from tltui.documents.manual.texts import CHAPTERS, title_of
+from tltui.documents.page import Page
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
+from tltui.screens.prompts import Question, Row
+from tltui.text import tokens
+from tltui.text.document import Options, Piece, TextDocument, piece_text
+
+KEYS_WIDTH = 12
+"""Cells for the keys of a command."""
+
+
+class Palette(Question):
+    """Answers with the command that was chosen."""
+
+    rows = 10
+    picks_first = True
+
+    def __init__(self, now: Situation, keys: Mapping[str, Sequence[str]], chosen: Callable[[Command], object]) -> None:
+        """`keys`: the id of a command → other keys than its own."""
+        super().__init__("command", hint="what it is called, or what it does")
+        self._now = now
+        self._all_keys = keys
+        self._chosen = chosen
+        self._commands = self._matches = commands_for(now)
+
+    def _keys(self, command: Command) -> Sequence[str]:
+        return self._all_keys.get(command.id, command.keys)
+
+    def listed(self, text: str) -> Sequence[Row]:
+        """The commands that fit what was typed, the best first."""
+        self._matches = match_commands(text, self._commands, self._keys) if text.strip() else self._commands
+        return [
+            [(f"{self._said(command):<{KEYS_WIDTH}} ", "key"), (f"{command.title:<24} ", tokens.STRONG), (command.help, tokens.DIM)]
+            for command in self._matches
+        ]
+
+    def _said(self, command: Command) -> str:
+        """Its first two keys; the first one where there is no room for both."""
+        keys = self._keys(command)
+        said = key_labels(command, self._now, keys[:2])
+        return said if len(said) <= KEYS_WIDTH else key_labels(command, self._now, keys[:1])
+
+    def accepts(self, text: str, place: int | None) -> bool:
+        """A row."""
+        return place is not None
+
+    def entered(self, text: str, place: int | None) -> None:
+        """The one under the cursor."""
+        self._chosen(self._matches[place or 0])
+
+
+KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 14
+"""Columns of what is explained, its indent included."""
+
+
+def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
+    """Marks, keys, addresses, where settings go, in lines of at most `width` columns."""
+    page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
+    page.heading("Guide")
+    page.say("What to look at when it is slow, recompiles, breaks, differs or hangs; enter follows a link:", "  ")
+    page.begin_here()
+    page.joined([("all chapters", tokens.LINK, "@guide"), *((title_of(name), tokens.LINK, f"@guide::{name}") for name in CHAPTERS),
+                 ("glossary: what a word on a page means", tokens.LINK, "@glossary")], "  ")  # fmt: skip
+    page.heading("Marks in the tree")
+    for status, row in TABLE.items():
+        _explain(page, [(glyph(status, ascii_only), row.colour), f"  {status}"], row.meaning, MARK_WIDTH, tokens.DIM)
+    again = ASCII_RECOMPILE if ascii_only else RECOMPILE_GLYPH
+    why = "compiled again, because a guard of an earlier compile failed"
+    _explain(page, [(again, tokens.RECOMPILE), "  again"], why, MARK_WIDTH, tokens.DIM)
+    page.heading("What is cut")
+    page.say(
+        "f ↩5 is what is left of f behind the graph break at line 5; torch calls it torch_dynamo_resume_in_f_at_LINE. Searches and "
+        "filters find both names. A row that goes on beyond the edge has … there, one that begins further left ‹, a wrapped one ↳ "
+        "where it goes on: a and A scroll to the sides, w wraps, z gives the pane the whole screen.", "  ",
+    )  # fmt: skip
+    for where in Where:
+        page.heading(f"Keys: {where.value}")
+        for command in commands_of(where):
+            keys = config.keys.get(command.id, command.keys)
+            listed = " ".join(said if (said := key_label(key)).isascii() or not ascii_only else key for key in keys) or "(palette)"
+            _explain(page, [(listed, tokens.KEYWORD)], command.help, KEY_WIDTH)
+    page.heading("Mouse")
+    for what, does in (
+        ("click", "puts the cursor there; on a link it follows it, in another pane it goes there"),
+        ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes; so does a second click on a row of the tree"),
+        ("drag", "selects lines; the line between the panes is moved"),
+        ("wheel", "scrolls what is under the pointer, with shift sideways; the focus stays where it is"),
+        ("hover", "in provenance mode: lights up what the line became; nothing moves"),
+        ("shift + drag", "selects text as the terminal does; --no-mouse leaves the mouse to the terminal"),
+    ):
+        _explain(page, [(what, tokens.KEYWORD)], does, KEY_WIDTH)
+    page.heading("Addresses")
+    page.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
+    for example, meaning in (
+        ("0/1", "compile 1 of frame 0; [0/1] in torch's logs"),
+        ("3:0/1_1", "the same on rank 3, attempt 1"),
+        ("0/1:inductor_output_code#2", "its second inductor_output_code"),
+        ("a0/1/0", "[!0/1/0], with compiled autograd"),
+        ("none:torch_version", "an artifact without a compile id"),
+        ("0/", "frame 0: all its compiles"),
+    ):
+        _explain(page, [(example, tokens.LABEL)], meaning, EXAMPLE_WIDTH)
+    page.heading("Settings")
+    page.say(str(config_path()), "  ")
+    page.say("Each is a variable, too (TLTUI_THEME). tltui config lists what holds, and where that is said.", "  ")
+    page.add(('    theme = "auto"', tokens.DIM))
+    page.say("auto, dark, light, high-contrast, ansi-dark, ansi-light, mono", "    # ", tokens.DIM)
+    for line in ("mouse = true", "ascii = false", "[keys]", '"app.next_error" = ["e", "f8"]'):
+        page.add(("    " + line, tokens.DIM))
+    for problem in config.problems:
+        page.say(problem, "  ", tokens.WARN)
+    return page.document()
+
+
+def _explain(page: Page, what: Sequence[Piece], text: str, column: int, style: str = "") -> None:
+    """What is explained, and in a column beside it the explanation; below it where it is wider than its column."""
+    used = 2 + sum(len(piece_text(piece)) for piece in what)
+    first, *more = wrap(text, page.width - column)
+    if used + 1 > column:
+        page.add("  ", *what)
+        more = [first, *more]
+    else:
+        page.add("  ", *what, " " * (column - used), (first, style))
+    for line in more:
+        page.add(" " * column, (line, style))

@@ -1,0 +1,203 @@
+"""Parser of what Inductor's scheduler logs while it fuses nodes (TORCH_LOGS=fusion)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tltui.text.graphs.scheduler_ir import is_node, members_of
+
+LINES = 20_000
+"""Characters of one record that are looked at for origins."""
+_ROUND = re.compile(r"^===== attempting fusion \((\d{1,9})/\d+\): (\d{1,9}) nodes =====")
+_CANDIDATE = re.compile(r"^\s*(\w+)\((?:name='|nodes=)(\w+)'?\)")
+_INNER = re.compile(r"(\w+)\(name=\\*'(\w+)\\*'\)(?:, (\w+)\()?")
+_ORIGINS = re.compile(r"origins=\w+\(\[?\{?([^\](){}\[]*)")
+_PLACE = re.compile(r'File \\*"([^"\\]{1,1000})\\*", line (\d{1,9}), in ')
+_CANNOT = re.compile(r"^cannot fuse (\S+) with (\S+): (.*)$", re.DOTALL)
+_FUSING = re.compile(r"^fusing (\S+) with (\S+)\s*$")
+_FOUND = re.compile(r"^found (\d{1,9}) possible fusions")
+_DONE = re.compile(r"^completed fusion round \((\d{1,9})/\d+\): fused (\d{1,9}) nodes into (\d{1,9}) nodes")
+_COMPLETE = re.compile(r"^===== fusion complete \((\d{1,9}) iterations\) =====")
+_MEASURED = re.compile(r"(can|cannot) fuse \(benchmark\): fusing (?:(.*) with (.*) cause|causes) (\S+)x (speedup|slowdown)")
+_BEGINNINGS = ("=====", "cannot fuse ", "can fuse ", "fusing ", "found ", "completed fusion", "fuse_nodes_once")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_QUOTED = re.compile(r"'(\w+)'")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node before fusion, as the first round lists it."""
+
+    name: str
+    kind: str
+    does: str = ""
+    """Pointwise, Reduction, …; '' for external nodes."""
+    origins: tuple[str, ...] = ()
+    """Nodes of the post-grad graph that it computes."""
+    place: tuple[str, int] = ("", 0)
+    """File and line of the first stack that is named, ("", 0) without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Two nodes that were not fused. `times` counts the rounds that say so."""
+
+    first: str
+    second: str
+    reason: str
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Two nodes that were fused or not after both ways were timed. Buffers are named, not nodes."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    is_fused: bool
+    factor: str
+
+
+@dataclass(frozen=True, slots=True)
+class FusionRun:
+    """The fusion of one graph."""
+
+    candidates: tuple[Candidate, ...]
+    fused: tuple[tuple[str, str], ...]
+    """Names of the two nodes, in the order in which they were fused."""
+    refused: tuple[Refusal, ...]
+    """Each two nodes with one reason once."""
+    measured: tuple[Measured, ...]
+    rounds: tuple[tuple[int, int], ...]
+    """Of each round the nodes before and after it."""
+    is_complete: bool
+    """Whether the log says that it came to its end."""
+    announced: int
+    """Nodes before the first round, as it says."""
+    first: int
+    last: int
+    """The first and the last record of it, as numbers in what was given."""
+
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The nodes after fusion, each as the nodes before it that it is made of, in the order in which these are listed."""
+        place: dict[str, int] = {}
+        group: dict[str, list[str]] = {}
+        made = [*((candidate.name, candidate.name) for candidate in self.candidates), *self.fused]
+        for pair in made:
+            names = (*members_of(pair[0]), *members_of(pair[1]))
+            for name in names:
+                if name not in place:
+                    place[name] = len(place)
+                    group[name] = [name]
+                _join(group, group[names[0]], group[name])
+        different = {id(own): own for own in group.values()}.values()
+        ordered = (tuple(sorted(own, key=place.__getitem__)) for own in different)
+        return tuple(sorted(ordered, key=lambda own: place[own[0]]))
+
+
+def _join(group: dict[str, list[str]], one: list[str], other: list[str]) -> None:
+    """Make two groups one: the smaller is taken into the larger."""
+    if one is not other:
+        small, large = sorted((one, other), key=len)
+        large += small
+        group.update(dict.fromkeys(small, large))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A graph whose fusion is being read."""
+
+    first: int
+    announced: int = 0
+    last: int = 0
+    listing: bool = False
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    fused: list[tuple[str, str]] = field(default_factory=list)
+    refused: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    measured: list[Measured] = field(default_factory=list)
+    rounds: list[tuple[int, int]] = field(default_factory=list)
+    complete: bool = False
+
+
+def parse(records: Iterable[str]) -> tuple[FusionRun, ...]:
+    """The graphs of which the records of one compile tell, in their order. A record may hold several lines; what is no line of
+    these is skipped. Records before a round 1 that are cut off at their beginning are a graph too."""
+    found: list[_Open] = []
+    said = ((number, text) for number, record in enumerate(records) for text in _statements(record))
+    for number, text in said:
+        begins = _ROUND.match(text)
+        if begins is not None and (begins[1] == "1" or not found):
+            found.append(_Open(number, int(begins[2])))
+            found[-1].listing = begins[1] == "1"
+        elif begins is None and not found and _tells(text):
+            found.append(_Open(number))
+        if found:
+            found[-1].last = number
+            _record(found[-1], text)
+    return tuple(map(_frozen, found))
+
+
+def _statements(record: str) -> list[str]:
+    """What a record says: one thing, but of two records that stand in one another's lines."""
+    record = _COLOUR.sub("", record) if "\x1b" in record else record
+    if "\n" not in record:
+        return [record]
+    found: list[str] = []
+    for line in record.split("\n"):
+        if not found or line.startswith(_BEGINNINGS) or _CANDIDATE.match(line):
+            found.append(line)
+        else:
+            found[-1] += f"\n{line}"
+    return found
+
+
+def _tells(text: str) -> bool:
+    return any(own.match(text) for own in (_CANNOT, _FUSING, _DONE, _FOUND))
+
+
+def _record(run: _Open, text: str) -> None:
+    if own := _CANNOT.match(text):
+        key = own[1], own[2], own[3].strip()
+        run.refused[key] = run.refused.get(key, 0) + 1
+    elif own := _FUSING.match(text):
+        run.fused.append((own[1], own[2]))
+        run.listing = False
+    elif own := _DONE.match(text):
+        run.rounds.append((int(own[2]), int(own[3])))
+        run.listing = False
+    elif _FOUND.match(text):
+        run.listing = False
+    elif _COMPLETE.match(text):
+        run.complete = True
+    elif own := _MEASURED.match(text):
+        first, second = (tuple(_QUOTED.findall(part or "")) for part in (own[2], own[3]))
+        run.measured.append(Measured(first, second, own[1] == "can", own[4]))
+    elif run.listing and (own := _CANDIDATE.match(text)) and is_node(own[2]):
+        for candidate in _candidates(own[1], own[2], text[:LINES]):
+            run.candidates.setdefault(candidate.name, candidate)
+
+
+def _candidates(kind: str, name: str, text: str) -> list[Candidate]:
+    """The node of a line; of one that is fused already (foreach) its members."""
+    inner = list(_INNER.finditer(text))
+    if not inner:
+        return [Candidate(member, kind) for member in members_of(name)]
+    found = []
+    for n, own in enumerate(inner):
+        stop = inner[n + 1].start() if n + 1 < len(inner) else len(text)
+        origins, place = _ORIGINS.search(text, own.end(), stop), _PLACE.search(text, own.end(), stop)
+        names = tuple(part for item in (origins[1] if origins else "").split(",") if (part := item.strip()))
+        at = (place[1], int(place[2])) if place else ("", 0)
+        found.append(Candidate(own[2], own[1], own[3] or "", names, at))
+    known = {candidate.name for candidate in found}
+    return [*found, *(Candidate(member, kind) for member in members_of(name) if member not in known)]
+
+
+def _frozen(run: _Open) -> FusionRun:
+    refused = (Refusal(*key, times) for key, times in run.refused.items())
+    return FusionRun(
+        tuple(run.candidates.values()), tuple(run.fused), tuple(refused), tuple(run.measured), tuple(run.rounds), run.complete,
+        run.announced, run.first, run.last,
+    )  # fmt: skip

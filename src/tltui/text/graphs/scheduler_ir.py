@@ -1,0 +1,267 @@
+"""Parser of the text of Inductor's scheduler nodes, before and after fusion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+_PART = re.compile(r"(?:op|buf)\d+$")
+
+
+def is_node(name: str) -> bool:
+    """Whether a name is one of a node."""
+    return _PART.match(name.rpartition("_")[2]) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def members_of(name: str) -> tuple[str, ...]:
+    """The nodes that a fused node is made of: its name is theirs, joined by `_`. A name of another kind stands for itself."""
+    found: list[str] = []
+    waiting: list[str] = []
+    for part in name.split("_"):
+        waiting.append(part)
+        if _PART.match(part):
+            found.append("_".join(waiting))
+            waiting = []
+    return (name,) if waiting else tuple(found)
+
+
+WIDE = 4000
+"""Characters of a line in which dependencies and users are looked for, and of an index expression."""
+DEPTH = 8
+"""How deep nodes are read that stand inside of each other; torch writes two levels."""
+_HEAD = re.compile(r"^(\w+): (\w+)\((.*)\)\s*$")
+_FIELD = re.compile(r"^(\w+)\.([a-z_]+(?:\.[a-z_]+)*) = ?(.*)$")
+_MEMBER = re.compile(r"^(\w+)\.snodes\[\d+\] =\s*$")
+_BODY = re.compile(r"^class (\w+)_loop_body:")
+_LAYOUT = re.compile(r"^(\w+)_layout = (.*)$")
+_MEMORY = re.compile(r"(\w*Dep)\('([^']{1,400})', ([^{}]{0,4000}), \{([^{}]{0,4000})\}(?:, (\w+))?\)")
+_WHOLE = re.compile(r"(\w*Dep)\(name='([^']{1,400})'(?:, mutating_buf='([^']{1,400})')?(?:, mode='?(\w+)'?)?")
+_RANGE = re.compile(r", (?=\w+: )")
+_BUFFER = re.compile(r"^\s+(\w+): (\w+)\s*$")
+_BUFFER_FIELD = re.compile(r"^\s+(\w+)\.(layout|users|mutations|aliases) = (.*)$")
+_USER = re.compile(r"NodeUser\(node=(?:\w+\((?:name|nodes)='?(\w+)'?\)|(\w+))")
+_QUOTED = re.compile(r"'([^']{1,400})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Dep:
+    """A buffer that a node reads or writes. Of a `MemoryDep` it is known where: `index` in terms of the loop variables in
+    `sizes`; a `StarDep` means the whole buffer, a `WeakDep` only an order (`other` is the buffer that changes it)."""
+
+    kind: str
+    buffer: str
+    index: str = ""
+    sizes: tuple[tuple[str, str], ...] = ()
+    mode: str = ""
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IrBuffer:
+    """A buffer that a node computes."""
+
+    name: str
+    kind: str
+    """ComputedBuffer, ExternKernelOut, …"""
+    line: int
+    layout: str = ""
+    mutations: tuple[str, ...] = ()
+    """Buffers that are changed in place: this one is another name for them."""
+    users: tuple[str, ...] = ()
+    """Names of nodes, `OUTPUT` for what the graph hands out."""
+
+
+@dataclass(frozen=True, slots=True)
+class IrNode:
+    """A node of the scheduler, lines `first` to `last` (both inclusive)."""
+
+    name: str
+    kind: str
+    """SchedulerNode, FusedSchedulerNode, ForeachKernelSchedulerNode, OuterLoopFusedSchedulerNode, ExternKernelSchedulerNode,
+    NopKernelSchedulerNode, … as the class is called."""
+    what: str
+    """What stands in brackets behind it: the class of what it computes, of a fused node those of its members."""
+    first: int
+    last: int
+    members: tuple[IrNode, ...] = ()
+    writes: tuple[Dep, ...] = ()
+    reads: tuple[Dep, ...] = ()
+    """What it reads: first what nodes of this graph compute (unmet dependencies), then inputs."""
+    outputs: tuple[IrBuffer, ...] = ()
+    device: str = ""
+    iteration: str = ""
+    """The loops that it is run in: `((4,), (16,))`, the outer ones, and those that are reduced."""
+    sizes: str = ""
+    kernel: str = ""
+    """Of an external node: the function that is called."""
+    layouts: tuple[tuple[str, str], ...] = ()
+    body: tuple[int, int] | None = None
+    """The lines of its loop body."""
+
+    def leaves(self) -> Iterator[IrNode]:
+        """The nodes that were there before fusion."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            if node.members:
+                waiting.extend(reversed(node.members))
+            else:
+                yield node
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Names of the nodes before fusion: those of its members, else, where the text is cut off, what its name is made of."""
+        named = members_of(self.name)
+        found = tuple(dict.fromkeys(name for leaf in self.leaves() for name in members_of(leaf.name)))
+        return found if len(found) >= len(named) else named
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether Inductor writes code for it: an external node calls a function, a no-op does nothing."""
+        return not self.kind.startswith(("Extern", "Nop"))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A node that is being read."""
+
+    name: str
+    kind: str
+    what: str
+    first: int
+    last: int
+    members: list[_Open] = field(default_factory=list)
+    writes: list[Dep] = field(default_factory=list)
+    unmet: list[Dep] = field(default_factory=list)
+    met: list[Dep] = field(default_factory=list)
+    outputs: list[IrBuffer] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    layouts: list[tuple[str, str]] = field(default_factory=list)
+    body: tuple[int, int] | None = None
+
+
+_DEPS = {"writes": "writes", "unmet_dependencies": "unmet", "met_dependencies": "met"}
+_TEXTS = ("group.device", "group.iteration", "sizes", "node.kernel")
+
+
+def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
+    """The nodes of a text in its order, those that were fused with their members."""
+    found: list[_Open] = []
+    path: list[_Open] = []
+    """The node that is being read, below those that hold it."""
+    owner: _Open | None = None
+    """Whose member comes next."""
+    n = 0
+    while n < len(lines):
+        line = lines[n]
+        n += 1
+        goes_on = line[:1] in (" ", "\t", "]", ")", "")
+        head = _HEAD.match(line) if not goes_on and ": " in line else None
+        if head is not None and is_node(head[1]):
+            node = _Open(head[1], head[2], head[3], n - 1, n - 1)
+            if owner is not None:
+                while path and path[-1] is not owner:
+                    path.pop()
+                owner.members.append(node)
+            else:
+                path.clear()
+                found.append(node)
+            path.append(node)
+            owner = None
+        elif not goes_on and (member := _MEMBER.match(line)) and len(path) < DEPTH:
+            owner = next((node for node in reversed(path) if node.name == member[1]), None)
+        elif path and not goes_on:
+            n = _line_of(path, lines, n - 1)
+        for node in path if line else ():
+            node.last = n - 1
+    return tuple(map(_frozen, found))
+
+
+def _line_of(path: list[_Open], lines: Sequence[str], n: int) -> int:
+    """A line at the margin that belongs to the node that is being read; the line behind it and what it goes on with."""
+    line, node, stop = lines[n], path[-1], _end(lines, n + 1)
+    if own := _FIELD.match(line):
+        target = next((other for other in reversed(path) if other.name == own[1]), node)
+        if kind := _DEPS.get(own[2]):
+            getattr(target, kind).extend(dep for text in (own[3], *lines[n + 1 : stop]) for dep in _deps(text))
+        elif own[2] == "outputs":
+            target.outputs += _buffers(lines, n + 1, stop)
+        elif own[2] in _TEXTS:
+            target.texts[own[2]] = own[3].strip()
+    elif layout := _LAYOUT.match(line):
+        node.layouts.append((layout[1], layout[2]))
+    elif _BODY.match(line):
+        node.body = (n, stop - 1)
+    return stop
+
+
+def _end(lines: Sequence[str], n: int) -> int:
+    """The first line from `n` on that does not go on with what stands above."""
+    while n < len(lines) and lines[n][:1] in (" ", "\t", "]", ")"):
+        n += 1
+    return n
+
+
+def _deps(text: str) -> Iterator[Dep]:
+    if "Dep(" not in text:
+        return
+    found: dict[int, Dep] = {}
+    text = text[:WIDE]
+    for own in _MEMORY.finditer(text):
+        pairs = (size.partition(": ") for size in _RANGE.split(own[4]) if size)
+        sizes = tuple((name, size) for name, _, size in pairs)
+        found[own.start()] = Dep(own[1], own[2], own[3], sizes, own[5] or "")
+    for own in _WHOLE.finditer(text):
+        mode = own[4] or ""
+        found[own.start()] = Dep(own[1], own[2], mode="" if mode == "None" else mode, other=own[3] or "")
+    for place in sorted(found):
+        yield found[place]
+
+
+def _buffers(lines: Sequence[str], first: int, stop: int) -> Iterator[IrBuffer]:
+    """The buffers between `outputs = [` and its bracket."""
+    name, kind, at = "", "", first
+    texts: dict[str, list[str]] = {}
+    current: list[str] = []
+    for n in range(first, stop + 1):
+        line = lines[n][:WIDE] if n < stop else ""
+        own = _BUFFER.match(line)
+        if own is not None or n == stop:
+            if name:
+                yield _buffer(name, kind, at, texts)
+            if own is not None:
+                name, kind, at, texts, current = own[1], own[2], n, {}, []
+        elif (value := _BUFFER_FIELD.match(line)) is not None and value[1] == name:
+            current = texts.setdefault(value[2], [])
+            current.append(value[3])
+        else:
+            current.append(line)
+
+
+def _buffer(name: str, kind: str, line: int, texts: dict[str, list[str]]) -> IrBuffer:
+    users = (own[1] or own[2] for text in texts.get("users", ()) for own in _USER.finditer(text))
+    changed = (own[1] for text in texts.get("mutations", ()) for own in _QUOTED.finditer(text))
+    layout = next(iter(texts.get("layout", ())), "").strip()
+    return IrBuffer(name, kind, line, layout, tuple(dict.fromkeys(changed)), tuple(dict.fromkeys(users)))
+
+
+def _frozen(node: _Open) -> IrNode:
+    """The finished node. A text nests as deep as fused nodes do, which is twice."""
+    stack: list[tuple[_Open, list[IrNode], int]] = [(node, [], 0)]
+    while True:
+        own, done, place = stack.pop()
+        if place < len(own.members):
+            stack.append((own, done, place + 1))
+            stack.append((own.members[place], [], 0))
+            continue
+        made = IrNode(
+            own.name, own.kind, own.what, own.first, own.last, tuple(done), tuple(own.writes), (*own.unmet, *own.met),
+            tuple(own.outputs), own.texts.get("group.device", ""), own.texts.get("group.iteration", ""),
+            own.texts.get("sizes", ""), own.texts.get("node.kernel", "").removesuffix("None"), tuple(own.layouts), own.body,
+        )  # fmt: skip
+        if not stack:
+            return made
+        stack[-1][1].append(made)

@@ -1,0 +1,407 @@
+"""Corresponding lines: of provenance and comparisons, and of a page before and after it was made again."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from tltui.text.document import Document, Line, Section, TextDocument
+
+Range = tuple[int, int]
+"""First and last line, both inclusive."""
+NO_BAND = -1
+
+
+class Correspondence(Protocol):
+    """Which lines of several panes belong together."""
+
+    @property
+    def panes(self) -> int:
+        """How many texts there are."""
+
+    def __len__(self) -> int:
+        """How many groups there are."""
+
+    def groups(self, pane: int, line: int) -> Sequence[int]:
+        """The groups that a line is in, in ascending order."""
+
+    def lines(self, group: int, pane: int) -> Sequence[int]:
+        """The lines of a group in a pane, in ascending order."""
+
+    def ranges(self, group: int, pane: int) -> Sequence[Range]:
+        """The same as ranges."""
+
+    def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
+        """What corresponds to a line in the pane `other` (may be the same), in order, without overlaps."""
+
+    def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
+        """For painting: the band of each line `first` … `last`, that of its first group, -1 for a line in none."""
+
+    def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
+        """The first group of each line `first` … `last`, -1 for a line in none."""
+
+    def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
+        """The next range of lines that are in the same groups (`back`: the one before): its first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What `LineGroups` is made of: for each pane the ranges, and the band that it is painted in (-1: its own)."""
+
+    ranges: tuple[tuple[Range, ...], ...]
+    band: int = NO_BAND
+
+
+@dataclass(frozen=True, slots=True)
+class _Pane:
+    """The lines of a pane that are in a group, cut where the groups change: disjoint segments in order."""
+
+    firsts: array[int]
+    lasts: array[int]
+    offsets: array[int]
+    """Segment n is in the groups `members[offsets[n] : offsets[n + 1]]`."""
+    members: array[int]
+
+    def at(self, line: int) -> int:
+        """The segment of a line, -1 for none."""
+        n = bisect_right(self.firsts, line) - 1
+        return n if n >= 0 and line <= self.lasts[n] else -1
+
+
+@dataclass(frozen=True, slots=True)
+class LineGroups:
+    """A `Correspondence` in flat arrays: a look-up is a bisection."""
+
+    panes: int
+    _bands: array[int]
+    _offsets: array[int]
+    """The ranges of group g in pane p are number `_offsets[g * panes + p]` to `_offsets[g * panes + p + 1]`."""
+    _firsts: array[int]
+    _lasts: array[int]
+    _lines: tuple[_Pane, ...]
+
+    def __len__(self) -> int:
+        return len(self._bands)
+
+    @classmethod
+    def of(cls, panes: int, groups: Iterable[Group]) -> LineGroups:
+        """Build it. Ranges of one group and pane are put in order and joined; empty or negative ones are dropped."""
+        bands, offsets, firsts, lasts = array("l"), array("l", [0]), array("l"), array("l")
+        where: list[dict[Range, list[int]]] = [{} for _ in range(panes)]
+        for number, group in enumerate(groups):
+            bands.append(group.band if group.band >= 0 else number)
+            for pane in range(panes):
+                for found in joined(group.ranges[pane] if pane < len(group.ranges) else ()):
+                    firsts.append(found[0])
+                    lasts.append(found[1])
+                    where[pane].setdefault(found, []).append(number)
+                offsets.append(len(firsts))
+        return cls(panes, bands, offsets, firsts, lasts, tuple(map(_pane, where)))
+
+    def groups(self, pane: int, line: int) -> Sequence[int]:
+        own = self._lines[pane]
+        n = own.at(line)
+        return own.members[own.offsets[n] : own.offsets[n + 1]] if n >= 0 else ()
+
+    def ranges(self, group: int, pane: int) -> Sequence[Range]:
+        place = group * self.panes + pane
+        return [(self._firsts[n], self._lasts[n]) for n in range(self._offsets[place], self._offsets[place + 1])]
+
+    def lines(self, group: int, pane: int) -> Sequence[int]:
+        return [line for first, last in self.ranges(group, pane) for line in range(first, last + 1)]
+
+    def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
+        found: set[Range] = set()
+        for group in self.groups(pane, line):
+            found.update(self.ranges(group, other))
+        return joined(found)
+
+    def band(self, group: int) -> int:
+        """The band that a group is painted in."""
+        return self._bands[group]
+
+    def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
+        own = self._lines[pane]
+        found = [-1] * max(last - first + 1, 0)
+        n = max(bisect_right(own.firsts, first) - 1, 0)
+        while n < len(own.firsts) and own.firsts[n] <= last:
+            group = own.members[own.offsets[n]]
+            for line in range(max(own.firsts[n], first), min(own.lasts[n], last) + 1):
+                found[line - first] = group
+            n += 1
+        return found
+
+    def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
+        return [NO_BAND if group < 0 else self._bands[group] for group in self.group_of_lines(pane, first, last)]
+
+    def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
+        own = self._lines[pane]
+        n = bisect_right(own.firsts, line)
+        if back:
+            n -= 1 if n > 0 and own.firsts[n - 1] < line else 2
+        return own.firsts[n] if 0 <= n < len(own.firsts) else None
+
+
+def joined(ranges: Iterable[Range]) -> list[Range]:
+    """Ranges in order; those that touch or overlap become one."""
+    found: list[Range] = []
+    for first, last in sorted(ranges):
+        if last < first or first < 0:
+            continue
+        if found and first <= found[-1][1] + 1:
+            if last > found[-1][1]:
+                found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    return found
+
+
+def of_lines(lines: Iterable[int]) -> tuple[Range, ...]:
+    """The ranges of single lines."""
+    return tuple(joined((line, line) for line in lines))
+
+
+def _pane(where: dict[Range, list[int]]) -> _Pane:
+    """Cut ranges, which may overlap, into disjoint segments with the groups of each."""
+    firsts, lasts, offsets, members = array("l"), array("l"), array("l", [0]), array("l")
+    active: list[tuple[Range, list[int]]] = []
+    order = sorted(where)
+    cuts = sorted({first for first, _ in order} | {last + 1 for _, last in order})
+    n = 0
+    for cut, stop in pairwise(cuts):
+        active = [own for own in active if own[0][1] >= cut]
+        while n < len(order) and order[n][0] == cut:
+            active.append((order[n], where[order[n]]))
+            n += 1
+        if not active:
+            continue
+        inside = active[0][1] if len(active) == 1 else sorted({group for _, groups in active for group in groups})
+        firsts.append(cut)
+        lasts.append(stop - 1)
+        members.extend(inside)
+        offsets.append(len(members))
+    return _Pane(firsts, lasts, offsets, members)
+
+
+def letters(band: int) -> str:
+    """The gutter index of a band: a … z, aa, ab …"""
+    text = ""
+    band += 1
+    while band > 0:
+        band, digit = divmod(band - 1, 26)
+        text = chr(ord("a") + digit) + text
+    return text
+
+
+_REMARK = re.compile(r"\([^()]*\d[^()]*\)")
+_NUMBER = re.compile(r"\d[\d,.]*")
+_PLURAL = re.compile(r"(?<=[a-z])s\b")
+_SPACE = re.compile(r"  +")
+_TELLING = 8
+"""Characters by whose beginning a line is known in its section; and that it has when it is known again in another one."""
+
+Key = Callable[[int, Line], Hashable]
+"""What a line is known by: the number of its section's title, and the line. None: it can't be known by that."""
+
+
+def blanked(text: str) -> str:
+    """A text without what changes while a run grows: numbers, remarks with numbers, plurals, blanks that keep columns in line.
+
+    >>> blanked("Graph breaks (2 at 1 place)") == blanked("Graph break (1)")
+    True
+    """
+    return _SPACE.sub(" ", _PLURAL.sub("", _NUMBER.sub("0", _REMARK.sub("(0)", text)))).strip()
+
+
+def _targets(line: Line) -> tuple[str, ...]:
+    return tuple(link.target for link in line.links)
+
+
+_KEYS: tuple[Key, ...] = (
+    lambda place, line: (place, line.text, *_targets(line)) if line.links else (place, line.text),
+    lambda place, line: (place, blanked(line.text), _targets(line)) if line.text else None,
+    lambda place, line: (place, _targets(line)) if line.links else None,
+    lambda place, line: (place, blanked(line.text)[:_TELLING]) if line.text else None,
+    lambda place, line: (line.text, *_targets(line)) if len(line.text.strip()) >= _TELLING else None,
+)
+
+
+class Renewed:
+    """The lines of `old` in `new`, the same page made again. Documents that are not in memory are asked for their anchors."""
+
+    def __init__(self, old: Document, new: Document) -> None:
+        self._old, self._new = old, new
+        self._there: array[int] | None = None
+        self._kept: array[int] = array("q")
+        """Lines of the old page that are in the new one, ascending."""
+        self._back: array[int] = array("q")
+        if isinstance(old, TextDocument) and isinstance(new, TextDocument):
+            matching = _Matching(old, new)
+            self._there, self._back = matching.there, matching.back
+            self._kept = array("q", (n for n, place in enumerate(matching.there) if place >= 0))
+
+    def kept(self, line: int) -> int | None:
+        """Where a line is now; None when it went away."""
+        if self._there is None:
+            return self._new.where(self._old.anchor(line)) if 0 <= line < len(self._old) else None
+        place = self._there[line] if 0 <= line < len(self._there) else -1
+        return None if place < 0 else place
+
+    def was(self, line: int) -> int | None:
+        """Which line of the old page a line of the new one was; None for a new one."""
+        if self._there is None:
+            return self._old.where(self._new.anchor(line))
+        place = self._back[line]
+        return None if place < 0 else place
+
+    def line(self, line: int) -> int:
+        """Where a line is now, or what stands in its place."""
+        end = max(len(self._new) - 1, 0)
+        found = self.kept(line)
+        if found is not None or self._there is None:
+            return min(line if found is None else found, end)
+        at = bisect_left(self._kept, line)
+        above = self._kept[at - 1] if at else -1
+        under = self._kept[at] if at < len(self._kept) else max(len(self._there), line + 1)
+        first = self._there[above] + 1 if at else 0
+        last = self._there[under] - 1 if at < len(self._kept) else end
+        if first > last:
+            place = min(first, end)
+        elif line - above <= under - line:
+            place = min(first + line - above - 1, last)
+        else:
+            place = max(last - (under - line - 1), first)
+        while place < end and not self._new.line(place).text:  # a heading says more than the empty line before it
+            place += 1
+        return place
+
+    def folded(self, before: Sequence[Section], closed: set[int], sections: Sequence[Section]) -> set[int]:
+        """The first lines of the closed sections, as they were before; of sections that are new those that are closed at first."""
+        known = {section.first for section in before}
+        titles = _by_title(before)
+        found = set()
+        for title, section in _titled(sections):
+            was = self.was(section.first)
+            if was not in known:
+                was = titles.get(title)
+            if was in closed if was is not None else section.folded:
+                found.add(section.first)
+        return found
+
+
+def _titled(sections: Sequence[Section]) -> list[tuple[tuple[str, ...], Section]]:
+    """Sections with their titles, and those of the ones around them."""
+    found, path = [], list[tuple[int, str]]()
+    for section in sections:
+        while path and path[-1][0] < section.first:
+            path.pop()
+        path.append((section.last, blanked(section.title)))
+        found.append((tuple(title for _, title in path), section))
+    return found
+
+
+def _by_title(sections: Sequence[Section]) -> dict[tuple[str, ...], int]:
+    """The first line of each section whose title no other one has."""
+    found: dict[tuple[str, ...], int] = {}
+    twice = set()
+    for title, section in _titled(sections):
+        if title in found:
+            twice.add(title)
+        found[title] = section.first
+    return {title: first for title, first in found.items() if title not in twice}
+
+
+class _Matching:
+    """Which line became which; -1 for none."""
+
+    def __init__(self, old: TextDocument, new: TextDocument) -> None:
+        self._left, self._right = old.lines, new.lines
+        self.there: array[int] = array("q", [-1]) * len(old.lines)
+        self.back: array[int] = array("q", [-1]) * len(new.lines)
+        if self._ends() and old.lines:
+            self._named(old, new)
+            if self.there[0] < 0 and self.back[0] < 0 and self._are_first():
+                self._pair(0, 0)
+            numbers: dict[tuple[str, ...], int] = {}
+            self._places = _places(old, numbers), _places(new, numbers)
+            for key in _KEYS:
+                self._round(key)
+
+    def _pair(self, left: int, right: int) -> None:
+        self.there[left], self.back[right] = right, left
+
+    def _ends(self) -> bool:
+        """Pair what is equal at the beginning and at the end. False when nothing is left."""
+        left, right = self._left, self._right
+        shorter = min(len(left), len(right))
+        first = next((n for n in range(shorter) if left[n] != right[n]), shorter)
+        last = next((n for n in range(shorter - first) if left[-1 - n] != right[-1 - n]), shorter - first)
+        for n in range(first):
+            self._pair(n, n)
+        for n in range(last):
+            self._pair(len(left) - 1 - n, len(right) - 1 - n)
+        self._open = range(first, len(left) - last), range(first, len(right) - last)
+        return bool(self._open[0]) and bool(self._open[1])
+
+    def _named(self, old: TextDocument, new: TextDocument) -> None:
+        for name, line in old.anchors.items():
+            place = new.anchors.get(name)
+            if place is not None and self.there[line] < 0 and self.back[place] < 0:
+                self._pair(line, place)
+
+    def _are_first(self) -> bool:
+        """Whether the first lines are the same one, saying something else: neither is to be found elsewhere in the other page."""
+        return not any(
+            other.text == line.text or (line.links and _targets(other) == _targets(line))
+            for line, lines in ((self._left[0], self._right), (self._right[0], self._left))
+            for other in lines
+        )
+
+    def _round(self, key: Key) -> None:
+        """Pair lines that are the only ones of their kind on both sides, and those beside pairs that are alike."""
+        lefts = {n: key(self._places[0][n], self._left[n]) for n in self._open[0] if self.there[n] < 0}
+        if not lefts:
+            return
+        rights = {n: key(self._places[1][n], self._right[n]) for n in self._open[1] if self.back[n] < 0}
+        once = _once(rights)
+        for name, line in _once(lefts).items():
+            place = once.get(name, -1)
+            if place >= 0 <= line:
+                self._pair(line, place)
+        for order, step in ((self._open[0], 1), (reversed(self._open[0]), -1)):
+            for line in order:
+                if self.there[line] >= 0 or lefts[line] is None:
+                    continue
+                place = self._beside(line, step)
+                if place in rights and self.back[place] < 0 and rights[place] == lefts[line]:
+                    self._pair(line, place)
+
+    def _beside(self, line: int, step: int) -> int:
+        """What stands in the new page behind (`step` -1: before) what the line before (behind) this one became."""
+        near = line - step
+        if 0 <= near < len(self.there):
+            return self.there[near] + step if self.there[near] >= 0 else -1
+        return 0 if step > 0 else len(self.back) - 1
+
+
+def _once(keys: dict[int, Hashable]) -> dict[Hashable, int]:
+    """Key → the line that has it; -1 where several do."""
+    found: dict[Hashable, int] = {}
+    for line, key in keys.items():
+        if key is not None:
+            found[key] = -1 if key in found else line
+    return found
+
+
+def _places(document: TextDocument, numbers: dict[tuple[str, ...], int]) -> array[int]:
+    """For each line a number of the titles of the sections around it: the same in both pages."""
+    places = array("q", [-1]) * len(document.lines)
+    for title, section in _titled(document.section_list):
+        number = numbers.setdefault(title, len(numbers))
+        places[section.first : section.last + 1] = array("q", [number]) * (section.last + 1 - section.first)
+    return places

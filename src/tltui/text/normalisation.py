@@ -1,0 +1,200 @@
+"""Normalisation of texts before comparison: differences between runs, ranks and devices removed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of thing that varies between runs."""
+
+    name: str
+    needle: str
+    """A text that must be in a line for the rule to apply; cheaper than the expression."""
+    pattern: re.Pattern[str]
+    sign: str | Callable[[re.Match[str]], str]
+
+
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/torch/")
+
+
+def _in_directory(match: re.Match[str]) -> str:
+    """A file without its directory; of what is installed the path within its package stays."""
+    path = match[0]
+    for mark in _PACKAGES:
+        place = path.rfind(mark)
+        if place >= 0:
+            return "‹dir›/" + path[place + (1 if mark == "/torch/" else len(mark)) :]
+    return "‹dir›/" + path.rpartition("/")[2]
+
+
+_SETTING = r"(?:dir|path|root|file|cache|DIR|PATH|ROOT|FILE|CACHE)\w{0,20}['\"\]]{0,3} ?[:=] ?['\"]"
+_DIRECTORY = re.compile(rf"({_SETTING})/(?![^'\"\n]*\.py['\"])[^'\"\n]*")
+"""A setting whose name says that it is a place; the name of a source file is more than that."""
+_OBJECT = re.compile(r"(?<![A-Za-z0-9.])(?:9[345]\d{12}|1(?:3[89]|40|8[78])\d{12}|281\d{12})(?![A-Za-z0-9]|\.\d)")
+"""Where 64-bit Linux puts heap, libraries and stack: 0x55…, 0x7e… and 0x7f…, on ARM 0xaaaa… and 0xffff…"""
+_PART = r"[\w.@+~#%-]"
+_BEGINS = r"(?<![\w./@+~#%-])"
+_GENERATED = re.compile(rf"{_BEGINS}(?:{_PART}*/)+c[a-z2-7]{{50,52}}(?:\.\w{{1,10}})+(?![\w/])")
+_SOURCE = re.compile(rf"{_BEGINS}(?:{_PART}*/)+{_PART}+\.py(?![\w/])")
+_QUOTED = re.compile(r"""(?:(?<=File: )|(?<=File ")|(?<=File \\"))/[^"\n:\\]{0,1000}\.py(?=["\\:])""")
+_INSTALLED = re.compile(rf"{_BEGINS}(?:/{_PART}+){{1,30}}?/(?:site|dist)-packages/")
+_TIME = re.compile(r"^( *\"(?:\w*_)?(?:ns|us|ms|event_time|start_time|end_time)\": )-?[\d.]+(?:e[+-]?\d+)?", re.MULTILINE)
+"""A time that was measured, by the name of its field: limits and other settings are in seconds."""
+# No expression may take more than linear time on a hostile line: what repeats is bounded, or begins at a fixed word.
+RULES: tuple[Rule, ...] = (
+    Rule("object id", "___check_", re.compile(r"(___check_\w{1,60}\([^\n()]{0,400}?, )\d{6,}"), r"\1‹id›"),
+    Rule("object id", "", _OBJECT, "‹id›"),
+    Rule("address", "0x", re.compile(r"0x[0-9a-fA-F]{6,16}"), "0x‹address›"),
+    Rule("directory", "'/", _DIRECTORY, r"\1‹path›"),
+    Rule("directory", '"/', _DIRECTORY, r"\1‹path›"),
+    Rule("cache path", "torchinductor_", re.compile(r"(?:/[\w.@+-]{1,255}){0,20}/torchinductor_[\w.@+/-]*"), "‹cache›"),
+    Rule("cache path", "/c", _GENERATED, "‹cache›"),
+    Rule("directory", ".py", _QUOTED, _in_directory),
+    Rule("directory", ".py", _SOURCE, _in_directory),
+    Rule("directory", "-packages/", _INSTALLED, "‹dir›/"),
+    Rule("temporary path", "/tmp", re.compile(r"(?<![\w.])/(?:private/|var/)?tmp/[\w.@+/-]+"), "‹tmp›"),
+    Rule("temporary path", "/var/folders/", re.compile(r"/(?:private/)?var/folders/[\w.@+/-]+"), "‹tmp›"),
+    Rule("hash", "c", re.compile(r"c(?<![A-Za-z0-9]c)[a-z2-7]{50,52}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("hash", "", re.compile(r"(?<![A-Za-z0-9])(?=[a-f]{0,64}\d)[0-9a-f]{32,64}(?![A-Za-z0-9])"), "‹hash›"),
+    Rule("unique id", "", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{8}([-_])(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![^\W_])"), "‹uuid›"),
+    Rule("global", "__", re.compile(r"(__builtins_dict__|__compiled_fn|__resume_at_\d{1,9})_\d{1,9}"), r"\1_‹n›"),
+    Rule("debug handle", "debug handles]", re.compile(r"(\[Provenance debug handles\] \S{1,400}?):\d+"), r"\1:‹n›"),
+    Rule("debug handle", "debug_handle", re.compile(r"(debug_handle\w{0,20}['\"]?[ :=(]{1,4})\d+"), r"\1‹n›"),
+    Rule("graph id", "graph id: ", re.compile(r"(# graph id: )\d+"), r"\1‹n›"),
+    Rule("graph id", "graph_id", re.compile(r"(graph_id['\"]?[ :=]{1,3})\d+"), r"\1‹n›"),
+    Rule("graph number", "AOT ID", re.compile(r"(# AOT ID: \[')\d+_"), r"\1‹n›_"),
+    Rule("generated file", "<eval_with_key>", re.compile(r"<eval_with_key>\.\d+"), "<eval_with_key>.‹n›"),
+    Rule("time", '": ', _TIME, r"\1‹time›"),
+    Rule("latency", "latency", re.compile(r"(latency = )[\d.]+( us)"), r"\1‹time›\2"),
+    Rule("address", "DATA_PTR", re.compile(r"(DATA_PTR\W{1,8})\d+"), r"\1‹address›"),
+    Rule("trace directory", "TORCH_TRACE", re.compile(r"(TORCH_TRACE\W{1,8})[^'\"\s]+"), r"\1‹path›"),
+    Rule("time", "-", re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[ T_]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?"), "‹time›"),
+    Rule("pid", "pid", re.compile(r"(\bpid[ _:=]{1,3})\d+"), r"\1‹pid›"),
+)
+_RUNS = re.compile(r"[0-9a-f]{14}|[0-9a-f]{8}[-_][0-9a-f]{4}[-_]")
+_SET = re.compile(r"\{('[^'{}\n]{0,200}'(?:, '[^'{}\n]{0,200}')+)\}")
+
+
+def rules_of(text: str) -> tuple[Rule, ...]:
+    """The rules that have anything to do in a text: searched once as a whole, so that each line is asked few of them."""
+    has_runs = _RUNS.search(text) is not None  # what rules without a needle look for
+    return tuple(r for r in RULES if (r.needle in text if r.needle else has_runs) and r.pattern.search(text))
+
+
+def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:
+    """The line without what only another run changes, and how many things that were."""
+    count = 0
+    for rule in rules:
+        if rule.needle in line:
+            line, found = rule.pattern.subn(rule.sign, line)
+            count += found
+    if "{'" in line:
+        line = _SET.sub(_in_order, line)
+    return line, count
+
+
+def _in_order(match: re.Match[str]) -> str:
+    """A set of strings in the order of the alphabet: Python's own order depends on the run."""
+    return "{" + ", ".join(sorted(match[1].split(", "))) + "}"
+
+
+SIGN = "‹own›"
+_DEVICES = re.compile(
+    r"\]([a-z]{2,16}):(\d{1,4})(?=\")|device\(type='([a-z]{2,16})', index=(\d{1,4})\)|device='([a-z]{2,16}):(\d{1,4})'"
+)
+"""The device of a tensor: behind its sizes in a graph, in a description, in generated code."""
+_GROUP = re.compile(r"(?<=')(\d{1,9})(?='\)|': \{'size': )")
+_GROUP_BARE = re.compile(r"(?<=, )(\d{1,9})(?=\), kwargs = )")
+
+
+@dataclass(frozen=True, slots=True)
+class RankIdentity:
+    """What one side of a comparison may call its own."""
+
+    device: str = ""
+    """The kind of its device, e.g. `cuda`; '' for none."""
+    index: int = -1
+    of_rank: bool = False
+    """Whether the other side is another rank: groups, places in groups and the keys of caches may differ as well."""
+
+    @property
+    def name(self) -> str:
+        """`cuda:1`, '' without a device."""
+        return f"{self.device}:{self.index}" if self.device else ""
+
+
+NOBODY = RankIdentity()
+
+
+def devices_in(text: str) -> Counter[tuple[str, int]]:
+    """How often a text names each device with an index as that of a tensor."""
+    found: Counter[tuple[str, int]] = Counter()
+    for match in _DEVICES.finditer(text):
+        kind, index = (group for group in match.groups() if group is not None)
+        found[kind, int(index)] += 1
+    return found
+
+
+def most_used(devices: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:
+    """The device that most tensors are on; of equally many the first of its kind."""
+    return min(devices, key=lambda device: (-devices[device], device), default=None)
+
+
+def own_rules(own: RankIdentity, text: str) -> tuple[Rule, ...]:
+    """The rules for one side, whose whole text is given: groups are numbered in the order in which it names them."""
+    found = _device_rules(own.device, own.index) if own.device else ()
+    if own.of_rank:
+        found += (*_group_rules(text), *_RANK)
+    return tuple(rule for rule in found if rule.needle in text and rule.pattern.search(text))
+
+
+@lru_cache(maxsize=256)
+def _device_rules(kind: str, index: int) -> tuple[Rule, ...]:
+    name, n = re.escape(kind), f"{index}(?![\\w.])"
+    patterns = (
+        (f"{kind}:{index}", rf"(?<![A-Za-z0-9])({name}:){n}"),
+        ("index=", rf"(type='{name}', index=){n}"),
+        ("device=", rf"(torch\.\w{{1,30}}, device=){n}"),  # the guard of a tensor
+        ("stream", rf"(?<![A-Za-z0-9])((?:raw_)?stream){n}"),
+        ("stream", rf"(_stream\(){n}"),
+        ("Guard", rf"(Guard(?: \w{{1,40}})?\(){n}"),
+        ("set_", rf"(\bset_(?:device|index)\(){n}"),
+        (f"{kind}.device(", rf"({name}\.device\(){n}"),
+        ("device_type_", rf"(device_type_{name}, ){n}"),
+        ("/attempt_", rf"(/attempt_\d{{1,4}}/){n}"),
+        ("triton/", rf"(triton/){n}(?=/)"),
+    )
+    return tuple(Rule("own device", needle, re.compile(pattern), rf"\g<1>{SIGN}") for needle, pattern in patterns)
+
+
+_RANK = (
+    Rule("own group", "'size': ", re.compile(r"('size': \d{1,9}, 'rank': )\d{1,9}"), rf"\g<1>{SIGN}"),
+    Rule("cache key", "", re.compile(r"(?<![A-Za-z0-9])[a-z2-7]{50,53}(?![A-Za-z0-9])"), "‹hash›"),
+)
+"""Between ranks the keys of a cache differ by device and group, and say no more than what they were made of, which is compared."""
+
+
+def _group_rules(text: str) -> tuple[Rule, ...]:
+    """Groups of ranks that hold the same place on each rank: the world is everybody's, the others are counted."""
+    if "_c10d_functional" not in text and "setup_fake_process_groups" not in text:
+        return ()
+    lines = [line for line in text.split("\n") if "_c10d_functional" in line or "setup_fake" in line]
+    named = (match[0] for line in lines for pattern in (_GROUP, _GROUP_BARE) for match in pattern.finditer(line))
+    numbers: dict[str, str] = {"0": "0"}
+    for name in named:
+        numbers.setdefault(name, f"‹group {len(numbers)}›")
+
+    def sign(match: re.Match[str]) -> str:
+        return numbers.get(match[0], match[0])
+
+    return tuple(
+        Rule("own group", needle, pattern, sign)
+        for needle in ("_c10d_functional", "setup_fake")
+        for pattern in ((_GROUP, _GROUP_BARE) if needle == "_c10d_functional" else (_GROUP,))
+    )

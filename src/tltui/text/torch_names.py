@@ -1,0 +1,186 @@
+"""Names that torch generates: owners of source files, resume functions, module paths of parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+
+class Owner(Enum):
+    """Who wrote a file, the one whose line is most worth seeing first."""
+
+    USER = "your"
+    LIBRARY = "a library's"
+    PYTHON = "Python's own"
+    TORCH = "torch's own"
+
+    @property
+    def rank(self) -> int:
+        """0 for the user's own; the higher the less it tells."""
+        return _RANKS[self]
+
+    @property
+    def word(self) -> str:
+        """As JSON has it: one of `WORDS`."""
+        return WORDS[self.rank]
+
+
+_RANKS = {owner: number for number, owner in enumerate(Owner)}
+WORDS = ("own", "library", "python", "torch")
+"""What JSON calls the owners, in the same order."""
+_TORCH = re.compile(
+    r"/(?:site|dist)-packages/(?:torch|functorch|torchgen)/|^<eval_with_key>|/torchinductor_[^/]+/"
+    # a checkout, or a packaged program; the second: as torch shortens its own paths in the comments of guards
+    r"|(?:^|/)torch/(?:_|(?:nn|optim|fx|utils|autograd|distributed|distributions|export|jit|cuda|amp|func|ao|testing|compiler"
+    r"|library|linalg|fft|special|sparse|nested|masked|profiler|multiprocessing|onnx|package|backends|futures|mps|xpu"
+    r"|accelerator|quantization|signal|functional\.py|overrides\.py|library\.py|random\.py|serialization\.py|storage\.py)(?:/|$))"
+    r"|^_(?:dynamo|inductor|functorch|subclasses|prims|prims_common|refs|higher_order_ops|decomp|export|library|logging)/"
+    r"|^_(?:ops|tensor|compile|guards|utils|utils_internal)\.py$|^nn/(?:modules/|parallel/|functional\.py$)|^fx/experimental/"
+)
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/")
+_PYTHON = re.compile(r"^<frozen|^<string>|/lib(?:64)?/python3[.\d]*/|/Python3\d+/Lib/")
+
+
+@lru_cache(maxsize=8192)
+def owner_of(path: str) -> Owner:
+    """Who wrote a source file."""
+    path = path.replace("\\", "/")
+    if _TORCH.search(path):
+        return Owner.TORCH
+    if _LIBRARY.search(path):
+        return Owner.LIBRARY
+    return Owner.PYTHON if _PYTHON.search(path) else Owner.USER
+
+
+def is_framework(path: str) -> bool:
+    """Whether a file is none of the user's own."""
+    return owner_of(path) is not Owner.USER
+
+
+PREFIX = "torch_dynamo_resume_in_"
+MARK, ASCII_MARK = "↩", "<-"
+_NAME = re.compile(rf"(?<!\w){PREFIX}(<\w+>|\w+)_at_(\d+)(?!\w)")
+_SHORT = re.compile(rf"(?<!\w)(<\w+>|\w+) ?(?:{MARK}|{ASCII_MARK})(\d+)(?!\w)")
+_TYPED = re.compile(
+    r"(?<![\w\\\[])(?:torch_dynamo_resume|(?:torch_dynamo_)?resume_in(?:_(\w*?)(?:_at(?:_(\d+))?)?)?)(?!\w)", re.IGNORECASE
+)
+"""What a pattern may have of such a name: all of it, or its beginning, with or without `torch_dynamo_`."""
+
+
+def short(text: str, ascii_only: bool = False) -> str:
+    """`text` with the functions in it called in short. Idempotent; a longer name that begins so (an artifact's) stays."""
+    if PREFIX not in text:
+        return text
+    mark = ASCII_MARK if ascii_only else MARK
+
+    def called(match: re.Match[str]) -> str:
+        return f"{short(match[1], ascii_only)} {mark}{match[2]}"
+
+    return _NAME.sub(called, text)
+
+
+def both(text: str) -> str:
+    """`text` in short, and behind it as torch has it where that is something else: what is searched for either."""
+    shown = short(text)
+    return text if shown is text else f"{shown} {text}"
+
+
+def in_payloads(pattern: str) -> str:
+    """A regular expression that finds what `pattern` does, and a function that it names in short by torch's name."""
+    if MARK not in pattern and ASCII_MARK not in pattern:
+        return pattern
+    return _SHORT.sub(lambda match: f"(?:{PREFIX}{match[1]}_at_{match[2]}|{match[1]} (?:{MARK}|{ASCII_MARK}){match[2]})", pattern)
+
+
+def either(pattern: str) -> str:
+    """A regular expression that finds what `pattern` does, and a function that it names by its other name."""
+    return _TYPED.sub(_typed, in_payloads(pattern)) if "resume" in pattern.lower() else in_payloads(pattern)
+
+
+def _typed(match: re.Match[str]) -> str:
+    name, line = match[1] or "", match[2] or ""
+    return f"(?:{match[0]}|{name}{' ' if name else ''}(?:{MARK}|{ASCII_MARK}){line})"
+
+
+WRAPPERS = frozenset((
+    "_orig_mod", "orig_mod", "_fsdp_wrapped_module", "fsdp_wrapped_module", "_checkpoint_wrapped_module",
+    "checkpoint_wrapped_module",
+))  # fmt: skip
+"""Modules that wrap another one and are not the model's."""
+_MARKED = re.compile(r"^[lLgG]_(?P<root>\w+?)_(?P<rest>(?:modules|parameters|buffers)_\w+)$")
+_OLD = re.compile(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
+_EXPORTED = re.compile(r"^(?:p|b)_(?P<rest>\w+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or buffer that a graph reads."""
+
+    root: str
+    """The variable that holds the outermost module: `self`, `model`; '' where names do not say."""
+    path: tuple[str, ...]
+    """The module that owns it."""
+    name: str
+    """`weight`; '' where that cannot be told from the path."""
+
+
+def parameter_of(name: str, exported: bool = False) -> Parameter | None:
+    """The parameter that an input or attribute of a graph stands for, None for anything else."""
+    name = name.removeprefix("self.")
+    if found := _MARKED.match(name):
+        root, rest = found["root"], "_" + found["rest"]
+        modules, _, own = _last_cut(rest)
+        parts = tuple(part for part in modules.split("_modules_") if part)
+        return Parameter(root, unwrapped(parts), own.rstrip("_").removesuffix("__1"))
+    if "." in name:  # an attribute of the graph, as export and AOTInductor have them: `layers.0.fc.weight`
+        *path, last = name.split(".")
+        return Parameter("", unwrapped(tuple(path)), last)
+    if found := _OLD.match(name):
+        return Parameter("", _by_numbers(found["rest"]), "")
+    if exported and (found := _EXPORTED.match(name)):
+        return Parameter("", _by_numbers(found["rest"]), "")
+    return None
+
+
+def _last_cut(rest: str) -> tuple[str, str, str]:
+    """Modules, marker and name of a parameter: the last marker counts, of a module can hold `_parameters_` too."""
+    at = max(rest.rfind("_parameters_"), rest.rfind("_buffers_"))
+    if at < 0:
+        return rest, "", ""
+    marker = "_parameters_" if rest.startswith("_parameters_", at) else "_buffers_"
+    return rest[:at], marker, rest[at + len(marker) :]
+
+
+def _by_numbers(flat: str) -> tuple[str, ...]:
+    """`layers_0_self_attn_weight` → `layers`, `0`, `self_attn`: what is behind the last `_` is the parameter."""
+    words = flat.strip("_").split("_")[:-1]
+    parts: list[str] = []
+    for word in words:
+        if word.isdecimal() or not parts or parts[-1].isdecimal():
+            parts.append(word)
+        else:
+            parts[-1] += f"_{word}"
+    return unwrapped(tuple(parts)) if any(part.isdecimal() for part in parts) else ()
+
+
+def unwrapped(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """A path without modules that only wrap another one."""
+    return tuple(part.strip("_") for part in parts if part not in WRAPPERS)
+
+
+def common(paths: Iterable[str]) -> str:
+    """The innermost module that holds all of them."""
+    first: list[str] | None = None
+    for path in paths:
+        parts = path.split(".") if path else []
+        if first is None:
+            first = parts
+        else:
+            same = 0
+            while same < min(len(first), len(parts)) and first[same] == parts[same]:
+                same += 1
+            first = first[:same]
+    return ".".join(first or ())

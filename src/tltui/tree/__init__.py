@@ -1,0 +1,1 @@
+"""The tree on the left, and the lists of what is in a run."""

@@ -1,0 +1,170 @@
+"""The line above the panes: input, outcome and progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
+from tltui.documents.scope import rank_count
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.formatting import cells as cell_len
+from tltui.tree.outline import marks
+
+QUIET = 60.0
+"""Seconds without a record after which a log is quiet."""
+SILENT = (300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 4 * 3600.0, 8 * 3600.0, 24 * 3600.0)
+"""Seconds after which it is said for how long there has been no record: few, so that the line changes seldom."""
+BETWEEN = " · "
+PHASES = " ▸ "
+"""Between a phase and what it is a part of."""
+SPENT = 1
+TITLE = 40
+TITLE_SHORT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Ranks that are inside of something and of which there has been no record for long, while they have not ended."""
+
+    ranks: str
+    """`rank 3`, `ranks 0-6,8`; '' where the run has one only."""
+    seconds: float
+    """One of `SILENT`."""
+    inside: str
+    """The phases that they are in: `inductor_compile ▸ fx_codegen_and_compile`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What following found out."""
+
+    follows: bool = False
+    grown: bool = False
+    """There is more than was read, which nobody follows."""
+    quiet: bool = False
+    """There has been no record for `QUIET`."""
+    silent: Silent | None = None
+    was_live: bool = False
+    """It went on after it was opened: then it is worth saying that it has ended."""
+    remark: str = ""
+    """What else is known of the job, such as how its process ended."""
+
+
+def silence(quiet: float) -> float:
+    """The largest of `SILENT` that is over; 0 for none."""
+    return max((step for step in SILENT if step <= quiet), default=0.0)
+
+
+def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
+    """Whether the run goes on, in a few words; None where nothing is to be said. It changes with a record, or with what it says."""
+    clock = run.clock[5:13]
+    if not run.models:
+        return ("waiting for the first record", tokens.RUNNING) if run.is_awaited else None
+    if run.finished:
+        return (f"ended{clock and f' · last record {clock}'}", tokens.DIM) if live.was_live else None
+    if live.grown:
+        return (f"has grown · {follow_key} follows it", tokens.WARN)
+    if live.silent is not None:
+        return (_says(live.silent), tokens.WARN)
+    since = f"quiet since {clock}" if clock else "quiet"
+    if not live.follows:
+        return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
+    if live.quiet:
+        return (since, tokens.DIM)
+    return (f"live{clock and f' · last record {clock}'}", tokens.OK)
+
+
+def _in_short(live: Live, room: int) -> Live:
+    """Phases between the first and the last, or all but the last, are left out where they leave no room for what the run is: the
+    innermost one tells most."""
+    if live.silent is None:
+        return live
+    names = live.silent.inside.split(PHASES)
+    trails = [live.silent.inside, *([PHASES.join((names[0], "…", names[-1]))] if len(names) > 2 else []), names[-1]]
+    spent = cell_len(_says(replace(live.silent, inside="")))
+    inside = next((trail for trail in trails if spent + cell_len(trail) <= room), names[-1])
+    return replace(live, silent=replace(live.silent, inside=inside))
+
+
+def _says(silent: Silent) -> str:
+    who = f"{silent.ranks}: " if silent.ranks else ""
+    return f"{who}no record for {_long(silent.seconds)}, inside {silent.inside}"
+
+
+def _long(value: float) -> str:
+    return f"{value / 3600:.0f} h" if value >= 3600 else f"{value / 60:.0f} min"
+
+
+def header(
+    run: Run, version: str, live: Live, width: int, ascii_only: bool, follow_key: str = "F"
+) -> tuple[list[Piece], list[Piece]]:
+    """What stands at the left and at the right of the line; what matters least goes first where there is no room for all."""
+    pieces = _left(run, version, ascii_only)
+    right = _right(run, state(run, _in_short(live, width * 2 // 3), follow_key), live)
+    if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
+        pieces = _left(run, version, ascii_only, words=False)
+    while _wide(pieces) + _wide(right, len(BETWEEN)) + 2 > width:
+        both = [item for item in (*pieces, *right) if item[0]]
+        if not both:
+            pieces = []
+            break
+        least = min(both, key=lambda item: item[0])
+        pieces = [item for item in pieces if item is not least]
+        right = [item for item in right if item is not least]
+        if least[0] == TITLE:
+            pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
+    said = [piece for _, piece in right]
+    between: list[Piece] = [each for piece in said for each in ((BETWEEN, tokens.DIM), piece)][1:]
+    return [piece for _, piece in pieces], [*between, " "] if between else []
+
+
+Ranked = tuple[int, Piece]
+"""How much something matters (the smallest goes first; 0: it stays), and what is said."""
+
+
+def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
+    tally = run.tally
+    pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
+    if version:
+        pieces.append((2, (f"  torch {clip(version, 24)}", tokens.DIM)))
+    numbered = rank_count(run)  # what has no rank is no rank more
+    if numbered > 1:
+        pieces.append((4, f"  {plural(numbered, 'rank')}"))
+    if run.models:
+        pieces.append((50, f"  {plural(tally.compiles, 'compile')}"))
+    for place, (count, mark, word, style) in enumerate(marks(tally, ascii_only)):
+        pieces.append((30 - place, (f"  {mark} {count:,} {word}" if words else f" {mark}{count:,}", style)))
+    if run.damaged:
+        pieces.append((9, (f"  {run.damaged} damaged", tokens.WARN)))
+    if run.lost:
+        pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed, ctrl+r", tokens.WARN)))
+    if run.unreadable:
+        pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach, ctrl+r", tokens.WARN)))
+    if skipped := len(run.found.skipped) + len(run.failures):
+        pieces.append((8, (f"  {skipped} not opened", tokens.WARN)))
+    return pieces
+
+
+def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
+    search = run.found.search
+    if search is not None and not search.is_over:
+        which = "looking for the newest run" if search.discovery.latest else "looking for logs"
+        return [(0, (f"{which}: {search.count:,} found", tokens.DIM))]
+    if run.models and not run.is_read and not live.was_live:
+        return [(0, (f"reading {100 * run.scanned // run.size}% of {size_of(run.size)}", tokens.DIM))]
+    right: list[Ranked] = []
+    if run.tally.seconds > 0:
+        right.append((SPENT, (f"{seconds(run.tally.seconds)} compiling", tokens.DIM)))
+    if live.remark:
+        right.append((70, (live.remark, tokens.STRONG)))
+    if said is not None:
+        right.append((0, said))
+    return right
+
+
+def _wide(pieces: Sequence[Ranked], between: int = 0) -> int:
+    cells = [cell_len(piece_text(piece)) for _, piece in pieces]
+    return sum(cells) + between * max(len(cells) - 1, 0)

@@ -1,0 +1,262 @@
+"""Output of `tltui ls`, as text and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TypedDict
+
+from tltui.documents.format import plural, wrap
+from tltui.documents.scope import stands_for
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.nodes import Compile, Process
+from tltui.model.run import Run
+from tltui.model.status import TABLE, Facts, glyph, tlparse_status
+from tltui.model.torch_version import torch_version
+from tltui.questions.runtime.costs import Costs, costs_of
+from tltui.questions.stacks.function_names import shown_name
+from tltui.text import formatting, tokens
+from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
+from tltui.text.formatting import cells
+from tltui.trace.log import Check
+from tltui.tree.outline import Node, children, label, root
+
+SCHEMA = 1
+
+
+def listing_document(run: Run, options: Options) -> TextDocument:
+    """The tree down to the compiles."""
+    builder = Builder("", run.title, options)
+    if about := stands_for(run):
+        for line in wrap(about, max(options.width, 20)):
+            builder.add((line, tokens.DIM))
+    _lines(builder, root(run), 0, options, costs_of(run))
+    builder.blank()
+    used = {compile_.status for compile_ in run.compiles()}
+    for status, row in TABLE.items():
+        if status in used:
+            for n, line in enumerate(wrap(row.meaning, max(options.width - 2, 20))):
+                builder.add((f"{' ' if n else glyph(status, options.ascii)} {line}", tokens.DIM))
+    if run.damaged:
+        builder.add((plural(run.damaged, "damaged record"), tokens.WARN), ": tltui damage PATH")
+    for path, _ in run.tails:
+        builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
+    for path, reason in run.lost:
+        builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
+    for skipped in run.found.skipped:
+        builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
+    return builder.document()
+
+
+def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None) -> None:
+    shown = label(node, options.ascii, shown_name, costs)
+    left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
+    width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
+    builder.add(*_fitted(left, width), *shown.right)
+    if isinstance(node.target, Compile):
+        return
+    for child in children(node):
+        _lines(builder, child, depth + 1, options, costs)
+
+
+def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
+    """The pieces, cut or padded to `width` columns."""
+    left = width
+    for piece in pieces:
+        text = formatting.piece(piece_text(piece), left)
+        left -= cells(text)
+        yield with_text(piece, text)
+        if left <= 0:
+            break
+    yield " " * (left + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """The code object of a compile."""
+
+    name: str | None
+    file: str | None
+    line: int | None
+
+
+class ArtifactRow(TypedDict):
+    """An artifact."""
+
+    ref: str
+    """Its address."""
+    name: str
+    unit: str | None
+    """The lowering that it belongs to."""
+    attempt: int
+    stored_bytes: int
+    """Bytes in the log, tabs included; 0 for metrics."""
+    md5: str | None
+    """As torch declared it."""
+
+
+class CheckedRow(ArtifactRow, total=False):
+    """An artifact; with `--check` what its payload is."""
+
+    bytes: int
+    lines: int
+    md5_ok: bool | None
+    """Whether the payload has the md5; null where none was declared."""
+
+
+class CompileRow(TypedDict):
+    """A compile, or the records without a compile id."""
+
+    id: str
+    """`[0/1]`; `[-/-]`: records without an id."""
+    ref: str
+    """Its address, as every command takes it."""
+    epoch: int | None
+    """How often ids had begun again (`torch._dynamo.reset()`), from 1; null for records without an id."""
+    status: str | None
+    tlparse_status: str | None
+    """What tlparse shows; null where it lists nothing."""
+    frame: FrameRow | None
+    """The code object; null where the log does not name it."""
+    duration_s: float | None
+    """Forward and backward compile."""
+    attempts: list[int]
+    facts: Facts
+    artifacts: list[CheckedRow]
+    """In record order."""
+
+
+class ProcessRow(TypedDict):
+    """A process of a rank."""
+
+    pid: int
+    file: str
+    started: str | None
+    """UTC."""
+    torch_version: str | None
+    damaged: int
+    """Damaged records (`tltui damage` lists them)."""
+    compiles: list[CompileRow]
+    """In the order of their first records."""
+
+
+class UnreadRow(TypedDict, total=False):
+    """What a rank has that stands for others."""
+
+    unread: list[int]
+    """Ranks that did the same, as their saved indexes say, and were not read."""
+
+
+class RankRow(UnreadRow):
+    """A rank."""
+
+    rank: int | None
+    """null: no record and no name tells one."""
+    processes: list[ProcessRow]
+    """Newest last."""
+
+
+class SkippedRow(TypedDict):
+    """A file that was not opened."""
+
+    path: str
+    reason: str
+
+
+class Listing(TypedDict):
+    """Everything that there is."""
+
+    schema: int
+    path: str | list[str]
+    """As given."""
+    ranks: list[RankRow]
+    skipped: list[SkippedRow]
+
+
+def listing_data(run: Run, check: bool = False) -> Listing:
+    """What `ls --json` prints: documented in docs/json.md, stable within a schema number.
+
+    With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
+    """
+    damaged = _damaged(run)
+    ranks: list[RankRow] = []
+    for rank in run.ranks:
+        processes = [_process(process, damaged[process], check) for process in rank.processes]
+        row: RankRow = {"rank": rank.number, "processes": processes}
+        if rank.unread:
+            row["unread"] = list(rank.unread)
+        ranks.append(row)
+    return {
+        "schema": SCHEMA,
+        "path": list(run.found.paths) if len(run.found.paths) != 1 else run.found.paths[0],
+        "ranks": ranks,
+        "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in run.found.skipped],
+    }
+
+
+def _damaged(run: Run) -> Counter[Process]:
+    """How many damaged records each process has. One log may be that of very many processes."""
+    return Counter(
+        run.joining.home(model, damage.record)[0].process
+        for model in run.models
+        for damage in model.log.damage
+        if damage.record >= 0
+    )
+
+
+def _process(process: Process, damaged: int, check: bool) -> ProcessRow:
+    return {
+        "pid": process.pid,
+        "file": process.log.path,
+        "started": _iso(process),
+        "torch_version": torch_version(process),
+        "damaged": damaged,
+        "compiles": [_compile(compile_, check) for compile_ in process.ordered()],
+    }
+
+
+def _iso(process: Process) -> str | None:
+    if not process.is_dated:
+        return None
+    try:
+        return datetime.fromtimestamp(process.started, timezone.utc).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _compile(compile_: Compile, check: bool) -> CompileRow:
+    artifacts = artifacts_of(compile_)
+    units = {unit.number: unit.name for unit in units_of(artifacts)}
+    code = FrameRow(*compile_.frame.code)
+    return {
+        "id": compile_.label,
+        "ref": str(compile_.ref),
+        "epoch": compile_.id.epoch or None,
+        "status": str(compile_.status) if compile_.status else None,
+        "tlparse_status": tlparse_status(compile_),
+        "frame": code if code.name else None,
+        "duration_s": compile_.duration_s,
+        "attempts": sorted(compile_.attempts),
+        "facts": compile_.all_facts,
+        "artifacts": [_artifact(artifact, units, check) for artifact in artifacts],
+    }
+
+
+def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> CheckedRow:
+    log, record = artifact.log, artifact.record
+    row: CheckedRow = {
+        "ref": str(artifact.ref),
+        "name": artifact.name,
+        "unit": units.get(artifact.unit) if artifact.unit is not None else None,
+        "attempt": artifact.attempt,
+        "stored_bytes": log.columns.size[record],
+        "md5": log.md5(record),
+    }
+    if check:
+        checked = log.check(record)
+        row["bytes"] = checked.size if checked else 0
+        row["lines"] = checked.lines if checked else 0
+        row["md5_ok"] = checked.check is Check.GOOD if checked and checked.check is not Check.UNDECLARED else None
+    return row

@@ -1,0 +1,387 @@
+"""Search for anything in a run that has a name, as somebody types."""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from tltui.documents.format import pid, plural
+from tltui.model.artifacts import Artifact, artifacts_of, units_of
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.record_reader import Reader
+from tltui.model.ref import BadAddress, at_line, parse_ref
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, colour, glyph
+from tltui.questions.provenance.graph_names import Names
+from tltui.questions.records.index_page import pages
+from tltui.text import tokens
+from tltui.text.document import Piece, piece_text
+from tltui.text.torch_names import short
+from tltui.tree.outline import NameOf, compile_node, label, own_name
+
+SHOWN = 200
+"""Hits that are ranked and shown."""
+LOOKED_AT = 2000
+"""Hits of one block that are looked at for them."""
+BLOCK = 10_000
+GAP = "  "
+"""Between the parts of a row; the first of them is the address or the name."""
+RECENT = 8
+"""Places that one was at last which are shown."""
+SYMBOLS = 20_000
+"""Records of symbols that are read."""
+_SYMBOL_EVENTS = ("create_symbol", "create_unbacked_symbol")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere to go."""
+
+    ref: str
+    text: str
+    """What it is called, and what is looked for: address, function, file and line, and what tells it from others like it."""
+    mark: str = ""
+    """The mark of its status, '' for what has none."""
+    style: str = ""
+    """The style of the mark."""
+    also: str = ""
+    """What else it is found by: torch's name of a function that is called in short."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The row of a list."""
+        address, gap, rest = self.text.partition(GAP)
+        return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
+
+
+def _joined(*parts: str) -> str:
+    return GAP.join(part for part in parts if part)
+
+
+class _Rows:
+    """Makes the rows of the nodes of a run."""
+
+    def __init__(self, run: Run, ascii_: bool, name_of: NameOf) -> None:
+        self._ascii = ascii_
+        self._name_of = name_of
+        self._has_ranks = len(run.ranks) > 1
+
+    def _code(self, frame: Frame) -> tuple[str, str, str]:
+        """Function, `model.py:12`, and the rank where there are several."""
+        _, file, line = frame.code
+        where = f"{os.path.basename(file)}:{line}" if file and line else os.path.basename(file or "")
+        rank = frame.process.rank
+        said = ("no rank" if rank is None else f"rank {rank}") if self._has_ranks else ""
+        return short(self._name_of(frame) or "", self._ascii), where, said
+
+    def _also(self, frame: Frame) -> str:
+        """Torch's name of a function, where it is called in short."""
+        name = self._name_of(frame) or ""
+        return name if short(name, self._ascii) != name else ""
+
+    def rank(self, rank: Rank) -> Place:
+        return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
+
+    def process(self, process: Process) -> Place:
+        said = _joined(f"process {process.number}", pid(process.pid), plural(process.tally.compiles, "compile"))
+        return Place(str(process.ref), _joined(str(process.ref), said))
+
+    def frame(self, frame: Frame) -> Place:
+        name, where, rank = self._code(frame)
+        count = f"frame of {plural(len(frame.compiles), 'compile')}"
+        return Place(str(frame.ref), _joined(str(frame.ref), name, where, rank, count), also=self._also(frame))
+
+    def compile(self, compile_: Compile) -> Place:
+        status, ref = compile_.status, str(compile_.ref)
+        said = label(compile_node(compile_), self._ascii)
+        if status is None:
+            what = "".join(piece_text(piece) for piece in said.left[2:])
+            return Place(ref, _joined(ref, what.strip()), glyph(None, self._ascii), tokens.DIM)
+        name, where, rank = self._code(compile_.frame)
+        again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
+        why = "".join(piece_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
+        why = f"{again} {why}".strip()
+        also = self._also(compile_.frame)
+        return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status), also)
+
+    def artifact(self, artifact: Artifact, units: Mapping[int, str]) -> Place:
+        name, where, rank = self._code(artifact.owner.frame)
+        ref, unit = str(artifact.ref), "" if artifact.unit is None else units.get(artifact.unit, "")
+        title = "" if artifact.kind.title == artifact.name else artifact.kind.title
+        return Place(ref, _joined(ref, title, unit, name, where, rank), also=self._also(artifact.owner.frame))
+
+    def artifacts(self, compile_: Compile) -> list[Place]:
+        found = artifacts_of(compile_)
+        units = {unit.number: unit.name for unit in units_of(found)}
+        return [self.artifact(artifact, units) for artifact in found]
+
+
+def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place]:
+    """Ranks, processes, frames and compiles."""
+    for rank in run.ranks:
+        if len(run.ranks) > 1:
+            yield rows.rank(rank)
+        if len(rank.processes) > 1:
+            yield from map(rows.process, rank.processes)
+    seen: set[int] = set()
+    for compile_ in compiles:
+        yield rows.compile(compile_)
+        frame = compile_.frame
+        if id(frame) not in seen and len(frame.compiles) > 1:
+            seen.add(id(frame))
+            yield rows.frame(frame)
+
+
+def views(run: Run) -> list[Place]:
+    """The pages about the run."""
+    return [Place(page.ref, f"{page.ref}{GAP}page: {page.help}") for page in pages(run)]
+
+
+def recent(run: Run, refs: Iterable[str], ascii_: bool = False, name_of: NameOf = own_name) -> list[Place]:
+    """The places that one was at last, given their addresses, the latest first. Each once; what is there no more is left out."""
+    rows, pages_ = _Rows(run, ascii_, name_of), {place.ref: place.text for place in views(run)}
+    found: dict[str, Place] = {}
+    for ref in refs:
+        if len(found) == RECENT:
+            break
+        if ref in found:
+            continue
+        try:
+            place = _place_at(run, rows, ref, pages_)
+        except BadAddress:
+            continue
+        if place is not None:
+            found[ref] = place
+    return list(found.values())
+
+
+def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Place | None:
+    """What stands at an address, None where nothing does. Raises BadAddress."""
+    if not ref:
+        return Place("", _joined("the run", run.title, plural(run.tally.compiles, "compile")))
+    if ref.startswith("@"):
+        parsed = parse_ref(ref)
+        about = str(replace(parsed, view="")) if parsed.id or parsed.rank is not None else ""
+        said = f"{parsed.view} of {about}" if about else ""
+        if parsed.view == "grep" and parsed.artifact is not None:
+            said = f"search for {parsed.artifact}"
+        return Place(ref, pages_.get(ref) or _joined(ref, said))
+    node = run.resolve(ref)
+    if isinstance(node, Artifact):
+        return next((place for place in rows.artifacts(node.owner) if place.ref == str(node.ref)), None)
+    if isinstance(node, Compile):
+        return rows.compile(node)
+    if isinstance(node, Frame):
+        return rows.frame(node)
+    if isinstance(node, Process):
+        return rows.process(node)
+    return None if node is None else rows.rank(node)
+
+
+def named(names: Names | None, ref: str) -> Iterator[Place]:
+    """What has a name in the document that is shown: nodes of a graph, kernels, functions."""
+    if names is None or not ref:
+        return
+    if names.graph is not None:
+        for node in names.graph.nodes:
+            if node.name:
+                text = f"{node.name}  {node.target or node.kind}{f'  {node.type}' if node.type else ''}  line {node.line + 1}"
+                yield Place(at_line(ref, node.line + 1), text)
+        return
+    for name, lines in names.lines.items():
+        yield Place(at_line(ref, lines[0] + 1), f"{name}  line {lines[0] + 1}")
+
+
+def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
+    """The symbols of dynamic shapes, each with where it came from."""
+    readers: dict[int, Reader] = {}
+    seen: set[tuple[str, str]] = set()
+    left = SYMBOLS
+    for compile_ in compiles:
+        log = compile_.process.log
+        for record in compile_.records:
+            if log.kind(record).event not in _SYMBOL_EVENTS:
+                continue
+            left -= 1
+            if left < 0:
+                return
+            event = readers.setdefault(id(log), Reader(log)).event(record)
+            if isinstance(symbol := event.get("symbol"), str):
+                source = event.get("source")
+                name = _joined(symbol, source if isinstance(source, str) else "")
+                if (ref := f"@shapes:{compile_.ref}", name) not in seen:
+                    seen.add((ref, name))
+                    yield Place(ref, _joined(name, f"symbol of {compile_.ref}"))
+
+
+def everything(
+    run: Run,
+    compiles: list[Compile],
+    current: Compile | None,
+    names: Names | None = None,
+    ref: str = "",
+    ascii_: bool = False,
+    name_of: NameOf = own_name,
+) -> Iterator[Place]:
+    """All of them: pages, then what is near, then the rest. Reads records at its end; may take a while for a large run.
+
+    `names` are those of the document at `ref`; `name_of` says what a function is called.
+    """
+    rows = _Rows(run, ascii_, name_of)
+    yield from views(run)
+    if current is not None:
+        yield from rows.artifacts(current)
+    yield from named(names, ref)
+    yield from _nodes(run, rows, compiles)
+    for compile_ in compiles:
+        if compile_ is not current:
+            yield from rows.artifacts(compile_)
+    yield from symbols(compiles)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Some places as one text: each line begins with a line end, in small letters."""
+
+    places: list[Place]
+    text: str
+    starts: array[int] = field(default_factory=lambda: array("Q"))
+
+    @classmethod
+    def of(cls, places: list[Place]) -> _Block:
+        starts, parts, at = array("Q"), [], 0
+        for place in places:
+            line = "\n" + f"{place.text} {place.also}".rstrip().replace("\n", " ").lower()
+            starts.append(at)
+            parts.append(line)
+            at += len(line)
+        return cls(places, "".join(parts) + "\n", starts)
+
+    def line(self, offset: int) -> int:
+        return bisect_right(self.starts, offset) - 1
+
+    def size(self, line: int) -> int:
+        """Characters of the address or name that the line begins with: what follows says which it is, and makes it no worse."""
+        start, end = self.starts[line], self.end(line)
+        gap = self.text.find(GAP, start, end)
+        return (end if gap < 0 else gap) - start
+
+    def end(self, line: int) -> int:
+        return self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text) - 1
+
+
+Scored = tuple[int, int, int, int]
+"""(tier, spread, length, order): the smaller the better."""
+
+
+class Places:
+    """Places that can be searched. Grows by `add`, from one thread at a time; `match` may run at the same time."""
+
+    def __init__(self, first: Iterable[Place] = ()) -> None:
+        """`first`: what stands first as long as nothing is typed (`recent`); they are searched only where they are added too."""
+        self._first = list(first)
+        self._blocks: list[_Block] = []
+        self._count = 0
+        self._narrowed: tuple[str, int, list[Place]] = ("", 0, [])
+        """What was typed, of how many blocks, and all places that have its letters: where the next letter is looked for."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, places: list[Place]) -> None:
+        """Append a block."""
+        if places:
+            self._blocks.append(_Block.of(places))
+            self._count += len(places)
+
+    def match(self, query: str) -> list[Place]:
+        """The best places for what was typed: of this very name, that begin with it, where a word does, that hold it,
+        hold its words, or hold its letters in this order."""
+        low = " ".join(query.lower().split())
+        blocks = list(self._blocks)
+        if not low:
+            near = [place for block in blocks for place in block.places[:SHOWN]]
+            known = {place.ref for place in self._first}
+            return [*self._first, *(place for place in near if place.ref not in known)][:SHOWN]
+        typed, count, left = self._narrowed
+        if typed and count == len(blocks) and low.startswith(typed) and " " not in low:
+            blocks = [_Block.of(left)]
+        found: dict[int, Scored] = {}
+        _holding(blocks, low, found)
+        if len(found) < SHOWN and " " in low:
+            _with_words(blocks, low, found)
+        wanted = not found if " " in low else len(found) < SHOWN
+        if wanted and _with_letters(blocks, low, found) and " " not in low:
+            # whatever has one more letter is among these
+            self._narrowed = (low, len(self._blocks), [self._place(blocks, order) for order in sorted(found)])
+        return [self._place(blocks, scored[3]) for scored in sorted(found.values())[:SHOWN]]
+
+    @staticmethod
+    def _place(blocks: list[_Block], order: int) -> Place:
+        for block in blocks:
+            if order < len(block.places):
+                return block.places[order]
+            order -= len(block.places)
+        raise IndexError(order)
+
+
+def _numbered(blocks: list[_Block]) -> Iterator[tuple[int, _Block]]:
+    """Blocks, each with the number of the places before it."""
+    order = 0
+    for block in blocks:
+        yield order, block
+        order += len(block.places)
+
+
+def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
+    """Lines that hold what was typed. First those where it is what stands behind an address, those that begin with it, or where
+    the word behind an address does."""
+    for tier, text in ((0, GAP + low + GAP), (1, "\n" + low), (2, " " + low), (2, ":" + low), (3, low)):
+        seen = 0
+        for order, block in _numbered(blocks):
+            at = block.text.find(text)
+            while at >= 0 and seen < LOOKED_AT:
+                line = block.line(at + (tier == 1))
+                end = block.end(line)
+                found.setdefault(order + line, (tier, 0, block.size(line), order + line))
+                seen += 1
+                at = block.text.find(text, end)
+
+
+def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
+    """Lines that hold all words, in any order. The rarest word leads."""
+    words = low.split(" ")
+    seen = 0
+    for order, block in _numbered(blocks):
+        counts = {word: block.text.count(word) for word in words}
+        first, *rest = sorted(words, key=counts.__getitem__)
+        at = block.text.find(first) if counts[first] else -1
+        while at >= 0 and seen < LOOKED_AT * 4:
+            line = block.line(at)
+            start, end = block.starts[line], block.end(line)
+            if order + line not in found and all(block.text.find(word, start, end) >= 0 for word in rest):
+                found[order + line] = (4, 0, block.size(line), order + line)
+            seen += 1
+            at = block.text.find(first, end)
+
+
+def _with_letters(blocks: list[_Block], low: str, found: dict[int, Scored]) -> bool:
+    """Lines that hold the letters in this order, the closer together the better. Whether all of them were found."""
+    letters = [re.escape(letter) for letter in low if letter != " "]
+    gaps = "".join(rf"[^{letter}\n]*{letter}" for letter in letters[1:])
+    pattern = re.compile(rf"\n[^{letters[0]}\n]*({letters[0]}){gaps}")
+    seen = 0
+    for order, block in _numbered(blocks):
+        if not all(letter in block.text for letter in low):
+            continue
+        for match in pattern.finditer(block.text):
+            line = block.line(match.end() - 1)
+            found.setdefault(order + line, (5, match.end() - match.start(1), block.size(line), order + line))
+            seen += 1
+            if seen >= LOOKED_AT:
+                return False
+    return True

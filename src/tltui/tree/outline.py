@@ -1,0 +1,438 @@
+"""Nodes of the tree on the left: children, and the text of each line."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tltui.documents.format import pid, plural, seconds, size_of
+from tltui.documents.scope import rank_title
+from tltui.model.artifacts import Artifact, Unit, artifacts_of, compile_calls, prefix_of, units_of
+from tltui.model.kind import Phase
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import NO_ID, CompileId, Ref
+from tltui.model.run import Run
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Tally, colour, error_name, glyph
+from tltui.questions.runtime.costs import Costs
+from tltui.questions.stacks.stack_tree import Branch
+from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.text import tokens
+from tltui.text.document import Piece
+from tltui.text.formatting import micros
+from tltui.text.torch_names import short
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a compile that needed several."""
+
+    owner: Compile
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitGroup:
+    """The artifacts of one unit of a compile that has several."""
+
+    owner: Compile
+    unit: Unit
+    artifacts: tuple[Artifact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseGroup:
+    """The artifacts of one phase of a compile (or of one of its units)."""
+
+    owner: Compile
+    phase: Phase
+    artifacts: tuple[Artifact, ...]
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackPart:
+    """Callers of what was compiled, in the order by stacks: frames between which nothing branches."""
+
+    owner_process: Process
+    branch: Branch
+    """The outermost of them."""
+    frames: tuple[StackFrame, ...]
+    """Outermost first."""
+    counted: Callable[[Branch], Tally]
+
+    @property
+    def tally(self) -> Tally:
+        """Of all compiles below, by now."""
+        return self.counted(self.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """One of several compile calls of vLLM in a compile: what belongs to none of its pieces, then the pieces."""
+
+    owner: Compile
+    number: int
+    name: str
+    common: tuple[Artifact, ...]
+    units: tuple[UnitGroup, ...]
+
+
+Target = Run | Rank | Process | Frame | Compile | Attempt | CallGroup | UnitGroup | PhaseGroup | Artifact | StackPart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A line of the tree. `key` is the same after the tree was built again."""
+
+    key: str
+    target: Target
+    ref: str
+    """The address of the document that the node shows."""
+    expandable: bool
+    numbered: bool = True
+    """Whether its line says which of several records of a name it is; inside of a unit there is but one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a line says: pieces from the left, pieces that end at the right edge, and what may be cut in between."""
+
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...] = ()
+    detail: tuple[Piece, ...] = ()
+    """Shown after `left` as far as there is room."""
+    rule: str = ""
+    """What fills the gap before `right`, '' for blanks: a rule sets a rank off from its compiles."""
+
+
+def root(run: Run) -> Node:
+    """The node of the run itself."""
+    return Node("@run", run, "", True)
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes below one, in the order in which they are shown."""
+    target = node.target
+    if isinstance(target, Run):
+        return _run_children(target)
+    if isinstance(target, Rank):
+        if len(target.processes) == 1:
+            return _process_children(target.processes[0])
+        return [Node(str(process.ref), process, str(process.ref), True) for process in target.processes]
+    if isinstance(target, Process):
+        return _process_children(target)
+    if isinstance(target, Frame):
+        return [compile_node(compile_) for compile_ in target.compiles]
+    if isinstance(target, Compile):
+        return _compile_children(target)
+    if isinstance(target, Attempt):
+        found = [a for a in artifacts_of(target.owner) if a.attempt == target.number]
+        return [_artifact_node(artifact) for artifact in found]
+    if isinstance(target, CallGroup):
+        return [*map(_artifact_node, target.common), *map(_unit_node, target.units)]
+    if isinstance(target, UnitGroup):
+        return _phases(target.owner, list(target.artifacts), target.unit)
+    if isinstance(target, PhaseGroup):
+        names = Counter(artifact.name for artifact in target.artifacts)
+        return [_artifact_node(a, names[a.name] > 1 or target.unit is None) for a in target.artifacts]
+    return []
+
+
+def _run_children(run: Run) -> list[Node]:
+    ranks = run.ranks
+    if len(ranks) == 1 and ranks[0].number is None:
+        return children(Node("", ranks[0], "", True))
+    return [Node(str(rank.ref), rank, str(rank.ref), True) for rank in ranks]
+
+
+def _process_children(process: Process) -> list[Node]:
+    frames = list(process.frames.values())
+    if process.log.columns.source:  # of several inputs the one that was read first need not be the trace
+        frames = list({id(own.frame): own.frame for own in process.ordered()}.values())
+    return [frame_node(frame) for frame in sorted(frames, key=lambda frame: frame.key == NO_ID)]
+
+
+def frame_node(frame: Frame) -> Node:
+    """The node of a frame; of one with a single compile that compile's."""
+    if len(frame.compiles) == 1:
+        return compile_node(frame.compiles[0])
+    return Node(_absolute(frame.process, frame.key), frame, str(frame.ref), True)
+
+
+def _absolute(process: Process, compile_id: CompileId) -> str:
+    """A key that stays the same when further ranks or processes turn up while the scan runs."""
+    return f"{process.key}\0{compile_id.address}"
+
+
+def frame_key_of(compile_: Compile) -> str:
+    """The key that the node of its frame has, or will have when a second compile makes one of it."""
+    return _absolute(compile_.process, compile_.frame.key)
+
+
+def compile_node(compile_: Compile) -> Node:
+    """The node of a compile."""
+    return Node(_absolute(compile_.process, compile_.id), compile_, str(compile_.ref), True)
+
+
+def _artifact_node(artifact: Artifact, numbered: bool = True) -> Node:
+    key = f"{artifact.log.key}\0{artifact.record}"
+    return Node(key, artifact, str(artifact.ref), False, numbered)
+
+
+def _compile_children(compile_: Compile) -> list[Node]:
+    artifacts = artifacts_of(compile_)
+    nodes: list[Node] = []
+    key = _absolute(compile_.process, compile_.id)
+    last = max(compile_.attempts, default=0)
+    if len(compile_.attempts) > 1:
+        for number in sorted(compile_.attempts - {last}):
+            ref = replace(compile_.ref, view="attempt", attempt=number)
+            held = any(artifact.attempt == number for artifact in artifacts)
+            nodes.append(Node(f"{key}\0attempt{number}", Attempt(compile_, number), str(ref), held))
+        early = compile_.attempts - {last}
+        # metrics and recompile reasons are written once, whatever attempt they name
+        artifacts = [a for a in artifacts if a.attempt not in early or a.kind.phase is Phase.METRICS]
+    units = units_of(artifacts)
+    calls = compile_calls(artifacts)
+    if len(units) < 2 and not (calls and units):
+        return nodes + _phases(compile_, artifacts)
+    members: dict[int | None, list[Artifact]] = {}
+    for artifact in artifacts:
+        members.setdefault(artifact.unit, []).append(artifact)
+    groups = [UnitGroup(compile_, unit, tuple(members[unit.number])) for unit in units]
+    called = {artifact.record for call in calls for artifact in call.common}
+    common = [artifact for artifact in artifacts if artifact.unit is None and artifact.record not in called]
+    before = [artifact for artifact in common if artifact.kind.phase.order < Phase.INDUCTOR.order]
+    after = [artifact for artifact in common if artifact.kind.phase.order >= Phase.INDUCTOR.order]
+    nodes += _phases(compile_, before)
+    if len(calls) > 1:
+        page = str(compile_.ref.at("vllm"))
+        for number, call in enumerate(calls, 1):
+            numbers = frozenset(call.units)
+            own = tuple(group for group in groups if group.unit.number in numbers)
+            target = CallGroup(compile_, number, prefix_of(call), tuple(call.common), own)
+            nodes.append(Node(f"{key}\0call{number}", target, page, bool(call.common or own)))
+    else:
+        nodes += _phases(compile_, [artifact for call in calls for artifact in call.common])
+        nodes += map(_unit_node, groups)
+    return nodes + _phases(compile_, after)
+
+
+def _unit_node(group: UnitGroup) -> Node:
+    key = _absolute(group.owner.process, group.owner.id)
+    ref = replace(group.owner.ref, view="unit", n=group.unit.number + 1)
+    return Node(f"{key}\0unit{group.unit.number}", group, str(ref), True)
+
+
+def _phases(compile_: Compile, artifacts: list[Artifact], unit: Unit | None = None) -> list[Node]:
+    groups: dict[Phase, list[Artifact]] = {}
+    for artifact in artifacts:
+        groups.setdefault(artifact.kind.phase, []).append(artifact)
+    nodes = []
+    key = _absolute(compile_.process, compile_.id) + (f"\0unit{unit.number}" if unit else "")
+    for phase in sorted(groups, key=lambda phase: phase.order):
+        members = tuple(groups[phase])
+        group = PhaseGroup(compile_, phase, members, unit)
+        ref = replace(compile_.ref, view="phase", artifact=phase.key, n=unit.number + 1 if unit else None)
+        nodes.append(Node(f"{key}\0{phase.key}", group, str(ref), True))
+    return nodes
+
+
+class NameOf(Protocol):
+    """Says what a function is called."""
+
+    def __call__(self, frame: Frame) -> str | None:
+        """None for one without a name."""
+
+
+def own_name(frame: Frame) -> str | None:
+    """The name that a function has in its source."""
+    return frame.code[0]
+
+
+def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: Costs | None = None) -> Label:
+    """What the line of a node says now; functions are called what `name_of` says. With `costs` compiles and frames say what they
+    take of a step."""
+    said, target = _label(node, ascii_, name_of), node.target
+    if costs is None or not isinstance(target, (Run, Frame, Compile)):
+        return said
+    if isinstance(target, Run):
+        return replace(said, detail=((f"  time {costs.of}", tokens.DIM),))
+    return replace(said, right=(*_cost(target, costs), *said.right))
+
+
+def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
+    """`  690 µs  `"""
+    own = [target] if isinstance(target, Compile) else target.compiles
+    found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
+    return ((f"{micros(sum(found)):>8}  ", tokens.PHASE_KERNELS),) if found else ()
+
+
+def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
+    target = node.target
+    if isinstance(target, Run):
+        return Label(((target.title, tokens.TITLE),), _tally_pieces(target.tally, ascii_))
+    if isinstance(target, Rank):
+        return Label(((rank_title(target), tokens.HEADING),), _tally_pieces(target.tally, ascii_), rule="─")
+    if isinstance(target, Process):
+        return _process_label(target, ascii_)
+    if isinstance(target, Frame):
+        return _frame_label(target, ascii_, name_of)
+    if isinstance(target, Compile):
+        return _compile_label(target, ascii_, name_of)
+    if isinstance(target, StackPart):
+        return _stack_label(target, ascii_)
+    if isinstance(target, Attempt):
+        return Label(((f"attempt {target.number}", tokens.LABEL), ("  restarted", tokens.DIM)))
+    if isinstance(target, CallGroup):
+        left = ((f"call {target.number}", tokens.LABEL), (f"  {target.name}" if target.name else "", tokens.NAME))
+        return Label(left, ((plural(len(target.units), "piece"), tokens.DIM),))
+    if isinstance(target, UnitGroup):
+        return Label(((target.unit.name, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
+    if isinstance(target, PhaseGroup):
+        return Label(((target.phase.title, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
+    return _artifact_label(target, node.numbered)
+
+
+def marks(tally: Tally, ascii_: bool) -> list[tuple[int, str, str, str]]:
+    """(number, mark, words, style) of the compiles that keys visit, and of the recompiles; what is zero left out."""
+    found = [(tally.counted(status), glyph(status, ascii_), row.words, row.colour) for status, row in TABLE.items() if row.keys]
+    again = "recompile" if tally.recompiles == 1 else "recompiles"
+    found.append((tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, again, tokens.RECOMPILE))
+    return [each for each in found if each[0]]
+
+
+def summary(tally: Tally) -> str:
+    """`42 compiles · 1 failed · 3 with breaks · 12 recompiles`, what is zero left out."""
+    return " · ".join([plural(tally.compiles, "compile"), *(f"{count:,} {words}" for count, _, words, _ in marks(tally, False))])
+
+
+def _marks(tally: Tally, ascii_: bool) -> list[Piece]:
+    return [(f" {mark}{count}", style) for count, mark, _, style in marks(tally, ascii_)]
+
+
+def _tally_pieces(tally: Tally, ascii_: bool) -> tuple[Piece, ...]:
+    pieces: list[Piece] = [(plural(tally.compiles, "compile"), tokens.DIM), *_marks(tally, ascii_)]
+    if tally.seconds:
+        pieces.append((f"  {seconds(tally.seconds):>6}", tokens.DIM))
+    return tuple(pieces)
+
+
+def _process_label(process: Process, ascii_: bool) -> Label:
+    launch = f"{process.launch} " if process.launch else ""
+    return Label(
+        ((f"{launch}process {process.number}", tokens.STRONG), (f"  {pid(process.pid)}", tokens.DIM)),
+        _tally_pieces(process.tally, ascii_),
+        ((f"  {os.path.basename(process.log.path)}", tokens.DIM),),
+        rule="╌",
+    )
+
+
+def _where(frame: Frame, ascii_: bool, name_of: NameOf) -> tuple[str, str]:
+    """Function name in short, `≈ f` where it is a guess, and `file.py:12`."""
+    _, file, line = frame.code
+    mark = ("~ " if ascii_ else "≈ ") if frame.is_guessed else ""
+    return mark + short(name_of(frame) or "", ascii_), f"{os.path.basename(file)}:{line}" if file else ""
+
+
+def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:
+    name, place = _where(frame, ascii_, name_of)
+    tally = frame.tally
+    epoch = f"~{frame.key.epoch}" if frame.process.epochs > 1 else ""
+    pieces: list[Piece] = [(f"{frame.key.frame}{epoch} ", tokens.DIM), (name or "(no name)", tokens.DEFINITION)]
+    pieces += _marks(tally, ascii_)
+    right: tuple[Piece, ...] = ((f"{seconds(tally.seconds):>8}", tokens.DIM),) if tally.seconds else ()
+    return Label(tuple(pieces), right, ((f"  {place}", tokens.DIM),))
+
+
+def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
+    status = compile_.status
+    if status is None:
+        what = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
+        return Label(
+            ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.label, tokens.VALUE), (f" {what}", tokens.DIM)),
+            ((f"{len(compile_.records)}", tokens.DIM),),
+        )
+    pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", colour(status)), (compile_.label, tokens.VALUE)]
+    if compile_.is_recompile:
+        pieces.append((f" {ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH}", tokens.RECOMPILE))
+    detail: tuple[Piece, ...] = ()
+    facts = compile_.facts
+    if len(compile_.frame.compiles) == 1:
+        name, place = _where(compile_.frame, ascii_, name_of)
+        pieces.append((f" {name}", tokens.DEFINITION))
+        detail = ((f"  {place}", tokens.DIM),)
+    elif facts.recompile_limit:
+        detail = (("  recompile limit", colour(status)),)
+    elif facts.failed:
+        detail = ((f"  {'interrupted' if facts.interrupted else error_name(facts.fail_type)}", colour(status)),)
+    elif compile_.is_recompile and (reason := _reason(compile_)):
+        detail = ((f" {reason}", tokens.DIM),)
+    right: tuple[Piece, ...] = ()
+    if (took := compile_.duration_s) is not None:
+        right = ((f"{seconds(took):>8}", tokens.DIM),)
+    return Label(tuple(pieces), right, detail)
+
+
+def _reason(compile_: Compile) -> str:
+    """The recompile reason as the metrics have it, one line, without the id of the entry that it is about."""
+    reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
+    first = reason.strip().partition("\n")[0].partition("  #")[0]
+    entry, colon, rest = first.partition(": ")
+    return (rest if colon and entry.replace("/", "").isdigit() else first).strip()
+
+
+def _stack_label(part: StackPart, ascii_: bool) -> Label:
+    """The nearest frame of the user's own, else the nearest; how many callers there are besides."""
+    frame = next((frame for frame in reversed(part.frames) if not frame.framework), part.frames[-1])
+    style = tokens.DIM if frame.framework else tokens.DEFINITION
+    where = f"  {os.path.basename(frame.file)}:{frame.line}" if frame.line is not None else f"  {os.path.basename(frame.file)}"
+    more = f"  +{plural(len(part.frames) - 1, 'frame')}" if len(part.frames) > 1 else ""
+    # without the number of compiles: they stand below
+    name = short(frame.name, ascii_)
+    return Label(((name, style),), _tally_pieces(part.tally, ascii_)[1:], ((where, tokens.DIM), (more, tokens.DIM)))
+
+
+def _artifact_label(artifact: Artifact, numbered: bool) -> Label:
+    number = f" #{artifact.n}" if numbered and not artifact.alone else ""
+    size = artifact.log.columns.size[artifact.record] or artifact.log.columns.head[artifact.record]
+    return Label(
+        ((artifact.name, tokens.NAME), (number, tokens.DIM)),
+        ((size_of(size), tokens.DIM),),
+    )
+
+
+def path_to(run: Run, target: Rank | Process | Frame | Compile | Artifact) -> list[str]:
+    """The keys of the nodes that must be open to see a node, and its own key last."""
+    if isinstance(target, Artifact):
+        keys = path_to(run, target.owner)
+        return [*keys, *(inside(compile_node(target.owner), f"{target.log.key}\0{target.record}") or ())]
+    if isinstance(target, Rank):
+        return ["@run", str(target.ref)]
+    process = target if isinstance(target, Process) else target.process
+    keys = ["@run"]
+    if not (len(run.ranks) == 1 and run.ranks[0].number is None):
+        keys.append(str(Ref(process.ref.rank)))
+    if not process.alone:
+        keys.append(str(process.ref))
+    if isinstance(target, Process):
+        return keys
+    frame = target if isinstance(target, Frame) else target.frame
+    if len(frame.compiles) > 1 and frame.key != NO_ID:
+        keys.append(_absolute(process, frame.key))
+    if isinstance(target, Frame):
+        return keys if len(frame.compiles) > 1 else path_to(run, frame.compiles[0])
+    return [*keys, _absolute(process, target.id)]
+
+
+def inside(node: Node, key: str) -> list[str] | None:
+    """The keys from a child of `node` down to the node with that key."""
+    for child in children(node):
+        if child.key == key:
+            return [key]
+        if child.expandable and (below := inside(child, key)) is not None:
+            return [child.key, *below]
+    return None

@@ -1,0 +1,448 @@
+"""Visible rows of the tree, with nodes and function names cached while a run grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tltui.model.artifacts import Artifact
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import NO_ID, CompileId
+from tltui.model.run import Run
+from tltui.model.status import Status
+from tltui.questions.stacks.function_names import known_as, says_little
+from tltui.text.document import piece_text
+from tltui.text.search.child_process import compiled
+from tltui.text.torch_names import short
+from tltui.tree.outline import Label, Node, StackPart, Target, children, compile_node, frame_key_of, frame_node, label, path_to
+
+if TYPE_CHECKING:
+    from tltui.tree.stack_rows import StackOrder
+
+
+class KeptNodes:
+    """Gives the children of nodes, as `outline.children` does."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, _OfProcess] = {}
+        self._frames: dict[str, _OfFrame] = {}
+
+    def __call__(self, node: Node) -> list[Node]:
+        """The nodes below one, in the order in which they are shown."""
+        target = node.target
+        if isinstance(target, Run):
+            ranks = target.ranks
+            return self(Node("", ranks[0], "", True)) if len(ranks) == 1 and ranks[0].number is None else children(node)
+        if isinstance(target, Rank) and len(target.processes) == 1:
+            return self._of_process(target.processes[0])
+        if isinstance(target, Process):
+            return self._of_process(target)
+        if isinstance(target, Frame):
+            found = self._frames.get(node.key)
+            if found is None or found.frame is not target:
+                found = self._frames[node.key] = _OfFrame(target)
+            return found.now()
+        return children(node)
+
+    def _of_process(self, process: Process) -> list[Node]:
+        found = self._processes.get(process.key)
+        if found is None or found.process is not process:
+            found = self._processes[process.key] = _OfProcess(process)
+        return found.now()
+
+
+class _OfFrame:
+    """The compiles of a frame."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self._naming = -1
+        self._nodes: list[Node] = []
+
+    def now(self) -> list[Node]:
+        """All nodes."""
+        if self._naming != self.frame.process.naming.stamp:
+            self._naming, self._nodes = self.frame.process.naming.stamp, []
+        self._nodes += map(compile_node, self.frame.compiles[len(self._nodes) :])
+        return self._nodes
+
+
+class _OfProcess:
+    """The frames of a process, those with one compile as that."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self._naming = -1
+        self._counted = (-1, -1)
+        self._own: list[Node] = []
+        self._is_many = bytearray()
+        """For each of them whether it has several compiles."""
+        self._without_id = -1
+        """The place of the frame of records without an id, which stands last in the tree."""
+        self._nodes: list[Node] = []
+
+    def now(self) -> list[Node]:
+        """All nodes."""
+        process = self.process
+        if self._naming != process.naming.stamp:
+            self._naming, self._counted, self._own, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
+        counted = len(process.frames), len(process.compiles)
+        if counted != self._counted:
+            self._counted = counted
+            self._look()
+        return self._nodes
+
+    def _look(self) -> None:
+        own, is_many = self._own, self._is_many
+        known = len(own)
+        for place, frame in enumerate(self.process.frames.values()):
+            many = len(frame.compiles) > 1
+            if place >= known:
+                own.append(frame_node(frame))
+                is_many.append(many)
+                if frame.key == NO_ID:
+                    self._without_id = place
+            elif is_many[place] != many:
+                own[place], is_many[place] = frame_node(frame), many
+        self._nodes = list(own)
+        if self._without_id >= 0:
+            self._nodes.append(self._nodes.pop(self._without_id))
+
+
+Key = tuple[str, CompileId]
+
+
+class FunctionNames:
+    """Names for `tltui.tree.outline.label`. Those that it lacks are wanted from then on; `read` finds them out."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[int, str | None]] = {}
+        self._wanted: dict[Key, Frame] = {}
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether names are wanted."""
+        return bool(self._wanted)
+
+    def __call__(self, frame: Frame) -> str | None:
+        """The name of a function, by now."""
+        name = frame.code[0]
+        if not says_little(name):
+            return name
+        key = (frame.process.key, frame.key)
+        stamp, known = self._known.get(key, (-1, None))
+        if stamp != frame.stamp:
+            self._wanted[key] = frame
+        return known or name
+
+    def read(self) -> Iterator[bool]:
+        """Find out the names that are wanted, one after the other; whether each is news."""
+        while self._wanted:
+            key, frame = next(iter(self._wanted.items()))
+            stamp, name = frame.stamp, known_as(frame)
+            _, before = self._known.get(key, (-1, None))
+            self._known[key] = stamp, name
+            self._wanted.pop(key, None)
+            yield name != before
+
+
+LIMIT = 5000
+"""Rows up to which all nodes are opened at once."""
+LONG = 100
+"""Nodes below one of which the rows are kept."""
+STATUSES = frozenset(str(status) for status in Status)
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRow:
+    """A visible node."""
+
+    node: Node
+    depth: int
+
+
+class Filter:
+    """What is wanted: compiles of a status (`error`), else what matches (a regular expression, else the text itself; small
+    letters match capitals too). `!` in front: what is not of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.inverse = text.startswith("!")
+        said = text.removeprefix("!").strip()
+        self._status = said.lower() if said.lower() in STATUSES else ""
+        self._pattern = compiled(said)
+        self.left = 0
+        """Compiles that it left, and all that it was asked about."""
+        self.seen = 0
+        self._known: dict[Node, tuple[int, bool]] = {}
+        """Compile or frame → its stamp when it was looked at, and whether its line had the text. With its address it gets a new
+        node."""
+
+    def takes(self, node: Node) -> bool:
+        """Whether a compile or an artifact stays."""
+        target = node.target
+        if isinstance(target, Compile):
+            if self._status:
+                status = "" if target.status is None else str(target.status)
+                kept = status != "" and (status == self._status) is not self.inverse
+            else:
+                kept = self._has(node) is not self.inverse
+            self.seen += target.is_compile
+            self.left += target.is_compile and kept
+            return kept
+        return not self.inverse and not self._status and self.names(node)
+
+    def names(self, node: Node) -> bool:
+        """Whether the line of a node has the text; a status says nothing about other nodes than compiles."""
+        return not self._status and self._has(node)
+
+    def _has(self, node: Node) -> bool:
+        target = node.target
+        if not isinstance(target, (Compile, Frame)):
+            return self._pattern.search(text_of(node)) is not None
+        stamp, has = self._known.get(node, (-1, False))
+        if stamp != target.stamp:
+            has = self._pattern.search(text_of(node)) is not None
+            self._known[node] = target.stamp, has
+        return has
+
+
+class OutlineRows:
+    """The visible rows of an outline. The root stands in row 0 and is always open."""
+
+    def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
+        self._root = root
+        self._by_frames = self._below = below or KeptNodes()
+        self._kept: dict[str, list[OutlineRow]] = {}
+        """Key of a node → the rows of its children, when these are many."""
+        self._held = ""
+        self.order: StackOrder | None = None
+        """Gives the nodes in the order of the stacks, None while they are in that of the frames."""
+        self._filter: Filter | None = None
+        self._closed: set[str] | None = None
+        """Of a run that is still being read, all nodes of which are wanted open: those that were closed since. Else None."""
+        self.open: set[str] = {root.key}
+        self._has_begun = False
+        """Whether the first of several ranks was opened: a tree of closed ranks tells nothing."""
+        self.rows: list[OutlineRow] = []
+        self.refresh()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def filter(self) -> str:
+        """What the filter was given as, '' for none."""
+        return self._filter.text if self._filter else ""
+
+    @property
+    def filter_counts(self) -> tuple[int, int]:
+        """(compiles that the filter leaves, all compiles); (0, 0) without one."""
+        return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
+
+    def refresh(self, held: str | None = None) -> None:
+        """Make the rows again from the run as it is now. A filter leaves the node with the key `held`, whatever it says by then."""
+        self._open_first()
+        rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
+        if self._filter is not None:
+            self._filter.left = self._filter.seen = 0
+        if held is not None:
+            self._held = held
+        self._add(rows, self._root, 1)
+        self.rows = rows
+        self._open_new()
+
+    def _open_first(self) -> None:
+        """Open the first rank as soon as there is more than one; then it is the user's."""
+        run = self._root.target
+        if not self._has_begun and isinstance(run, Run) and len(run.ranks) > 1:
+            self._has_begun = True
+            self.open.add(path_to(run, run.ranks[0])[-1])
+
+    def _open_new(self) -> None:
+        """Open what came since all was opened: a tree that was opened while it was read is as one that is opened after that."""
+        closed, self._closed = self._closed, None
+        if closed is not None and self._open_rest(closed, LIMIT) and self._is_being_read:
+            self._closed = closed
+
+    @property
+    def _is_being_read(self) -> bool:
+        return isinstance(self._root.target, Run) and not self._root.target.is_read
+
+    def _add(self, rows: list[OutlineRow], node: Node, depth: int) -> bool:
+        """Append what is visible below a node. True when the filter leaves something there."""
+        below = self._below(node)
+        if self._filter is None:
+            self._add_open(rows, self._rows_of(node, below, depth), depth)
+            return bool(below)
+        found = False
+        for child in below:
+            place = len(rows)
+            rows.append(OutlineRow(child, depth))
+            if self._filtered(rows, child, depth, self._filter):
+                found = True
+            else:
+                del rows[place:]
+        return found
+
+    def _add_open(self, rows: list[OutlineRow], own: list[OutlineRow], depth: int) -> None:
+        """Append rows, and what is below those that are open."""
+        at = 0
+        for place in [place for place, row in enumerate(own) if row.node.key in self.open]:
+            rows += own[at : place + 1]
+            at = place + 1
+            self._add(rows, own[place].node, depth + 1)
+        rows += own[at:]
+
+    def _rows_of(self, node: Node, below: list[Node], depth: int) -> list[OutlineRow]:
+        """The rows of the children of a node."""
+        if len(below) < LONG:
+            return [OutlineRow(child, depth) for child in below]
+        known = self._kept.get(node.key, [])
+        if known and known[0].depth != depth:
+            known = []
+        own = [row if row.node is child else OutlineRow(child, depth) for row, child in zip(known, below, strict=False)]
+        own += [OutlineRow(child, depth) for child in below[len(own) :]]
+        self._kept[node.key] = own
+        return own
+
+    def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
+        """Append what a filter leaves below a node, whose row is there. Whether the node itself stays."""
+        is_open = child.key in self.open
+        if isinstance(child.target, (Compile, Artifact)):
+            kept = wanted.takes(child) or child.key == self._held
+            if kept and is_open:
+                self._add_all(rows, child, depth + 1)
+            return kept
+        matches = wanted.names(child)
+        names_it = matches or child.key == self._held
+        if wanted.inverse and names_it and child.key != self._held:
+            return False
+        kept = self._add(rows, child, depth + 1)
+        if matches and not kept and isinstance(child.target, (Frame, Process, Rank, StackPart)):
+            wanted.left += child.target.tally.compiles
+        if names_it and not kept and is_open:
+            self._add_all(rows, child, depth + 1)
+        return kept or names_it
+
+    def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:
+        """What is below a match is shown whatever it says."""
+        wanted, self._filter = self._filter, None
+        self._add(rows, node, depth)
+        self._filter = wanted
+
+    def set_filter(self, text: str) -> None:
+        """Show only what a `Filter` takes, and what is above and below it; '' shows all."""
+        self._filter = Filter(text) if text.removeprefix("!").strip() else None
+        self.refresh(held="")
+
+    def set_order(self, order: StackOrder | None) -> None:
+        """By stacks, or by frames again (None). What is open stays open."""
+        self.order = order
+        self._below = self._by_frames if order is None else order.below
+        self._kept.clear()
+        self.refresh()
+
+    def row_of(self, key: str, near: int = -1) -> int | None:
+        """The row of a node, None when it is not visible. It is looked for first in the row `near`."""
+        if 0 <= near < len(self.rows) and self.rows[near].node.key == key:
+            return near
+        return next((place for place, row in enumerate(self.rows) if row.node.key == key), None)
+
+    def is_open(self, place: int) -> bool:
+        """Whether the node of a row shows its children."""
+        return self.rows[place].node.key in self.open
+
+    def expand(self, place: int) -> None:
+        """Open the node of a row."""
+        row = self.rows[place]
+        if row.node.key in self.open or not row.node.expandable:
+            return
+        self.open.add(row.node.key)
+        if isinstance(row.node.target, Compile):
+            self.keep_in_sight(row.node.target)
+        if self._closed is not None:
+            self._closed.discard(row.node.key)
+        if self._filter is not None:  # what it leaves depends on what is above
+            self.refresh()
+            return
+        below: list[OutlineRow] = []
+        self._add(below, row.node, row.depth + 1)
+        self.rows[place + 1 : place + 1] = below
+
+    def keep_in_sight(self, compile_: Compile) -> None:
+        """When a second compile makes a frame of this one, the frame is open. What stands for itself never gets a second one."""
+        if len(compile_.frame.compiles) == 1 and compile_.frame.key != compile_.id:
+            self.open.add(frame_key_of(compile_))
+
+    def collapse(self, place: int) -> None:
+        """Close the node of a row. The root stays open."""
+        row = self.rows[place]
+        if row.node.key not in self.open or place == 0:
+            return
+        self.open.discard(row.node.key)
+        if self._closed is not None:
+            self._closed.add(row.node.key)
+        end = place + 1
+        while end < len(self.rows) and self.rows[end].depth > row.depth:
+            end += 1
+        del self.rows[place + 1 : end]
+
+    def collapse_all(self) -> None:
+        """Close everything but the root."""
+        self.open, self._closed = {self._root.key}, None
+        self.refresh()
+
+    def expand_all(self, limit: int = LIMIT) -> bool:
+        """Open everything down to the artifacts of compiles, level by level; False when there were too many rows for that. Of a run
+        that is being read what comes is opened too."""
+        is_all = self._open_rest(set(), limit)
+        self._closed = set() if is_all and self._is_being_read else None
+        return is_all
+
+    def _open_rest(self, kept: set[str], limit: int) -> bool:
+        """Open everything but the nodes with the keys `kept`."""
+        while True:
+            open_ = self.open | kept
+            closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in open_]
+            if not closed:
+                return True
+            if len(self.rows) + len(closed) > limit:
+                return False
+            self.open.update(closed)
+            self.refresh()
+
+    def parent(self, place: int) -> int:
+        """The row of the parent; 0 for the root itself."""
+        depth = self.rows[place].depth
+        while place > 0 and self.rows[place].depth >= depth:
+            place -= 1
+        return place
+
+    def reveal(self, keys: Iterable[str]) -> int | None:
+        """Open the nodes with these keys (in the order by frames), the last one excepted; the row of the last one."""
+        *path, last = keys if self.order is None else self.order.path(list(keys))
+        if not self.open.issuperset(path):
+            self.open.update(path)
+            self.refresh()
+        return self.row_of(last)
+
+
+def text_of(node: Node) -> str:
+    """What the line of a node says, torch's name of its function, and its address: what a filter looks at."""
+    said: Label = label(node)
+    pieces = (*said.left, *said.detail, *said.right)
+    status = str(node.target.status) if isinstance(node.target, Compile) else ""
+    said_ = "".join(piece_text(piece) for piece in pieces)
+    return f"{said_} {_own_name(node)} {node.ref} {status}"
+
+
+def _own_name(node: Node) -> str:
+    """What torch calls a function that the tree calls in short."""
+    target = node.target.frame if isinstance(node.target, Compile) else node.target
+    name = target.code[0] if isinstance(target, Frame) else None
+    return name if name and short(name) != name else ""
+
+
+__all__ = ["Filter", "OutlineRow", "OutlineRows", "Target", "text_of"]

@@ -1,0 +1,70 @@
+"""Indexing of one log as a task of a local or remote worker."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from dataclasses import dataclass, replace
+
+from tltui.inputs.index.indexed_log import opened
+from tltui.sources.discovery_results import FoundLog
+from tltui.text.sanitize import sanitize
+from tltui.work.engines.gather import Failure
+from tltui.writers.index import log_part
+
+BEGINNING = 4096
+"""Bytes by which a log is known again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """A log, and how it is read."""
+
+    found: FoundLog
+    lean: bool = False
+    key: bytes = b""
+    """As `log_part` has them."""
+    size: int = 0
+    """Bytes that its file had at least."""
+    beginning: bytes = b""
+    """The digest of its first bytes; b'' for whoever reads it on the machine on which it was found."""
+
+    @property
+    def unread(self) -> int:
+        """Bytes that are to be read: of a log that an index knows, what it has grown by."""
+        known = opened(self.found.index).logs[self.found.number].reached if self.found.index else 0
+        return max(self.found.size - known, 0)
+
+
+def remote_part(part: LogPart) -> LogPart:
+    """The same for any machine that sees the log. Raises OSError."""
+    found = part.found
+    size = min(os.stat(found.path).st_size, found.size if found.is_here else BEGINNING)
+    return replace(part, size=size, beginning=_beginning(found.path, size))
+
+
+def index_part(part: LogPart) -> bytes | Failure[LogPart]:
+    """What an index says of a log, where this machine sees the same one. Raises OSError."""
+    return _elsewhere(part) or log_part(part.found, part.lean, part.key)
+
+
+def _elsewhere(part: LogPart) -> Failure[LogPart] | None:
+    """What this machine sees in place of the log that is meant."""
+    if not part.beginning:
+        return None
+    path, host = part.found.path, sanitize(socket.gethostname())
+    try:
+        if os.stat(path).st_size >= part.size and _beginning(path, part.size) == part.beginning:
+            return None
+    except OSError as error:
+        return Failure(part, f"{host} does not see it ({error.strerror or error})")
+    return Failure(part, f"{host} has another file of this name")
+
+
+def _beginning(path: str, size: int) -> bytes:
+    """The digest of the first bytes; of a directory, of what is in it."""
+    if os.path.isdir(path):
+        return hashlib.blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    with open(path, "rb") as file:
+        return hashlib.blake2b(file.read(min(size, BEGINNING)), digest_size=16).digest()

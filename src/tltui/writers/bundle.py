@@ -1,0 +1,375 @@
+"""Bundles: the records of some compiles as a small trace, optionally redacted."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import re
+import socket
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tltui.documents.format import plural, size_of, wrap
+from tltui.inputs.archives.packed_files import COMPRESSED_NAME, STANDARD_INPUT
+from tltui.inputs.index.indexed_log import IndexBytes
+from tltui.model.artifacts import Artifact, artifact_name
+from tltui.model.kinds import kind_of
+from tltui.model.log_model import LogModel
+from tltui.model.nodes import Compile, Frame, Process, Rank
+from tltui.model.ref import NO_ID, BadAddress, parse_ref
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.safe_files import replacing, safe_name
+from tltui.trace.batch import ORPHAN
+from tltui.trace.grammar import PREFIX, whole_number
+from tltui.trace.joined_log import JoinedLog
+from tltui.trace.log import Log
+from tltui.writers.redact.patterns import NAME, nested_json
+from tltui.writers.redact.redact import Redacted, Redactor
+from tltui.writers.redact.torch_words import is_word
+from tltui.writers.redact.user_names import Learned
+
+_FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
+_MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')
+REMOVED = ("dump_file",)
+_BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
+KEPT = (
+    "Kept: what torch's own source has: operators, events, settings, its files and lines, the words of its messages; shapes, "
+    "dtypes, sizes, times, ids and other numbers; names of one or two letters, and names and words of yours that torch has too "
+    "(forward, layer, weight); what kind of statement a line of yours is (if, return). All else is anonN, the same everywhere."
+)
+_RANKED = re.compile(r"rank_\d+_(?:dp_\d+_)?")
+LABEL = re.compile(r"(?:attempt_\d+|\d+|rank[_-]?\d+(?:_dp_\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class BundledKind:
+    """The records of one kind that leave."""
+
+    name: str
+    records: int
+    bytes: int
+    """As they are stored: first lines and payloads."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleResult:
+    """What a bundle holds."""
+
+    schema: int
+    compiles: tuple[str, ...]
+    kinds: tuple[BundledKind, ...]
+    files: tuple[str, ...]
+    """Names of the files, one for each log."""
+    records: int
+    bytes: int
+    redacted: Redacted | None
+    removed: int
+    """Payloads and records that redaction takes out whole: byte code, dumped files, damaged lines."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """What leaves of one log."""
+
+    model: LogModel
+    records: list[int]
+    strings: dict[int, set[int]]
+    """pid → the ids of the string table that its records use."""
+    name: str
+    size: int = 0
+
+
+class Bundle:
+    """The records of some compiles. `pieces` gives the bytes of each file; nothing is written here."""
+
+    def __init__(
+        self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
+        redactor: Redactor | None = None, key: bytes = b"",
+    ) -> None:
+        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
+        traces of the run. `key`: see `Names`. Raises `BadAddress`, OSError."""
+        self.run = run
+        self.compiles = chosen(run, refs)
+        self.removed = 0
+        everything = not refs
+        traces = [model for model in run.models if not model.log.is_made]
+        if traces and not any(is_whole(model) for model in traces):
+            raise BadAddress("a bundle is made of a trace, and only an index of it is here: give the directory of the logs too")
+        traces = [model for model in traces if is_whole(model)]
+        if not traces:
+            raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
+        self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
+        if not self.parts:
+            raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
+        for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
+            self.parts[number].name = name
+        self.redactor = (redactor or self._redactor(secrets, key)) if redact else None
+        self._kinds: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+
+    def _part(self, model: LogModel, everything: bool) -> _Part | None:
+        log = model.log
+        wanted: set[int] = set()
+        for compile_ in self.compiles:
+            held = compile_.process.log
+            if held is log:
+                wanted.update(compile_.records)
+            elif isinstance(held, JoinedLog) and held.members[0] is log:
+                wanted.update(held.origin(record)[1] for record in compile_.records if held.is_stored(record))
+        if not any(log.kind(record).event not in ("", "str") for record in wanted):
+            return None  # nothing, or only lines that are no records: nobody could open it
+        strings: dict[int, set[int]] = {}
+        for record in wanted:
+            if log.kind(record).event != "str":
+                used = strings.setdefault(log.context(record).pid, set())
+                used.update(map(int, _FILENAME.findall(log.head(record))))
+                if log.kind(record).event == "dynamo_guards" and (payload := log.payload(record)) is not None:
+                    used.update(map(int, _FILENAME.findall(payload.read())))
+        for record in log.records():
+            kind = log.kind(record)
+            if kind.event == "str":
+                wanted.discard(record)
+                value = log.event(record)
+                number = whole_number(value[1]) if isinstance(value, list) and len(value) == 2 else None
+                if everything or number in strings.get(log.context(record).pid, ()):
+                    wanted.add(record)
+            elif artifact_name(kind) == "torch_version":
+                wanted.add(record)
+        return _Part(model, sorted(wanted), strings, "")
+
+    def _redactor(self, secrets: Iterable[str], key: bytes) -> Redactor:
+        learned = Learned()
+        learned.people.update((name, None) for name in secrets if len(name) > 2)
+        for part in self.parts:
+            log = part.model.log
+            for record in part.records:
+                learned.table = _strings(part.model, log.context(record).pid)
+                learn(learned, log, record)
+        return Redactor(learned, key)
+
+    def pieces(self, part: _Part) -> Iterator[bytes]:
+        """The bytes of one file, record by record."""
+        log = part.model.log
+        yield from self._inherited(part)
+        for record in part.records:
+            data = self._plain(log, record) if self.redactor is None else self._redacted(log, record, self.redactor)
+            if data:
+                name = artifact_name(log.kind(record))
+                name = name if self.redactor is None else self.redactor.text(name, True)
+                self._kinds[name] += 1
+                self._bytes[name] += len(data)
+                yield data
+
+    def _inherited(self, part: _Part) -> Iterator[bytes]:
+        """A forked child goes on with the string table of its parent: what it uses of it is written into its own log."""
+        for process in part.model.processes:
+            used = part.strings.get(process.pid, set())
+            first = next((r for r in part.records if part.model.log.context(r).pid == process.pid), None)
+            if process.twin or process.parent is None or first is None:
+                continue
+            match = PREFIX.match(part.model.log.head(first))
+            for number in sorted(used - process.strings.keys()):
+                if match is not None and (text := process.parent.strings.get(number)) is not None:
+                    line = json.dumps({"str": [text, number]})
+                    line = self.redactor.json(line) if self.redactor is not None else line
+                    yield self._head(match[0]) + line.encode() + b"\n"
+
+    @staticmethod
+    def _plain(log: Log, record: int) -> bytes:
+        """A record as it is stored."""
+        columns = log.columns
+        length = columns.size[record]
+        if not columns.flags[record] & ORPHAN:
+            length += columns.head[record] + (1 if columns.size[record] else 0)
+        return log.source.read(columns.offset[record], length) + b"\n"
+
+    def _head(self, prefix: bytes) -> bytes:
+        """What stands before the envelope: the place in the source, unless it is one of torch, and what a launcher put there."""
+        if self.redactor is None or (match := PREFIX.match(prefix)) is None:
+            return prefix
+        path = match[9].decode("utf-8", "surrogateescape")
+        if not (path.startswith("torch/") and all(map(is_word, NAME.findall(path)))):
+            path = self.redactor.path(path)
+        start = prefix[match.start(1) : match.start(9)]
+        return start + path.encode("utf-8", "surrogateescape") + prefix[match.end(9) :]
+
+    def _redacted(self, log: Log, record: int, redactor: Redactor) -> bytes:
+        head = log.head(record)
+        match = PREFIX.match(head)
+        if match is None or log.columns.flags[record] & ORPHAN or not log.envelope(record):
+            self.removed += 1
+            return b""
+        line = redactor.json(head[match.end() :].rstrip(b"\x00\r").decode("utf-8", "surrogateescape"))
+        text = self._payload(log, record, redactor)
+        if text is None:
+            return self._head(match[0]) + line.encode("utf-8", "surrogateescape") + b"\n"
+        data = text.encode("utf-8", "surrogateescape")
+        digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
+        line = _MD5.sub(f'"has_payload": "{digest}"}}', line)
+        stored = b"\t" + data.replace(b"\n", b"\n\t")
+        return self._head(match[0]) + line.encode("utf-8", "surrogateescape") + b"\n" + stored + b"\n"
+
+    def _payload(self, log: Log, record: int, redactor: Redactor) -> str | None:
+        checked = log.check(record)
+        if checked is None:
+            return None
+        kind = log.kind(record)
+        if kind.event in REMOVED or kind.name.endswith(_BYTECODE):
+            self.removed += 1
+            return f"Removed by tltui bundle --redact: {checked.size:,} bytes of {artifact_name(kind).rpartition('_')[2]}."
+        text = checked.payload.read().decode("utf-8", "surrogateescape")
+        return redactor.payload(text, kind_of(*kind).language)
+
+    def result(self) -> BundleResult:
+        """What it holds. Makes every file once, without writing it."""
+        self._kinds.clear()
+        self._bytes.clear()
+        self.removed = 0
+        for part in self.parts:
+            part.size = sum(map(len, self.pieces(part)))
+        kinds = [BundledKind(name, self._kinds[name], self._bytes[name]) for name in self._kinds]
+        return BundleResult(
+            1, tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.bytes, kind.name))),
+            tuple(part.name for part in self.parts), sum(self._kinds.values()), sum(part.size for part in self.parts),
+            None if self.redactor is None else self.redactor.counts, self.removed,
+        )  # fmt: skip
+
+    def write(self, output: str, force: bool = False) -> list[tuple[str, int]]:
+        """Write to the file, or with several logs below the directory `output`. (path, size) of each file.
+
+        Files appear whole and are readable for their owner only. Raises FileExistsError unless `force`, FileNotFoundError for a
+        directory that is not there, OSError.
+        """
+        target = Path(output)
+        single = len(self.parts) == 1 and not (target.is_dir() or output.endswith(os.sep))
+        paths = [target] if single else [target / part.name for part in self.parts]
+        if not target.parent.is_dir():
+            raise FileNotFoundError(2, "there is no such directory", str(target.parent))
+        for path in paths:
+            if not force and path.exists():
+                raise FileExistsError(17, "exists", str(path))
+            if not force and any(path.parent.resolve() == Path(model.log.path).parent.resolve() for model in self.run.models):
+                raise FileExistsError(17, "lies beside the trace", str(path))
+        written = []
+        for part, path in zip(self.parts, paths, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path, private=True) as out:
+                out.writelines(self.pieces(part))
+            written.append((str(path), path.stat().st_size))
+        return written
+
+
+def is_whole(model: LogModel) -> bool:
+    """Whether all bytes of a log can be read: of one that only an index tells of they cannot."""
+    return not isinstance(model.source, IndexBytes)
+
+
+def learn(learned: Learned, log: Log, record: int) -> None:
+    """What is the user's in a record: in its envelope, and in its payload, JSON or not. Raises OSError."""
+    learned.value(log.envelope(record))
+    if log.columns.size[record]:
+        text = log.text(record, 1 << 40)
+        value = nested_json(text)
+        if value is None:
+            learned.text(text)
+        else:
+            learned.value(value)
+
+
+def known_secrets() -> list[str]:
+    """The account and the host that this is running on: a trace often comes from the same machine."""
+    names = [socket.gethostname().partition(".")[0]]
+    with contextlib.suppress(KeyError, OSError, ImportError):
+        names.append(getpass.getuser())
+    return names
+
+
+def chosen(run: Run, refs: Sequence[str]) -> list[Compile]:
+    """The compiles that addresses name: of a frame, a process or a rank all of them. Raises `BadAddress`."""
+    if not refs:
+        return list(run.compiles())
+    found: dict[int, Compile] = {}
+    for text in refs:
+        ref = parse_ref(text)
+        if ref.artifact is not None or ref.view:
+            raise BadAddress(f"{text}: a bundle holds whole compiles; give the address of a compile, a frame or a rank")
+        node = run.resolve(replace(ref, attempt=None))
+        for compile_ in _compiles_of(run, node):
+            found[id(compile_)] = compile_
+    kept = [compile_ for compile_ in run.compiles() if id(compile_) in found]
+    if not kept:
+        raise BadAddress(f"there are no compiles at {' '.join(refs)}")
+    return kept
+
+
+def _compiles_of(run: Run, node: object) -> Iterable[Compile]:
+    if isinstance(node, Compile):
+        return [node]
+    if isinstance(node, Frame):
+        return node.compiles
+    processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
+    assert not isinstance(node, Artifact)
+    named = [c for p in processes for c in p.compiles.values()]
+    return named if any(c.id != NO_ID for c in named) or node is not None else list(run.compiles())
+
+
+def _strings(model: LogModel, pid: int) -> dict[int, str]:
+    process = next((process for process in model.processes if process.pid == pid), None)
+    if process is None:
+        return {}
+    return {**(process.parent.strings if process.parent is not None else {}), **process.strings}
+
+
+def _file_names(models: Sequence[LogModel], redact: bool) -> list[str]:
+    """A name for each log below one directory: as it was, with the directories that tell its rank or launch."""
+    names: list[str] = []
+    for number, model in enumerate(models):
+        path = Path(model.log.path)
+        above = [safe_name(part) for part in path.parent.parts[-3:] if LABEL.fullmatch(part)]
+        own = safe_name(COMPRESSED_NAME.sub("", path.name) if path.name != STANDARD_INPUT else "standard_input.log")
+        if redact:
+            rank = _RANKED.search(own)
+            own = f"dedicated_log_torch_trace_{rank[0] if rank else ''}{number:08}.log"
+        name = os.path.join(*above, own)
+        while name in names:
+            name = os.path.join(str(number), own) if os.path.join(str(number), own) not in names else f"{number}_{own}"
+        names.append(name)
+    return names
+
+
+def bundle_document(result: BundleResult, options: Options) -> TextDocument:
+    """What leaves, before it leaves."""
+    builder = Builder("@bundle", "bundle", options)
+    files = plural(len(result.files), "file")
+    what = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.bytes))
+    builder.add((", ".join(what), tokens.STRONG), f" in {files}")
+    shown = ", ".join(result.compiles[:12])
+    builder.add("  ", shown + (f" and {len(result.compiles) - 12:,} more" if len(result.compiles) > 12 else ""))
+    builder.heading("What leaves")
+    for kind in result.kinds:
+        times = "x" if options.ascii else "×"
+        builder.add(f"  {size_of(kind.bytes):>10}  {kind.records:>6,} {times} ", kind.name)
+    builder.heading("What is replaced" if result.redacted else "Nothing is replaced")
+    if result.redacted is None:
+        builder.add("  The payloads hold the code of the model: paths, names, lines of source, strings. --redact replaces those.")
+        return builder.document(result)
+    counts = result.redacted
+    for number, word in ((counts.paths, "path"), (counts.lines, "line of source"), (counts.names, "name"),
+                         (counts.people, "account or host"), (counts.texts, "string or value")):  # fmt: skip
+        plain = {"line of source": "lines of source", "account or host": "accounts or hosts",
+                 "string or value": "strings or values"}.get(word, word + "s")
+        builder.add(f"  {number:>6,} {word if number == 1 else plain}")
+    if result.removed:
+        builder.add(f"  {result.removed:>6,} taken out whole: byte code, dumped files, damaged lines")
+    builder.blank()
+    for line in wrap(KEPT, options.width):
+        builder.add((line, tokens.DIM))
+    builder.add(("Look at the bundle with tltui before you give it away.", tokens.WARN))
+    return builder.document(result)

@@ -1,0 +1,358 @@
+"""Cases: every input of a job in one archive, optionally redacted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tltui import __version__
+from tltui.documents.format import plural, size_of
+from tltui.inputs.debug_directory import DebugLog
+from tltui.inputs.directory_layouts import CACHED, INDUCTOR, RUN, SHARD, UNIT
+from tltui.inputs.forms import DEBUG_DIR, TRACE
+from tltui.inputs.text.line_grammar import head_of
+from tltui.inputs.text.text_log import TextLog
+from tltui.model.artifacts import artifact_name
+from tltui.model.input_joining import is_of_job
+from tltui.model.kinds import kind_of
+from tltui.model.log_model import LogModel
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.text import tokens
+from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.safe_files import replacing, safe_name
+from tltui.trace.files import FileBytes
+from tltui.trace.log import Log
+from tltui.writers.bundle import LABEL, Bundle, is_whole, learn
+from tltui.writers.redact.patterns import NAME
+from tltui.writers.redact.redact import Redactor
+from tltui.writers.redact.torch_words import is_word
+from tltui.writers.redact.user_names import Learned
+
+INDEX = "case.json"
+PIECE = 1 << 20
+ONLY_INDEXED = "logs that are not here, only in an index"
+KNOWN_LOGS = ("fusion", "guard_latency")
+"""Loggers whose messages are known word by word: names of buffers and operators, sizes, torch's own sentences."""
+BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip archive can state: the same inputs give the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """A file of the case."""
+
+    name: str
+    form: str
+    """The form of the input it is of (`tltui.inputs.forms`); "output": what the job printed, as `tltui run` kept it."""
+    rank: int | None
+    pids: tuple[int, ...]
+    bytes: int
+    md5: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What redaction leaves out."""
+
+    what: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What a case holds; `case.json` in it says the same. `schema` changes when a field changes its meaning."""
+
+    schema: int
+    tltui: str
+    """The version that packed it."""
+    redacted: bool
+    files: tuple[PackedFile, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A file to come."""
+
+    name: str
+    form: str
+    pieces: Callable[[], Iterator[bytes]]
+    model: LogModel | None = None
+
+
+@dataclass(slots=True)
+class Case:
+    """The inputs of a run as files of an archive. Nothing is written before `write`."""
+
+    run: Run
+    redact: bool = False
+    secrets: tuple[str, ...] = ()
+    """Names of accounts and hosts that are known from elsewhere."""
+    _left_out: Counter[str] = field(default_factory=Counter)
+    _redactor: Redactor | None = None
+
+    def write(self, output: str, force: bool = False) -> CaseResult:
+        """Write the archive: it appears whole, readable for its owner only. Raises OSError, FileExistsError unless `force`,
+        BadAddress where nothing would be in it but the list of what is left out."""
+        target = Path(output)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(2, "there is no such directory", str(target.parent))
+        with replacing(target, force=force, private=True) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            result = self._pack(archive)
+            if self._left_out[ONLY_INDEXED] and not result.files:
+                raise BadAddress("a case is made of what is here, and only an index of these logs is: give their directory too")
+        return result
+
+    def result(self) -> CaseResult:
+        """What would be in it: everything is made once, without writing it."""
+        return self._pack(None)
+
+    def _pack(self, archive: zipfile.ZipFile | None) -> CaseResult:
+        self._left_out.clear()
+        files = [self._add(archive, entry) for entry in self._entries()]
+        left = tuple(LeftOut(what, count) for what, count in sorted(self._left_out.items()))
+        result = CaseResult(1, __version__, self.redact, tuple(files), left)
+        if archive is not None:
+            archive.writestr(_info(INDEX), json.dumps(asdict(result), indent=1))
+        return result
+
+    @staticmethod
+    def _add(archive: zipfile.ZipFile | None, entry: _Entry) -> PackedFile:
+        md5, size = hashlib.md5(usedforsecurity=False), 0
+        out = archive.open(_info(entry.name), "w", force_zip64=True) if archive is not None else None
+        try:
+            for piece in entry.pieces():
+                md5.update(piece)
+                size += len(piece)
+                if out is not None:
+                    out.write(piece)
+        finally:
+            if out is not None:
+                out.close()
+        processes = entry.model.processes if entry.model is not None else []
+        ranks = {process.rank for process in processes}
+        rank = next(iter(ranks)) if len(ranks) == 1 else None
+        pids = tuple(sorted({process.pid for process in processes if process.pid}))
+        return PackedFile(entry.name, entry.form, rank, pids, size, md5.hexdigest())
+
+    def _entries(self) -> Iterator[_Entry]:
+        if self.redact:
+            self._redactor = self._learn()
+            yield from self._redacted(self._redactor)
+            return
+        taken: set[str] = set()
+        for model in self.run.models:
+            if model.log.path in self.run.found.outputs:
+                continue  # with its state, below
+            if not is_whole(model):
+                self._left_out[ONLY_INDEXED] += 1
+            elif isinstance(model.log, DebugLog):
+                yield from self._debug_files(model, model.log, taken)
+            else:
+                name = _unique(os.path.join(model.form, *_labels(model.log.path)), taken)
+                yield _Entry(name, model.form, lambda log=model.log: _stored(log), model)  # type: ignore[misc]
+        for path in self.run.found.outputs:
+            for beside in (path, os.path.join(os.path.dirname(path), "output.json")):
+                if os.path.isfile(beside):
+                    name = _unique(os.path.join("output", safe_name(os.path.basename(beside))), taken)
+                    yield _Entry(name, "output", lambda beside=beside: iter([Path(beside).read_bytes()]))  # type: ignore[misc]
+
+    @staticmethod
+    def _debug_files(model: LogModel, log: DebugLog, taken: set[str]) -> Iterator[_Entry]:
+        """The files below the directory of a process, each where it is."""
+        for record in log.records():
+            name = _unique(os.path.join(DEBUG_DIR, *_below(log, record)), taken)
+            yield _Entry(name, DEBUG_DIR, lambda record=record: _payload(log, record), model)  # type: ignore[misc]
+
+    # redacted
+
+    def _learn(self) -> Redactor:
+        """What is the user's, in all inputs: a name has one substitute everywhere."""
+        learned = Learned()
+        learned.people.update((name, None) for name in self.secrets if len(name) > 2)
+        for model in filter(is_whole, self.run.models):
+            strings = {process.pid: process.strings for process in model.processes}
+            log = model.log
+            for record in log.records():
+                if log.kind(record).event == "text":
+                    continue
+                learned.table = strings.get(log.context(record).pid, {})
+                learn(learned, log, record)
+        return Redactor(learned)
+
+    def _redacted(self, redactor: Redactor) -> Iterator[_Entry]:
+        if missing := sum(not is_whole(model) for model in self.run.models):
+            self._left_out[ONLY_INDEXED] += missing
+        traces = [model for model in self.run.models if model.form == TRACE and is_whole(model)]
+        if traces:
+            bundle = Bundle(self.run, (), redact=True, redactor=redactor)
+            for part in bundle.parts:
+                yield _Entry(os.path.join(TRACE, part.name), TRACE, lambda part=part: bundle.pieces(part), part.model)  # type: ignore[misc]
+            self._left_out["payloads and records of traces that are taken out whole"] += bundle.removed
+        taken: set[str] = set()
+        for number, model in enumerate(self.run.models):
+            if isinstance(model.log, DebugLog):
+                yield from self._redacted_files(model, model.log, redactor, taken)
+            elif isinstance(model.log, TextLog) and not any(is_of_job(model.form, process) for process in model.processes):
+                self._left_out["files with what the job printed"] += 1
+            elif isinstance(model.log, TextLog):
+                name = f"text/{number:04}.txt"
+                yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
+            elif model.form != TRACE:
+                self._left_out["inputs of a form that cannot be redacted"] += 1
+        if unread := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
+            self._left_out["files with what the job printed"] += len(unread)
+
+    def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, taken: set[str]) -> Iterator[_Entry]:
+        for record in log.records():
+            kind = log.kind(record)
+            known = kind_of(*kind)
+            if artifact_name(kind) == "debug_log":
+                self._left_out["logs of debug directories"] += 1
+                continue
+            if known.generic or artifact_name(kind) == "autotuning_result_json_list":
+                self._left_out["files of debug directories of which nothing is known"] += 1
+                continue
+            *above, own = _below(log, record)
+            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), own), taken)
+
+            def pieces(record: int = record, language: str = known.language) -> Iterator[bytes]:
+                yield redactor.payload(log.text(record, 1 << 40), language).encode("utf-8", "surrogateescape")
+
+            yield _Entry(name, DEBUG_DIR, pieces, model)
+
+    def _redacted_text(self, log: TextLog, redactor: Redactor) -> Iterator[bytes]:
+        """What torch's loggers said of compiles, line by line as they write it."""
+        for record in log.records():
+            kind, first = log.kind(record), log.written(record)
+            head = head_of(first, 0, len(first))
+            if kind.event == "text" or head is None:
+                self._left_out["lines that no logger of torch wrote"] += len(log.lines(record))
+                continue
+            known = kind_of(*kind)
+            if known.language == "bytecode":
+                self._left_out["texts of byte code"] += 1
+                continue
+            own = head["path"].startswith(b"torch/")  # anybody may write to a logger of torch
+            if not own or head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else known.generic):
+                self._left_out["messages of loggers of which nothing is known"] += 1
+                continue
+            text = redactor.payload(log.message(record).decode("utf-8", "replace"), known.language)
+            prefix = _prefix(head, redactor)
+            yield "".join(f"{prefix}{line}\n" for line in text.split("\n")).encode("utf-8", "surrogateescape")
+
+
+def _directory(name: str, redactor: Redactor) -> str:
+    """A directory by the name that torch gives it; where somebody else has named it, or a part of it, that is replaced."""
+    if RUN.fullmatch(name) or CACHED.fullmatch(name) or SHARD.fullmatch(name) or name in (INDUCTOR, "torchdynamo"):
+        return name
+    unit = UNIT.fullmatch(name)
+    if unit is None:
+        return safe_name(redactor.text(name, True))
+    model = unit["name"].removeprefix("model").removeprefix("_")
+    own = f"model_{safe_name(redactor.text(model, True))}" if model else "model"
+    return own + name[unit.end("name") :]
+
+
+def _prefix(head: re.Match[bytes], redactor: Redactor) -> str:
+    """The prefix of a message without a launcher's, and without a path that is not torch's."""
+    parts = {name: (value or b"").decode("utf-8", "replace") for name, value in head.groupdict().items()}
+    path = parts["path"]
+    if not (path.startswith("torch/") and all(map(is_word, NAME.findall(path)))):
+        path = redactor.path(path)
+    rank = f"[rank{parts['rank']}]:" if parts["rank"] else ""
+    ids = f"[{parts['ids']}] " if parts["ids"] else ""
+    when = f"{parts['level']}{parts['day']} {parts['time']} {parts['pid']}"
+    return f"{rank}{when} {path}:{parts['line']}] {ids}[__{parts['artifact']}] "
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, BEGINNING_OF_ZIP)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o600 << 16
+    return info
+
+
+def _stored(log: Log) -> Iterator[bytes]:
+    at = 0
+    while data := log.source.read(at, PIECE):
+        yield data
+        at += len(data)
+
+
+def _payload(log: Log, record: int) -> Iterator[bytes]:
+    payload = log.payload(record)
+    if payload is not None:
+        yield payload.read()
+
+
+def _labels(path: str) -> list[str]:
+    """The name of a file, with the directories that tell its rank or launch."""
+    parts = path.replace("!", "/").split("/")
+    return [*(safe_name(part) for part in parts[-4:-1] if LABEL.fullmatch(part)), safe_name(parts[-1])]
+
+
+def _below(log: DebugLog, record: int) -> list[str]:
+    """The place of a file below the directory of its process, and that directory's name."""
+    assert isinstance(log.source, FileBytes)
+    top = os.path.abspath(log.source.path)
+    inner = os.path.relpath(os.path.abspath(log.path_of(record)), top).split(os.sep)
+    return [safe_name(part) for part in (os.path.basename(top), *inner)]
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    found, number = name, 2
+    while found in taken:
+        directory, own = os.path.split(name)
+        found, number = os.path.join(directory, str(number), own), number + 1
+    taken.add(found)
+    return found
+
+
+def case_document(result: CaseResult, options: Options) -> TextDocument:
+    """What is in it, and what is not."""
+    builder = Builder("@case", "case", options)
+    total = sum(file.bytes for file in result.files)
+    builder.add((f"{plural(len(result.files), 'file')}, {size_of(total)}", tokens.STRONG))
+    by_form: dict[str, list[PackedFile]] = {}
+    for file in result.files:
+        by_form.setdefault(file.form, []).append(file)
+    for form, files in by_form.items():
+        builder.heading(form)
+        for file in files[:SHOWN]:
+            builder.add(f"  {size_of(file.bytes):>10}  ", file.name)
+        if len(files) > SHOWN:
+            builder.add((f"  … and {len(files) - SHOWN:,} more", tokens.DIM))
+    if result.redacted:
+        builder.heading("Left out")
+        _left_out(builder, result.left_out)
+        builder.blank()
+        builder.add(("Look at it with tltui before you give it away.", tokens.WARN))
+    else:
+        if result.left_out:
+            builder.heading("Left out")
+            _left_out(builder, result.left_out)
+        builder.blank()
+        builder.add("Nothing is replaced: it holds code, paths and what the job printed. --redact replaces that, or leaves it out.")
+    return builder.document(result)
+
+
+SHOWN = 40
+
+
+def _left_out(builder: Builder, left_out: Iterable[LeftOut]) -> None:
+    nothing = True
+    for item in left_out:
+        if item.count:
+            nothing = False
+            builder.add(f"  {item.count:>8,}  {item.what}")
+    if nothing:
+        builder.add(("  nothing", tokens.DIM))

@@ -1,0 +1,264 @@
+"""The outcome of `tltui check` as text, JUnit XML and annotations for GitHub Actions."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from xml.etree import ElementTree
+
+from tltui import __version__
+from tltui.documents import format as fmt
+from tltui.documents.page import Page
+from tltui.model.status import Status
+from tltui.questions.check.limits import Gates, Outcome, Reason
+from tltui.questions.check.measures import REASONS
+from tltui.text import tokens
+from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import is_framework
+
+REASONS_SHOWN = 20
+
+
+def check_document(found: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
+    """The outcome of the gates; `unread` files could not be read. `lacks`: what inputs besides a trace cannot tell."""
+    page = Page("@check", f"check of {title}", options)
+    over = sum(outcome.exceeded for outcome in found.limits)
+    said = f"{fmt.plural(found.compiles, 'compile')} of {title}"
+    if over:
+        page.add((f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded", tokens.ERROR), f" · {said}")
+    else:
+        page.add(("passed", tokens.OK), f" · {said}")
+    for sentence in unsure(found, lacks=lacks):
+        page.say(sentence, style=tokens.WARN)
+    if unread:
+        page.add((_unread(unread), tokens.WARN, "@damage"))
+    rows: list[list[Piece]] = []
+    for outcome in found.limits:
+        mark = page.status(Status.ERROR if outcome.exceeded else Status.OK)
+        style = tokens.ERROR if outcome.exceeded else ""
+        value = (number(outcome, outcome.value), style, outcome.page)
+        rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
+    page.grid(rows, right=(2,))
+    for outcome in found.limits:
+        if outcome.exceeded:
+            _add_reasons(page, outcome)
+    return page.document(found)
+
+
+def unsure(found: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
+    """Why the outcome may say less than it seems to."""
+    nothing = "There is no compile here: limits on compiles say nothing here." if not found.compiles else ""
+    return tuple(filter(None, (nothing, lacks, _unread(unread) if unread else "")))
+
+
+def _unread(unread: int) -> str:
+    return f"{fmt.plural(unread, 'file')} could not be read: the numbers are of the others (tltui damage)"
+
+
+def number(outcome: Outcome, value: float) -> str:
+    """A value of a limit as pages show it, in its unit."""
+    if outcome.seconds:
+        return fmt.seconds(value)
+    if outcome.share:
+        return f"{round(value, 1):g} %"
+    return fmt.count(int(value)) if value == int(value) else f"{value:g}"
+
+
+def headline(outcome: Outcome) -> str:
+    """What there is of a thing, and how much may be."""
+    return f"{outcome.name}: {number(outcome, outcome.value)}, at most {number(outcome, outcome.at_most)}"
+
+
+def at_most(outcome: Outcome) -> str:
+    """How much may be, and what the baseline has."""
+    text = f"at most {number(outcome, outcome.at_most)}"
+    return text if outcome.baseline is None else f"{text}, before {number(outcome, outcome.baseline)}"
+
+
+def _add_reasons(page: Page, outcome: Outcome) -> None:
+    page.heading(headline(outcome))
+    for reason in outcome.reasons[:REASONS_SHOWN]:
+        label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
+        pieces: list[Piece] = ["  ", (label, tokens.LINK, reason.ref), "  "]
+        if reason.new:
+            pieces.append(("new  ", tokens.WARN))
+        used = sum(len(piece_text(piece)) for piece in pieces)
+        lines = fmt.wrap(sanitize(reason.text), page.width - used) if page.width - used > 30 else [sanitize(reason.text)]
+        for n, line in enumerate(lines):
+            page.add(*(pieces if n == 0 else [" " * used]), line)
+    more = len(outcome.reasons) - REASONS_SHOWN
+    if more > 0:
+        page.add("  ", (f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH", tokens.LINK, outcome.page))
+
+
+CLASS = "tltui.check"
+"""The class of all test cases: with the name of the limit it is what a server knows a case again by."""
+
+
+def junit(found: Gates, title: str, page: str, seconds: float, now: float) -> bytes:
+    """The document. `page`: the lines for people; `seconds`: how long the check took; `now`: when it was, in seconds since 1970."""
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(root, "testsuite", {
+        "name": _token(f"tltui check of {title}"), "package": "tltui", "id": "0", "hostname": "localhost",
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)), "time": f"{max(seconds, 0):.3f}",
+        "tests": str(len(found.limits)), "failures": str(sum(outcome.exceeded for outcome in found.limits)),
+        "errors": "0", "skipped": "0",
+    })  # fmt: skip
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in {"run": title, "compiles": str(found.compiles), "tltui": __version__}.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _token(value)})
+    for outcome in found.limits:
+        case = ElementTree.SubElement(suite, "testcase", {"name": outcome.name, "classname": CLASS, "time": "0.000"})
+        if outcome.exceeded:
+            failure = ElementTree.SubElement(case, "failure", {"message": _token(headline(outcome)), "type": outcome.name})
+            failure.text = "\n".join(reasons(outcome))
+    ElementTree.SubElement(suite, "system-out").text = "\n".join(map(sanitize, page.split("\n")))
+    ElementTree.SubElement(suite, "system-err")
+    ElementTree.indent(root)
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    """What a limit counted, a line each, sanitised."""
+    lines = [sanitize(_line(reason)) for reason in outcome.reasons]
+    if len(lines) == REASONS:
+        lines.append(f"and more; all of them: tltui {outcome.page.removeprefix('@')} PATH")
+    return lines
+
+
+def _line(reason: Reason) -> str:
+    label = reason.ref if reason.ref.startswith("@") else f"[{reason.ref}]"
+    return f"{label}  {'new  ' if reason.new else ''}{reason.text}"
+
+
+def _token(text: str) -> str:
+    """A text as an attribute has it. What XML 1.0 forbids is what `sanitize` marks."""
+    return sanitize(" ".join(text.split())).strip()
+
+
+SHOWN = 10
+"""Annotations of a kind that GitHub shows of a step."""
+REFS = 4
+"""Compiles that an annotation names; of more their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A remark at a line of a file, or of the whole job."""
+
+    kind: str
+    """`error` or `warning`."""
+    title: str
+    text: str
+    file: str = ""
+    """Relative to the checkout where it is below it; '' where no file is known."""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """The workflow command."""
+        place = [f"file={_property(self.file)}"] if self.file else []
+        if self.file and self.line:
+            place.append(f"line={self.line}")
+        return f"::{self.kind} {','.join([*place, f'title={_property(self.title)}'])}::{_data(self.text)}"
+
+
+def github(found: Gates, page: str, warnings: tuple[str, ...], workspace: str) -> Iterator[str]:
+    """The lines to print: `page`, what is for people, then annotations. `workspace`: the directory of the checkout, or ''."""
+    token = secrets.token_hex(16)
+    yield f"::stop-commands::{token}"
+    yield from page.split("\n")
+    yield f"::{token}::"
+    for warning in warnings[:SHOWN]:
+        yield str(Annotation("warning", "tltui check", sanitize(warning)))
+    yield from map(str, errors(found, workspace))
+
+
+def errors(found: Gates, workspace: str) -> list[Annotation]:
+    """At most as many as are shown: of each limit the first, then of each the second, …; the last one says how many are not."""
+    by_limit = [_of(outcome, workspace) for outcome in found.limits if outcome.exceeded]
+    wanted = [one for turn in zip_longest(*by_limit) for one in turn if one is not None]
+    if len(wanted) <= SHOWN:
+        return wanted
+    more = f"{len(wanted) - SHOWN + 1} more places are in the output of this step, and in the summary of the job."
+    return [*wanted[: SHOWN - 1], Annotation("error", "tltui check", more)]
+
+
+def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
+    """An annotation a place and reason, however many compiles have it."""
+    alike: dict[tuple[str, int | None, str], list[Reason]] = {}
+    for reason in outcome.reasons:
+        alike.setdefault((_below(reason.file or "", workspace), reason.line, reason.text), []).append(reason)
+    title = f"tltui: {headline(outcome)}"
+    if not alike:
+        return [Annotation("error", title, sanitize(outcome.title))]
+    return [
+        Annotation("error", title, f"{'new: ' if same[0].new else ''}{sanitize(text)}{_refs(same)}", sanitize(file), line)
+        for (file, line, text), same in alike.items()
+    ]
+
+
+def _refs(same: list[Reason]) -> str:
+    """Which compiles: a line of its own."""
+    refs = [reason.ref for reason in same if not reason.ref.startswith("@")]
+    if not refs:
+        return ""
+    more = f" and {len(refs) - REFS} more" if len(refs) > REFS else ""
+    return f"\nin {', '.join(refs[:REFS])}{more}"
+
+
+def _below(file: str, workspace: str) -> str:
+    """A file as GitHub finds it: relative to the checkout where it is below it; '' for what is not the user's."""
+    if not file or file.startswith("<") or is_framework(file):
+        return ""
+    if not workspace or not os.path.isabs(file):
+        return file
+    for root in (os.path.normpath(workspace), os.path.realpath(workspace)):
+        relative = os.path.relpath(os.path.normpath(file), root)
+        if relative != ".." and not relative.startswith("../"):
+            return relative
+    return file
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def summary(found: Gates, title: str, warnings: tuple[str, ...]) -> str:
+    """The summary of the job, in markdown: each limit, and the reasons of those that are exceeded."""
+    over = sum(outcome.exceeded for outcome in found.limits)
+    said = f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded" if over else "passed"
+    lines = [f"### tltui check {said}", "", f"{fmt.plural(found.compiles, 'compile')} of {_code(sanitize(title))}", ""]
+    for warning in warnings:
+        lines += [f"⚠ {_code(sanitize(warning))}", ""]
+    lines += ["| | limit | found | allowed | what |", "| --- | --- | ---: | --- | --- |"]
+    for outcome in found.limits:
+        mark = "✗" if outcome.exceeded else "✓"
+        lines.append(f"| {mark} | `{outcome.name}` | {number(outcome, outcome.value)} | {at_most(outcome)} | {outcome.title} |")
+    for outcome in found.limits:
+        if outcome.exceeded:
+            own = reasons(outcome)
+            fence = "`" * max(3, _longest("\n".join(own)) + 1)
+            lines += ["", "<details open>", f"<summary>{headline(outcome)}</summary>", "", fence, *own, fence, "", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _longest(text: str) -> int:
+    """The longest run of backticks."""
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _code(text: str) -> str:
+    """A span of code, in which markdown has no meaning."""
+    ticks = "`" * (_longest(text) + 1)
+    return f"{ticks} {text} {ticks}" if text.strip() else ""

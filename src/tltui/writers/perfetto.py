@@ -1,0 +1,283 @@
+"""Timing and profile events of a run as one file for Perfetto and chrome://tracing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+from tltui.model.nodes import Compile, Process
+from tltui.model.ref import NO_ID
+from tltui.model.run import Run
+from tltui.questions.runtime.profile_results import Runtime, process_of
+from tltui.questions.runtime.profile_sums import DEVICE, GRAPH, GUARDS, REGIONS, nested_of, profile_of, runtimes_of, spans_of
+from tltui.questions.timing.timing_events import event_in, logs_of, payloads_of
+from tltui.text.json_codec import dumps
+from tltui.trace.grammar import number
+
+STEPS = "steps"
+NAMES = {REGIONS: "compiled region", GUARDS: "guards", GRAPH: "graph"}
+"""What a category is called, where it says more than its word."""
+
+
+class Ran(NamedTuple):
+    """One event."""
+
+    thread: str
+    """`run time, thread 9234`, `run time, steps`."""
+    event: dict[str, Any]
+    """Without process and thread."""
+
+
+def ran(run: Run, runtime: Runtime) -> Iterator[Ran]:
+    """The events of a profile: steps, regions, guards, graphs, kernels, eager operators, what ran on devices. In µs."""
+    for step in runtime.steps:
+        yield Ran(f"run time, {STEPS}", _complete(step.name, "step", step.begin_us, step.us))
+    profile = profile_of(run, runtime)
+    if profile is None:
+        return
+    begin, end = profile.window
+    for span in spans_of(profile, nested_of(run, profile), begin, end):
+        if span is not None:
+            pid, tid = profile.threads[span.thread]
+            thread = f"run time, device {pid} stream {tid}" if span.kind == DEVICE else f"run time, thread {tid}"
+            us = (span.end_ns - span.begin_ns) / 1000
+            yield Ran(thread, _complete(span.name, NAMES.get(span.kind, span.kind), profile.epoch_us(span.begin_ns), us))
+
+
+def _complete(name: str, category: str, ts: float, us: float) -> dict[str, Any]:
+    return {"name": name, "cat": category, "ph": "X", "ts": ts, "dur": us}
+
+
+HEAD = b'{"displayTimeUnit":"ms","traceEvents":[\n'
+TAIL = b"\n]}\n"
+CHUNK = 1 << 18
+TRACKS = 4096
+"""Room for the threads of one lane in the order in which they are shown."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a file got."""
+
+    events: int = 0
+    lanes: int = 0
+    """Compiles, and one for the records without an id of each process."""
+    unreadable: int = 0
+    ran: int = 0
+    """Events of profiles."""
+
+
+def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None) -> Iterator[bytes]:
+    """The file in pieces; `written` is counted up. Of `run` the profiles that were read stand in it as well."""
+    pending, size = [HEAD], 0
+    separator = b""
+    threads = _Threads(compiles)
+    for event in chain(_events(compiles, threads, written), _ran(run, threads, written) if run is not None else ()):
+        pending.append(separator + event)
+        separator = b",\n"
+        size += len(event)
+        if size > CHUNK:
+            yield b"".join(pending)
+            pending, size = [], 0
+    pending.append(TAIL)
+    yield b"".join(pending)
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """An event that waits until its lane has nothing open: only then is known what nests in what."""
+
+    order: tuple[float, int]
+    event: dict[str, Any]
+    end: float = math.inf
+    """Of a begin: when its end came."""
+    begin: _Kept | None = None
+    """Of an end: what it closes."""
+    track: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    owner: Compile
+    pid: int
+    number: int
+    kept: list[_Kept] = field(default_factory=list)
+    open: list[_Kept] = field(default_factory=list)
+    tids: list[int] = field(default_factory=list)
+
+
+class _Threads:
+    """Gives numbers to processes, lanes and their threads, and names them when they are first used."""
+
+    def __init__(self, compiles: Iterable[Compile]) -> None:
+        self.pids = _pids(compiles)
+        self.lanes: dict[int, _Lane] = {}
+        self.of_run: dict[tuple[int, str], tuple[int, int]] = {}
+        """Process (its `id`) and name of a thread of a profile → its process and thread in the file."""
+        self._numbers: dict[int, int] = {}
+        self._lanes: Counter[int] = Counter()
+
+    def lane(self, owner: Compile) -> _Lane:
+        lane = self.lanes.get(id(owner))
+        if lane is None:
+            pid = self.pids[id(owner.process)]
+            lane = self.lanes[id(owner)] = _Lane(owner, pid, self._lanes[pid])
+            self._lanes[pid] += 1
+        return lane
+
+    def thread(self, lane: _Lane, track: int) -> Iterator[bytes]:
+        """What must be said before a thread of a lane is used for the first time."""
+        while len(lane.tids) <= track:
+            yield from self._process(lane.pid, lane.owner.process)
+            self._numbers[lane.pid] += 1
+            tid, more = self._numbers[lane.pid], len(lane.tids)
+            lane.tids.append(tid)
+            yield _meta("thread_name", lane.pid, tid, name=_lane_name(lane.owner) + (f" ({more + 1})" if more else ""))
+            yield _meta("thread_sort_index", lane.pid, tid, sort_index=lane.number * TRACKS + min(more, TRACKS - 1))
+
+
+    def run_thread(self, process: Process, name: str) -> Iterator[bytes]:
+        """What must be said before a thread of a profile is used for the first time; it is then in `of_run`."""
+        if (id(process), name) not in self.of_run:
+            pid = self.pids[id(process)]
+            yield from self._process(pid, process)
+            self._numbers[pid] += 1
+            tid = self._numbers[pid]
+            self.of_run[id(process), name] = pid, tid
+            yield _meta("thread_name", pid, tid, name=name)
+            yield _meta("thread_sort_index", pid, tid, sort_index=-TRACKS + len(self.of_run))
+
+    def _process(self, pid: int, process: Process) -> Iterator[bytes]:
+        if pid not in self._numbers:
+            self._numbers[pid] = 0
+            yield _meta("process_name", pid, 0, name=_process_name(process))
+            yield _meta("process_sort_index", pid, 0, sort_index=pid)
+
+
+def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
+    """Process (its `id`) → its number in the file: the rank; further processes get the numbers above all ranks."""
+    processes = list({id(c.process): c.process for c in compiles}.values())
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    for process in processes:
+        if process.rank is not None and process.rank not in taken:
+            found[id(process)] = process.rank
+            taken.add(process.rank)
+    free = max(taken, default=-1) + 1
+    for process in processes:
+        if id(process) not in found:
+            found[id(process)] = free
+            free += 1
+    return found
+
+
+def _process_name(process: Process) -> str:
+    rank = "no rank" if process.rank is None else f"rank {process.rank}"
+    return f"{rank} (pid {process.pid})"
+
+
+def _lane_name(compile_: Compile) -> str:
+    if compile_.id == NO_ID:
+        return "no compile id (worker threads, AOTInductor, export)"
+    function, file, line = compile_.frame.code
+    text = compile_.label
+    if function:
+        text += f" {function}"
+    if file:
+        text += f" {os.path.basename(file)}:{line}"
+    return text
+
+
+def _meta(what: str, pid: int, tid: int, **args: object) -> bytes:
+    return _dumped({"name": what, "ph": "M", "pid": pid, "tid": tid, "args": args})
+
+
+def _dumped(event: dict[str, Any]) -> bytes:
+    try:
+        return dumps(event)
+    except TypeError:  # integers beyond 64 bit and lone surrogates are legal in a trace
+        return json.dumps(event).encode("ascii", "replace")
+
+
+def _ran(run: Run, threads: _Threads, written: Written) -> Iterator[bytes]:
+    """What ran, of the processes that are in the file."""
+    for runtime in runtimes_of(run):
+        process = process_of(run, runtime) if isinstance(runtime, Runtime) else None
+        if process is None or not isinstance(runtime, Runtime) or id(process) not in threads.pids:
+            continue
+        for name, event in ran(run, runtime):
+            yield from threads.run_thread(process, name)
+            event["pid"], event["tid"] = threads.of_run[id(process), name]
+            written.ran += 1
+            yield _dumped(event)
+
+
+def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) -> Iterator[bytes]:
+    """All events, lane by lane as they close."""
+    for log, owners in logs_of(compiles):
+        lanes: dict[int, _Lane] = {}
+        for records, payloads in payloads_of(log, owners):
+            for record, data in zip(records, payloads, strict=True):
+                event, owner = event_in(data), owners.get(log.columns.context[record])
+                at = number(event.get("ts")) if event is not None else None
+                if event is None or owner is None or at is None or not isinstance(event.get("name"), str):
+                    written.unreadable += 1
+                    continue
+                lane = threads.lane(owner)
+                lanes[id(lane)] = lane
+                _keep(lane, _Kept((at, record), event))
+                if not lane.open:
+                    yield from _closed(lane, threads, written)
+        for lane in lanes.values():
+            yield from _closed(lane, threads, written)
+    written.lanes = len(threads.lanes)
+
+
+def _keep(lane: _Lane, kept: _Kept) -> None:
+    """Add an event to its lane; an end finds the nearest open begin of its name."""
+    event = kept.event
+    lane.kept.append(kept)
+    if event.get("ph") == "B":
+        lane.open.append(kept)
+    elif event.get("ph") == "E":
+        for place in range(len(lane.open) - 1, -1, -1):
+            if lane.open[place].event["name"] == event["name"]:
+                kept.begin = lane.open.pop(place)
+                kept.begin.end = max(kept.order[0], kept.begin.order[0])
+                return
+        event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (it has no begin)"
+
+
+def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:
+    """The events of a lane in the order of time, each in the thread where it nests."""
+    lane.kept.sort(key=lambda kept: kept.order)
+    tracks: list[list[float]] = []
+    for kept in lane.kept:
+        if kept.event.get("ph") == "B":
+            kept.track = _track(tracks, kept)
+        elif kept.begin is not None:
+            kept.track = kept.begin.track
+        yield from threads.thread(lane, kept.track)
+        kept.event["pid"], kept.event["tid"] = lane.pid, lane.tids[kept.track]
+        written.events += 1
+        yield _dumped(kept.event)
+    lane.kept, lane.open = [], []
+
+
+def _track(tracks: list[list[float]], kept: _Kept) -> int:
+    """The first thread in which nothing is open that ends before the event does."""
+    start = kept.order[0]
+    for track, ends in enumerate(tracks):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or ends[-1] >= kept.end:
+            ends.append(kept.end)
+            return track
+    tracks.append([kept.end])
+    return len(tracks) - 1

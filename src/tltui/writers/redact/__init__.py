@@ -1,0 +1,1 @@
+"""Redaction: replacement of user data in a trace."""

@@ -1,0 +1,366 @@
+"""Redaction of a trace: everything not known to be torch's is replaced consistently."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+
+from tltui.writers.redact.name_mapping import Names, Place
+from tltui.writers.redact.patterns import NAME, RESUME, STACKED, commented, is_marks, nested_json, source_lines
+from tltui.writers.redact.torch_files import ending, is_torch_tail, replaced
+from tltui.writers.redact.torch_words import NUMBER, PUBLIC, is_name, is_word, vocabulary
+from tltui.writers.redact.user_names import NAMESPACES, PUBLIC_HOST, Learned
+
+_JSON = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
+_TOKEN = re.compile(
+    r"""(?P<url>(?<![A-Za-z0-9+.\-])[a-zA-Z][a-zA-Z0-9+.\-]{1,15}://[^\s'"<>`)\]},;]+)"""
+    r"""|(?P<place>(?<![\w./\\\-+@~:])[\w./\\\-+@~:]+:\d+ in [\w<>.]+)"""
+    r"""|(?P<path>(?<![\w.\-/<>*+@~])(?:/(?:[\w.\-+@~]+/)+[\w.\-+@~]*\w|[A-Za-z]:\\+(?:[\w.\-+@~]+\\+)*[\w.\-+@~]+))"""
+    r"""|(?P<mail>(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8})"""
+    r"""|(?P<uuid>(?<![\w\-])[0-9a-zA-Z]{8}(?:-[0-9a-zA-Z]{4}){3}-[0-9a-zA-Z]{12}(?![\w\-]))"""
+    r"""|(?P<mac>(?<![\w:\-])[0-9a-fA-F]{2}(?:[:\-][0-9a-fA-F]{2}){5}(?![\w:\-]))"""
+    r"""|(?P<ip6>(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:]))"""
+    r"""|(?P<ip4>(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]))"""
+    r"""|(?P<quoted>(?<![\w\\])(?:'(?:[^'\\\n]|\\.)+'|"(?:[^"\\\n]|\\.)+"))"""
+    r"""|(?P<file>(?<![\w./\\\-+@~])[\w\-+@~]{1,100}(?:\.[\w\-+@~]{1,50}){0,3}\."""
+    r"""(?:pyc?|ipynb|cpp|cu|ya?ml|toml|json|log|txt|sh|pth?|so)(?![\w\-]))"""
+    r"""|(?P<short>(?<![\w./\\\-+@~])[\w.\-+@~]+(?:[/\\][\w.\-+@~]+)+)"""
+    r"""|(?P<hyphened>(?<![\w\-])[^\W\d]\w*(?:-\w+)+)"""
+    r"""|(?P<word>\w+(?:(?:\.|::)[^\W\d]\w*)*)"""
+)
+_TYPE = re.compile(r"\*?(?:Sym\(.*\)|[a-zA-Z]{1,5}\d{0,2}(?:\[[^\]]*\])*\w*)")
+_CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*|origins=OrderedSet\(\[[\w, ]*\]\)")
+"""A string that is read word by word: without blanks, or with strings in it; and what a node of the scheduler is made of."""
+_NOT_SAID = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
+_OPAQUE = (
+    "job_name job_id tags tag hostname host user username owner mast_job_name entitlement oncall team email url "
+    "remote_cache_version jobname run_id experiment project workspace token"
+)
+_USERS = frozenset(_OPAQUE.split())
+"""Keys of JSON whose values are the user's whatever they say."""
+EMBEDDED = 8
+"""Letters from which on a line of source is replaced within a text too."""
+_WORDS = re.compile(r"[\w ]+")
+_CALL = re.compile(r"torch\.[\w.]+\(\)")
+"""What torch's sentences quote too."""
+_STATEMENT = re.compile(r"(?:assert|if|elif|while|for|return|raise|with|def|class|import|from) ")
+"""What kind of statement a line is stays: `assert anon line 4`."""
+_START = re.compile(r"(?<![\w`])(?=\S)")
+_LINES = frozenset(("loc", "code"))
+_BEFORE = frozenset(".'\"[/\\@=%`:")
+_AFTER = frozenset("]/\\@=`")
+_PYTHON = frozenset(("fx", "output_code", "cpp", "guards", "python", "bytecode"))
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """How many different things of each kind were replaced."""
+
+    paths: int
+    lines: int
+    names: int
+    people: int
+    """Accounts, hosts, addresses on the net."""
+    texts: int
+    """String constants and values of settings that are not torch's."""
+
+
+class Redactor:
+    """Replaces everything that is not torch's. One for the whole bundle: a name has one substitute in all its files."""
+
+    def __init__(self, learned: Learned, key: bytes = b"") -> None:
+        """`key`: see `Names`."""
+        learned.finish()
+        self.learned = learned
+        self.names = Names(learned.names, key)
+        self._lines = {line: f"anon line {self.names.number(line, count)}" for count, line in enumerate(learned.lines, 1)}
+        self._embedded: dict[str, list[int]] = {}
+        for line in learned.lines:
+            if EMBEDDED <= len(line) <= 400 and not _WORDS.fullmatch(line) and not _CALL.fullmatch(line):
+                lengths = self._embedded.setdefault(line[:EMBEDDED], [])
+                if len(line) not in lengths and len(lengths) < 64:
+                    lengths.append(len(line))
+                    lengths.sort(reverse=True)
+        self._used: dict[str, set[str]] = {kind: set() for kind in ("paths", "lines", "people", "texts")}
+        self._known: dict[tuple[str, bool], str] = {}
+        people = sorted(learned.people, key=len, reverse=True)[:500]  # of more the words go, as of everything
+        self._people = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, people))})(?![A-Za-z0-9])") if people else None
+
+    @property
+    def counts(self) -> Redacted:
+        """What was replaced so far."""
+        return Redacted(names=len(self.names.used), **{kind: len(found) for kind, found in self._used.items()})
+
+    def payload(self, text: str, language: str = "text") -> str:
+        """A payload, JSON or not."""
+        return self.json(text) if nested_json(text) is not None else self.text(text, language in _PYTHON)
+
+    def json(self, text: str, key: str = "") -> str:
+        """A JSON text: its strings are replaced, everything else stays as it was written. `key`: what it stands under."""
+        keys = [key]
+        out = []
+        end = 0
+        for match in _JSON.finditer(text):
+            sign = match[0]
+            if sign in "{[":
+                keys.append(keys[-1])
+            elif sign in "}]":
+                if len(keys) > 1:
+                    keys.pop()
+            else:
+                written = match[0][: len(match[1]) + 2]
+                new = self._string(written, keys[-1], match[2] is not None)
+                if match[2] is not None:
+                    keys[-1] = match[1]
+                if new != written:
+                    out += [text[end : match.start()], new]
+                    end = match.start() + len(written)
+        return "".join((*out, text[end:]))
+
+    def _string(self, written: str, key: str, is_key: bool) -> str:
+        try:
+            inner = json.loads(written, strict=False)
+        except ValueError:
+            return '""'
+        if is_key:
+            new = self.text(inner, True)
+        elif key == "has_payload":
+            return written
+        elif key in _LINES:
+            new = self._line(inner)
+        elif key in _USERS:
+            new = self._opaque(inner)
+        elif nested_json(inner) is not None:
+            new = self.json(inner, key)
+        else:
+            new = self._value(inner)
+        return written if new == inner else json.dumps(new)
+
+    def _value(self, text: str) -> str:
+        """A string of JSON. What is more than a name reads as a text."""
+        if text in self.learned.torch_functions:
+            return text
+        return self.text(text, " " not in text)
+
+    def text(self, text: str, code: bool = False) -> str:
+        """Any other text. `code`: whether what stands in it are names; else torch's sentences."""
+        out = []
+        for line, file, above in source_lines(text):
+            if file is not None:
+                out.append(self._file_line(line, file))
+            elif above is None or is_marks(line):
+                out.append(self._plain(line, code))
+            elif self.learned.is_public(above[2]):
+                out.append(line)
+            else:
+                bare = line.strip(" \t|")
+                out.append(line.replace(bare, self._line(bare)))
+        return "\n".join(out)
+
+    def _file_line(self, line: str, match: re.Match[str]) -> str:
+        function = match[3] or ""
+        start = line[: match.start(2)] + self.path(match[2])
+        if not function:
+            return start + line[match.end(2) :]
+        return start + line[match.end(2) : match.start(3)] + self._function(match[2], function)
+
+    def _function(self, path: str, function: str) -> str:
+        return function if self.learned.is_public(path) else self.text(function, True)
+
+    def _line(self, code: str) -> str:
+        """A line of source by itself: torch's stays."""
+        bare = code.strip()
+        if not bare or bare in self.learned.torch_lines:
+            return code
+        self._used["lines"].add(bare)
+        statement = _STATEMENT.match(bare)
+        return (statement[0] if statement else "") + self._lines.setdefault(
+            bare, f"anon line {self.names.number(bare, len(self._lines) + 1)}"
+        )
+
+    def _plain(self, line: str, code: bool) -> str:
+        known = self._known.get((line, code))
+        if known is None:
+            known = self._commented(line, code)
+            if len(line) < 1000:
+                self._known[line, code] = known
+        return known
+
+    def _commented(self, line: str, code: bool) -> str:
+        """A line that may have source in it."""
+        if (match := STACKED.search(line)) is not None:
+            where = self._function(match[3], match[2])
+            return f"{self._tokens(line[: match.start()], code)}{match[1]}{where}, Filename: {self.path(match[3])}"
+        out = []
+        end = 0
+        for found in commented(line):
+            source = line[found.start : found.end]
+            source = source if self.learned.is_public(found.path) else self._line(source)
+            out += [self._tokens(line[end : found.start], code), source]
+            end = found.end
+        return "".join((*out, self._tokens(line[end:], code)))
+
+    def _place(self, text: str) -> str:
+        """`m.py:4 in f`."""
+        file, _, function = text.rpartition(" in ")
+        path, _, line = file.rpartition(":")
+        return f"{self._short(path)}:{line} in {self._function(path, function)}"
+
+    def _tokens(self, text: str, code: bool) -> str:
+        """A text in which no line of source stands by itself."""
+        if not self._embedded or len(text) < EMBEDDED:
+            return self._words(text, code)
+        out = []
+        end = 0
+        first = 0 if not code else min((at for at in map(text.find, "'\"#") if at >= 0), default=len(text))
+        for match in _START.finditer(text, first):
+            at = match.start()
+            lengths = self._embedded.get(text[at : at + EMBEDDED]) if at >= end else None
+            for length in lengths or ():
+                if text[at : at + length] in self._lines:
+                    out += [self._words(text[end:at], code), self._line(text[at : at + length])]
+                    end = at + length
+                    break
+        return "".join((*out, self._words(text[end:], code)))
+
+    def _words(self, text: str, code: bool) -> str:
+        if self._people is not None:
+            text = self._people.sub(self._person, text)
+
+        def token(match: re.Match[str]) -> str:
+            kind = match.lastgroup
+            if kind == "word":
+                return self._dotted(match, code)
+            found: str = getattr(self, f"_{kind}")(match[0])
+            return found
+
+        return _TOKEN.sub(token, text)
+
+    def _person(self, match: re.Match[str]) -> str:
+        self._used["people"].add(match[0])
+        return self.names.anon(match[0])
+
+    def _dotted(self, match: re.Match[str], code: bool) -> str:
+        """`torch.ops.acme.blend.default`, `L`, `train.py`: word by word."""
+        text = match[0]
+        if "." not in text and ":" not in text:
+            start, end = match.span()
+            around = match.string
+            quoted = around[max(start - 1, 0) : start] in _BEFORE or around[end : end + 1] in _AFTER
+            return self._number(text, Place.QUOTED if quoted else Place.CODE if code or not text[0].isalpha() else Place.SENTENCE)
+        return self._parts(re.split(r"(\.|::)", text))
+
+    def _number(self, word: str, place: Place = Place.QUOTED) -> str:
+        if not word[0].isdigit():
+            return self._name(word, place)
+        _, _, rest = word.partition("_")
+        return word if NUMBER.fullmatch(word) or is_name(word) or (rest and is_name(rest)) else self._secret(word)
+
+    def _name(self, word: str, place: Place) -> str:
+        if match := RESUME.match(word):
+            return f"{word[: match.start(1)]}{self.names.word(match[1], Place.QUOTED)}{word[match.end(1) :]}"
+        return self.names.word(word, place)
+
+    def _parts(self, parts: list[str]) -> str:
+        """The names of a dotted one with the signs between; those of torch's own modules stay."""
+        names = parts[::2]
+        public = names[0] in PUBLIC or names[0] in NAMESPACES or names[0] in sys.stdlib_module_names
+        if names[:2] == ["torch", "ops"] and len(names) > 2:
+            public = names[2] in NAMESPACES
+        elif "torch" in names[:-2] and "ops" in names:
+            public = False
+        new = [name if public and is_word(name) else self._number(name) for name in names]
+        parts[::2] = new
+        return "".join(parts)
+
+    def _secret(self, text: str) -> str:
+        self._used["texts"].add(text)
+        return self.names.anon(text)
+
+    def _opaque(self, text: str) -> str:
+        """A value of which torch says that it is the user's."""
+        return text if text in _NOT_SAID or NUMBER.fullmatch(text) else self._secret(text)
+
+    def _quoted(self, text: str) -> str:
+        """A string constant: a name is a name; what has other signs in it stays whole, or goes whole."""
+        sign, inner = text[0], text[1:-1]
+        words = NAME.findall(inner)
+        if not words or inner[:1] == "/" or _TYPE.fullmatch(inner) or _CODE.fullmatch(inner):
+            return sign + self._tokens(inner, True) + sign
+        if all(map(is_name, words)) and ("-" not in inner or inner in vocabulary().names):
+            return text
+        if len(words) > 3 and all(map(is_word, words)):
+            return text
+        return sign + self._secret(inner) + sign
+
+    def _file(self, text: str) -> str:
+        """The name of a file by itself."""
+        stem, suffix = ending(text)
+        if text in self.learned.files:
+            return self.names.anon(stem) + suffix
+        return re.sub(r"\w+", lambda m: self._number(m[0]), stem) + suffix
+
+    def _hyphened(self, text: str) -> str:
+        if text in vocabulary().names or (all(map(is_word, NAME.findall(text))) and not re.search(r"\d", text)):
+            return text
+        return self._secret(text) if re.search(r"\d", text) else "-".join(self._number(word) for word in text.split("-"))
+
+    def _url(self, text: str) -> str:
+        scheme, _, rest = text.partition("://")
+        host, slash, after = rest.partition("/")
+        if PUBLIC_HOST.fullmatch(host.partition(":")[0]):
+            after = re.sub(r"\w+", lambda m: self._number(m[0]), after)
+            return f"{scheme}://{host}{slash}{after}"
+        self._used["people"].add(host)
+        parts = [self.names.anon(part) if part else "" for part in after.partition("?")[0].split("/")]
+        return f"{scheme}://{self.names.anon(host)}{slash}{'/'.join(parts)}"
+
+    def _mail(self, text: str) -> str:
+        self._used["people"].add(text)
+        name, _, host = text.partition("@")
+        return f"{self.names.anon(name)}@{self.names.anon(host)}"
+
+    def _address(self, text: str) -> str:
+        self._used["people"].add(text)
+        return self.names.anon(text)
+
+    def _ip4(self, text: str) -> str:
+        return text if text in ("127.0.0.1", "0.0.0.0") else self._address(text)
+
+    def _ip6(self, text: str) -> str:
+        groups = [group for group in text.split(":") if group]
+        if len(groups) >= 3 and (text.count(":") > 3 or "::" in text):
+            return self._address(text)
+        return re.sub(r"\w+", lambda m: self._number(m[0]), text)
+
+    _uuid = _mac = _address
+
+    def path(self, path: str) -> str:
+        """A path, part by part."""
+        if not path.startswith("<") and self.learned.is_public(path) and "/" not in path[:1]:
+            return path
+        if path.startswith("<"):
+            return path if self.learned.is_public(path) else re.sub(r"\w+", lambda m: self._number(m[0]), path)
+        new = replaced(path, self.names.anon)
+        if new != path:
+            self._used["paths"].add(path)
+        return new
+
+    _path = path
+
+    def _short(self, text: str) -> str:
+        """A path without its beginning, a quotient, the address of a compile."""
+        if text.rstrip(".") == "eager/uncompiled":  # in a hint of torch's
+            return text
+        if not ending(text)[1]:
+            return re.sub(r"\w+", lambda m: self._number(m[0]), text)
+        if is_torch_tail(text) and self.learned.is_public(text):
+            return text
+        if text.partition("/")[0] in PUBLIC and all(map(is_name, NAME.findall(text))):
+            return text
+        return self.path(text)
+
+
+__all__ = ["Learned", "Redacted", "Redactor"]

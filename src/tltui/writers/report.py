@@ -1,0 +1,578 @@
+"""Contents of a report file: pages and artifacts by worth per byte, the listing of compiles, section ids, omissions."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from tltui.documents.format import clip_middle, plural
+from tltui.documents.page import Page
+from tltui.documents.rank_groups import said_ranks
+from tltui.documents.scope import DOES, called, process_title
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of
+from tltui.model.kind import Phase
+from tltui.model.nodes import Compile, Frame, Process
+from tltui.model.ref import NO_ID, BadAddress, Ref, at_line, parse_ref, split_line
+from tltui.model.run import Run
+from tltui.model.status import TABLE, Status, glyph
+from tltui.questions.index import BY_NAME
+from tltui.questions.ranks.compile_facets import course_of
+from tltui.questions.ranks.rank_course import steps_in
+from tltui.questions.records.index_page import pages
+from tltui.questions.stacks.function_names import shown_name
+from tltui.text import formatting, tokens
+from tltui.text.document import Options, Piece, TextDocument, piece_text, with_text
+from tltui.text.formatting import cells
+from tltui.text.safe_files import quoted
+from tltui.text.sanitize import sanitize
+from tltui.text.torch_names import short
+from tltui.trace.files import Gone
+from tltui.tree.outline import Label, compile_node, frame_node, label
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Compiles of a run, equal ones of several ranks once."""
+
+    compiles: tuple[Compile, ...]
+    """The first of each, in the order of the tree, records without an id too."""
+    standing: dict[str, str]
+    """Address of a compile or frame → that of the one that stands for it; those that stand for themselves are not in it."""
+    refs: dict[str, tuple[str, ...]]
+    """Address of one that stands for others → those, its own first."""
+
+
+def equal_compiles(run: Run) -> Equal:
+    """The compiles of a run. Equal are those that nothing but the rank tells apart (`ranks/rank_course.py`): of the same
+    code object, compiled as often before, to the same graphs, guards and code, with the same end. Of a run of one process nothing
+    is read for it."""
+    processes = list(run.processes())
+    if len(processes) < 2:
+        return Equal(tuple(own for process in processes for own in _kept(process, {})), {}, {})
+    firsts: dict[Hashable, Compile] = {}
+    members: dict[str, list[str]] = {}
+    standing: dict[str, str] = {}
+    frames: dict[str, Frame] = {}
+    for process in processes:
+        steps = {step.id: step for step in course_of(process).steps}
+        for compile_, _, _ in steps_in(process):
+            step = steps.get(str(process.named_id(compile_.id)))
+            if step is None:
+                continue
+            first = firsts.setdefault((step.code, step.number, step.status, step.facets), compile_)
+            members.setdefault(str(first.ref), []).append(str(compile_.ref))
+            if first is not compile_:
+                standing[str(compile_.ref)] = str(first.ref)
+                frames.setdefault(str(compile_.frame.ref), first.frame)
+    whole = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
+    left = tuple(own for process in processes for own in _kept(process, standing))
+    kept = {str(own.frame.ref) for own in left}
+    standing.update((ref, str(frame.ref)) for ref, frame in whole.items() if ref not in kept)
+    return Equal(left, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
+
+
+def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
+    """What of a process nothing stands for, records without an id last; nothing where all of its compiles are equal to others."""
+    own = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
+    own.sort(key=lambda compile_: compile_.id == NO_ID)
+    left = [compile_ for compile_ in own if str(compile_.ref) not in standing]
+    return left if any(compile_.is_compile for compile_ in left) or not any(compile_.is_compile for compile_ in own) else []
+
+
+BY_STATUS = {
+    Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.MISSING: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
+}  # fmt: skip
+RECOMPILE, RECOMPILED, SLOWEST, LEAST = 0.6, 0.55, 0.7, 0.1
+"""Of a recompile; of what it would have liked to use; of the compile that took longest, others in proportion; of any compile."""
+HALF, HALF_OF_STATUS = 8.0, 24.0
+"""The so-many-th further one of one function, and of one status, is worth half as much."""
+WORTH_BY_NAME = {
+    "dynamo_graph_break_reason": 1.0, "recompile_reasons": 1.0, "inductor_output_code": 0.85, "dynamo_output_graph": 0.9,
+    "inductor_post_grad_graph": 0.7, "dynamo_cpp_guards_str": 0.6, "dynamo_guards": 0.55, "aot_forward_graph": 0.6,
+    "aot_backward_graph": 0.6, "aot_inference_graph": 0.6, "aot_joint_graph": 0.5, "compiled_autograd_graph": 0.6,
+    "inductor_pre_grad_graph": 0.4, "compilation_metrics": 0.35, "bwd_compilation_metrics": 0.2,
+    "aot_autograd_backward_compilation_metrics": 0.2, "fx_graph_runnable": 0.1, "fx_graph_cache_hash": 0.05,
+    "aotautograd_cache_hash": 0.05,
+}  # fmt: skip
+BY_PHASE = {
+    Phase.EXPORT: 0.8, Phase.SYMBOLS: 0.4, Phase.DISTRIBUTED: 0.4, Phase.CACHE: 0.15, Phase.METRICS: 0.2, Phase.INPUTS: 0.3,
+    Phase.TRACE: 0.05, Phase.OTHER: 0.2,
+}  # fmt: skip
+BY_LANGUAGE = {"fx": 0.35, "cpp": 0.4, "traceback": 1.0, "guards": 0.5, "bytecode": 0.1, "ir": 0.2, "output_code": 0.6}
+OTHER = 0.25
+LARGE = 400_000
+"""Bytes that halve what an artifact is worth."""
+
+
+def worth_of_compiles(compiles: Iterable[Compile]) -> dict[str, float]:
+    """Address → what the compile is worth, those that are worth more first."""
+    everything = [own for own in compiles if own.is_compile]
+    longest = max((own.tally.seconds for own in everything), default=0.0) or 1.0
+    plain = [(_alone(own, longest), own) for own in everything]
+    seen: Counter[Hashable] = Counter()
+    found: dict[str, float] = {}
+    for worth, own in sorted(plain, key=lambda pair: -pair[0]):
+        kind, status = _kind_worth(own), (own.status, own.is_recompile)
+        found[str(own.ref)] = worth * HALF / (HALF + seen[kind]) * HALF_OF_STATUS / (HALF_OF_STATUS + seen[status])
+        seen.update((kind, status))
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def _alone(compile_: Compile, longest: float) -> float:
+    status = compile_.status
+    worth = BY_STATUS.get(status, LEAST) if status is not None else LEAST
+    if compile_.is_recompile:
+        worth = max(worth, RECOMPILE)
+    elif len(compile_.frame.compiles) > 1:
+        worth = max(worth, RECOMPILED)
+    return max(worth, SLOWEST * compile_.tally.seconds / longest) + LEAST * compile_.tally.seconds / longest
+
+
+def _kind_worth(compile_: Compile) -> Hashable:
+    """What the compile is one more of."""
+    facts = compile_.facts
+    return compile_.status, compile_.is_recompile, facts.fail_type, compile_.frame.code[:2]
+
+
+def worth_of_artifact(artifact: Artifact, size: int) -> float:
+    """What an artifact is worth of what its compile is. `size`: its bytes."""
+    kind = artifact.kind
+    worth = WORTH_BY_NAME.get(artifact.name)
+    if worth is None:
+        worth = BY_PHASE.get(kind.phase) or BY_LANGUAGE.get(kind.language, OTHER)
+    return worth * LARGE / (LARGE + size)
+
+
+FIRST = ("summary", "problems")
+NEVER = frozenset(("records", "output", "log"))
+"""Pages that say again what is in the trace, or what the job printed."""
+PAGES = {"guards": 0.5, "provenance": 0.45, "timing": 0.4, "layers": 0.2}
+"""Pages about a compile that are candidates, and what they are worth of what it is."""
+NAME = 60
+"""Cells of the name of a function in titles."""
+NO_COMPILE = 0.25
+"""What records without a compile are worth: an export writes nothing else."""
+RANK, RANKS = 0.5, 16
+"""What the page of a rank is worth, and how many of them are candidates."""
+LADDER = 0.95
+"""What the page of a frame is worth of its best compile."""
+OF_ONE_RANK = frozenset(("record", "records", "log", "timing", "metrics", "caches", "runtime", "stragglers", "damage", "passes"))
+"""Pages that differ between ranks whose graphs, guards and code are the same: no other rank's page stands for one of them."""
+METRICS = "compilation_metrics"
+"""How names of artifacts end of which that is true too."""
+LOOKED_AT = 3000
+"""Compiles whose artifacts are candidates: more do not fit into any file that people send around."""
+
+
+_OF_FUNCTION = re.compile(r"_(?:ORIGINAL|MODIFIED)_BYTECODE\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may be in the report."""
+
+    ref: str
+    """Its address."""
+    worth: float
+    owner: str = ""
+    """The compile or frame that it is about, '' for the run."""
+    name: str = ""
+    """What it is called below its owner; '' for the overview of the owner."""
+    kind: str = ""
+    """Of an artifact what it is counted as."""
+    place: int = 0
+    """Among what is about its owner: the overview first, then pages, then artifacts in the order in which they were written."""
+    bytes: int = 0
+    """Stored bytes, as far as they are known before it is built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What there is."""
+
+    pages: tuple[Candidate, ...]
+    """About the run, in the order in which they are shown."""
+    below: tuple[Candidate, ...]
+    """About compiles and frames, what is worth most first."""
+    order: dict[str, int]
+    """Address of a compile or frame → its place in the file."""
+    equal: Equal
+    worth: dict[str, float]
+    """Address of a compile → what it is worth."""
+    titles: dict[str, str]
+    """Address of a compile or frame → `[0/1] forward`."""
+    standing: dict[str, str]
+    """Address of a compile or frame → that of what tells of it: of its equal on another rank, of the only compile of a frame."""
+    kinds: dict[str, int]
+    """What artifacts are counted as → how many there are in the run, equal ones of several ranks once."""
+
+
+def contents_of(run: Run) -> Contents:
+    """What a report of a run may hold."""
+    equal = equal_compiles(run)
+    worth = worth_of_compiles(equal.compiles)
+    order: dict[str, int] = {}
+    titles: dict[str, str] = {}
+    below: list[Candidate] = []
+    standing: dict[str, str] = {}
+    ladders: dict[str, float] = {}
+    for own in equal.compiles:
+        ref, frame = str(own.ref), str(own.frame.ref)
+        below += _rank_of(own, order, titles)
+        if len(own.frame.compiles) > 1 and own.is_compile:
+            order.setdefault(frame, len(order))
+            titles.setdefault(frame, _title(own.frame))
+            ladders[frame] = max(ladders.get(frame, 0.0), worth[ref])
+        elif own.is_compile:
+            standing[frame] = ref
+        order[ref], titles[ref] = len(order), _title(own)
+    below += [Candidate(ref, best * LADDER, ref) for ref, best in ladders.items() if ref not in equal.standing]
+    nodes = {str(own.ref): own for own in equal.compiles}
+    alone = len(worth) == 1
+    for ref in list(worth)[:LOOKED_AT]:
+        below += _of_compile(nodes[ref], worth[ref], alone)
+    for own in nodes.values():
+        if not own.is_compile:
+            below += _of_compile(own, NO_COMPILE, True)
+    below.sort(key=lambda one: -one.worth)
+    for ref, other in equal.standing.items():
+        standing[ref] = standing.get(other, other)
+    if alone:
+        standing |= {f"@{name}:{ref}": f"@{name}" for ref in worth for name in PAGES}
+    return Contents(tuple(_pages(run)), tuple(below), order, equal, worth, titles, standing, _counted(equal.compiles))
+
+
+def _title(node: Compile | Frame) -> str:
+    name = (node.frame if isinstance(node, Compile) else node).code[0]
+    if isinstance(node, Compile) and not node.is_compile and node.id == NO_ID:
+        name = "records without a compile id"
+    return f"{called(node)} {clip_middle(sanitize(short(name or '')), NAME)}".rstrip()
+
+
+def _rank_of(compile_: Compile, order: dict[str, int], titles: dict[str, str]) -> Iterator[Candidate]:
+    """The page of the rank of a compile, where there are several, when it is the first of it."""
+    process = compile_.process
+    ref = str(Ref(process.ref.rank))
+    if process.ranks_differ and process.rank is not None and ref not in order and sum(own.endswith(":") for own in order) < RANKS:
+        order[ref], titles[ref] = len(order), f"rank {process.rank}"
+        yield Candidate(ref, RANK, ref)
+
+
+def _pages(run: Run) -> Iterator[Candidate]:
+    known = [page for page in pages(run) if page.title not in NEVER]
+    for page in sorted(known, key=lambda page: FIRST.index(page.title) if page.title in FIRST else len(FIRST)):
+        yield Candidate(page.ref, 1.0, name=page.title)
+
+
+def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candidate]:
+    """Its overview, its artifacts, and pages about it alone."""
+    ref = str(compile_.ref)
+    yield Candidate(ref, worth, ref)
+    artifacts = artifacts_of(compile_)
+    for place, artifact in enumerate(artifacts, 1 + len(PAGES)):
+        size = artifact.log.columns.size[artifact.record]
+        if is_here(artifact):
+            own = worth * worth_of_artifact(artifact, size)
+            yield Candidate(str(artifact.ref), own, ref, _name(artifact), _kind(artifact), place, size)
+    if alone:  # the pages about the run are about it
+        return
+    has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.seconds > 0}
+    has["layers"] = has["provenance"]
+    has["guards"] = any(artifact.kind.language == "guards" for artifact in artifacts)
+    for place, (name, share) in enumerate(PAGES.items(), 1):
+        if has[name]:
+            yield Candidate(str(compile_.ref.at(name)), worth * share, ref, name, place=place)
+
+
+def _name(artifact: Artifact) -> str:
+    return artifact.name if artifact.alone else f"{artifact.name} #{artifact.n}"
+
+
+def is_here(artifact: Artifact) -> bool:
+    """Whether its bytes can be read: those that a saved index tells of may be on another machine."""
+    try:
+        return artifact.is_metrics or artifact.payload is not None
+    except (Gone, Elsewhere):
+        return False
+
+
+def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
+    """How many artifacts of each name there are. Counted by kinds of records: nothing is read."""
+    found: dict[str, int] = {}
+    for compile_ in compiles:
+        for artifact in artifacts_of(compile_):
+            kind = _kind(artifact)
+            found[kind] = found.get(kind, 0) + 1
+    return dict(sorted(found.items()))
+
+
+def _kind(artifact: Artifact) -> str:
+    """Its name; of bytecode, which is called after its function, what all of it ends in."""
+    return f"*{match[0]}" if (match := _OF_FUNCTION.search(artifact.name)) else artifact.name
+
+
+def stood_for(standing: Mapping[str, str], ref: str) -> str:
+    """What a reader of a link has to know that leads to the equal of another rank; '' where it leads to what it names."""
+    found = standing_for(standing, ref)
+    if found == ref:
+        return ""
+    named, stands = parse_ref(split_line(ref)[0]), parse_ref(split_line(found)[0])
+    if (named.rank, named.process) == (stands.rank, stands.process):
+        return ""
+    return f"[{_place(stands)}] stands here for [{_place(named)}]: its graphs, guards and code are the same"
+
+
+def _place(ref: Ref) -> str:
+    return str(replace(ref, view="", artifact=None, n=None))
+
+
+def standing_for(standing: Mapping[str, str], ref: str) -> str:
+    """The address of what tells of `ref`: of a compile that is equal to one of another rank the same place in that one."""
+    if ref in standing:
+        return standing[ref]
+    if not standing or not (ref[:1].isalnum() or ref.startswith(("@", "+"))):
+        return ref
+    address, line = split_line(ref)
+    try:
+        own = parse_ref(address)
+    except BadAddress:
+        return ref
+    stood = standing.get(str(replace(own, attempt=None, artifact=None, n=None, view="")))
+    if stood is None or own.view in OF_ONE_RANK or (own.artifact or "").endswith(METRICS):
+        return ref
+    found = replace(parse_ref(stood), attempt=own.attempt, artifact=own.artifact, n=own.n, view=own.view)
+    return str(found) if line is None else at_line(found, line)
+
+
+_OTHER = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST = 60
+
+
+class Ids:
+    """Gives each address an id of its own.
+
+    >>> ids = Ids()
+    >>> ids.of("0:0/1"), ids.of("0:0/1:dynamo_output_graph#2"), ids.of("@problems"), ids.of("0:0-1")
+    ('at-0-0-1', 'at-0-0-1-dynamo-output-graph-2', 'problems', 'at-0-0-1-x2')
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def of(self, ref: str) -> str:
+        """The id of an address."""
+        known = self._known.get(ref)
+        if known is None:
+            known = self._known[ref] = self._free(ref)
+        return known
+
+    def _free(self, ref: str) -> str:
+        words = _OTHER.sub("-", ref)[:_LONGEST].strip("-").lower() or "run"
+        name = words if ref.startswith("@") and words[0].isalpha() else f"at-{words}"
+        number, free = 1, name
+        while free in self._taken:
+            number += 1
+            free = f"{name}-x{number}"
+        self._taken.add(free)
+        return free
+
+
+ALWAYS = frozenset(("summary", "problems", "damage"))
+"""Pages that are an answer also where there is nothing: that nothing failed, that nothing is damaged."""
+_DEEP = 3
+
+
+def says_something(name: str, result: object) -> bool:
+    """Whether the page `name` tells anything of the run: whether any collection in its result has a member. Sentences that say why
+    there is nothing are none; a matrix takes two ranks."""
+    if name == "matrix" and getattr(result, "ranks", 0) < 2:
+        return False
+    return name in ALWAYS or _has_any(result, _DEEP)
+
+
+def _has_any(value: object, deep: int) -> bool:
+    if isinstance(value, str) or not deep:
+        return False
+    if dataclasses.is_dataclass(value):
+        return any(_has_any(getattr(value, field.name), deep - 1) for field in dataclasses.fields(value))
+    if isinstance(value, dict):
+        return any(_has_any(item, deep - 1) for item in value.values())
+    return isinstance(value, Collection) and len(value) > 0
+
+
+COMMANDS = frozenset(("damage", "records", "log", "source", "grep"))
+"""Pages besides the views that are called as a command of the shell."""
+
+
+def way_to(target: str) -> str:
+    """The command that prints it, PATH being the trace; of a place in the user's source that place; '' for what leads nowhere."""
+    if target.startswith("file:"):
+        return sanitize(target.removeprefix("file:"))
+    if target.startswith((DOES, "line:")):
+        return ""
+    ref, _ = split_line(target)
+    try:
+        parsed = parse_ref(ref)
+    except BadAddress:
+        return ""
+    about = ref.partition(":")[2]
+    if parsed.n is None and (parsed.view in BY_NAME or parsed.view in COMMANDS):
+        return f"tltui {parsed.view} PATH{' ' + quoted(about) if about else ''}"
+    return f"tltui show PATH{' ' + quoted(ref) if ref else ''}"
+
+
+OMITTED_REF = "@left-out"
+NAMES = 100
+"""Names of artifacts that have a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Something of which only the first lines are in the file."""
+
+    ref: str
+    title: str
+    lines: int
+    of: int
+    way: str
+    """The command that prints all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a report has and has not."""
+
+    compiles: tuple[int, int]
+    """Compiles that have a section of their own, and how many there are."""
+    kinds: Mapping[str, tuple[int, int]]
+    """Name of an artifact → how many are in the file, and how many there are."""
+    cut: Sequence[Cut]
+    silent: Sequence[tuple[str, str]]
+    """Pages that have nothing to tell of the run, and what they say."""
+    missing: Sequence[tuple[str, str]]
+    """Pages that did not fit, and the command that prints each."""
+
+
+def left_document(left: Left, path: str, options: Options) -> TextDocument:
+    """What is not in the file."""
+    page = Page(OMITTED_REF, "what is not in this file", options)
+    page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
+             "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
+    page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
+             "redacted.", "  ", tokens.DIM)  # fmt: skip
+    if left.missing:
+        page.heading("Pages that did not fit")
+        page.grid([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in left.missing])
+    if left.cut:
+        page.heading("Only the first lines are here")
+        rows: list[list[Piece]] = [
+            [(one.title, tokens.LINK, one.ref), f"{one.lines:,} of {plural(one.of, 'line')}", (one.way, tokens.DIM)]
+            for one in left.cut
+        ]
+        page.grid(rows)
+    _kinds(page, left)
+    page.heading("Never in a report")
+    page.grid([
+        ["every record, timing events too", ("tltui records PATH", tokens.DIM)],
+        ["the time line, for ui.perfetto.dev", ("tltui timing PATH --perfetto FILE", tokens.DIM)],
+        ["everything as JSON", ("tltui ls PATH --json", tokens.DIM)],
+        ["payloads as files, byte for byte", ("tltui extract PATH -o DIR", tokens.DIM)],
+        ["what several compiles differ in", ("tltui diff PATH 0/0 0/1", tokens.DIM)],
+        ["a graph as a script that runs", ("tltui repro PATH 0/0 -o FILE", tokens.DIM)],
+    ])  # fmt: skip
+    if left.silent:
+        page.heading("Pages that have nothing to tell of this run")
+        for name, said in left.silent:
+            page.labelled(name, said, gap=max(len(name) for name, _ in left.silent) + 2)
+    return page.document()
+
+
+def _kinds(page: Page, left: Left) -> None:
+    rows: list[list[Piece]] = []
+    here, there = left.compiles
+    if here < there:
+        rows.append(["overviews of compiles", f"{here:,} of {there:,}"])
+    short = [(name, own, of) for name, (own, of) in left.kinds.items() if own < of]
+    rows += [[(name, tokens.NAME), f"{own:,} of {of:,}"] for name, own, of in short[:NAMES]]
+    if rows:
+        page.heading("Not all of them are here")
+        page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 an overview.",
+                 "  ", tokens.DIM)  # fmt: skip
+        page.grid(rows, right=(1,))
+    if len(short) > NAMES:
+        page.say(f"and artifacts of {len(short) - NAMES:,} more names: tltui ls PATH --json", "  ", tokens.DIM)
+
+
+REF = "@compiles"
+"""What links call it in a report."""
+
+
+def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown: int, options: Options) -> TextDocument:
+    """A line for each compile, at most `shown`: of more those that are worth most, and how many others there are."""
+    page = Page(REF, "compiles", options)
+    ordered = [own for own in worth if own not in equal.standing]
+    listed = frozenset(ordered[:shown])
+    left = len(ordered) - len(listed)
+    alike = sum(len(own) - 1 for own in equal.refs.values())
+    page.add((plural(len(ordered) + alike, "compile"), tokens.STRONG))
+    if alike:
+        are = "is" if alike == 1 else "are"
+        page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to one here, and not listed again.", "", tokens.DIM)
+    if left:
+        page.say(f"Those that are worth a look first; {plural(left, 'more compile')}: tltui ls PATH", "", tokens.DIM)
+    several = len(list(run.processes())) > 1
+    for process, own in groupby(equal.compiles, key=lambda compile_: compile_.process):
+        compiles = [compile_ for compile_ in own if not compile_.is_compile or str(compile_.ref) in listed]
+        if any(compile_.is_compile for compile_ in compiles):
+            _process(page, process, compiles, equal, several)
+    page.blank()
+    used = {compile_.status for compile_ in equal.compiles}
+    for status, row in TABLE.items():
+        if status in used:
+            page.say(f"{glyph(status, options.ascii)} {row.meaning}", "", tokens.DIM, hang="  ")
+    return page.document()
+
+
+def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal, several: bool) -> None:
+    page.blank()
+    indent = ""
+    if several:
+        title = process_title(process) if not process.alone or process.rank is None else f"rank {process.rank}"
+        page.add((title, tokens.HEADING))
+        indent = "  "
+    for frame, group in groupby(compiles, key=lambda compile_: compile_.frame):
+        own = list(group)
+        deeper = indent
+        if len(frame.compiles) > 1 and own[0].is_compile:
+            _row(page, label(frame_node(frame), page.ascii, shown_name), indent, frame, "")
+            deeper = f"{indent}  "
+        for compile_ in own:
+            ref = str(compile_.ref)
+            ranks = said_ranks(equal.refs.get(ref, ()), page.newest)
+            _row(page, label(compile_node(compile_), page.ascii, shown_name), deeper, compile_, ranks)
+
+
+def _row(page: Page, shown: Label, indent: str, node: Frame | Compile, ranks: str) -> None:
+    """A row of the tree; what names the node in it is a link."""
+    ref, named = str(node.ref), str(node.key.frame) if isinstance(node, Frame) else node.label
+    left: list[Piece] = [indent]
+    for piece in shown.left:
+        text = piece_text(piece)
+        left.append((text, tokens.LINK, ref) if text.strip() == named or text.strip().startswith(f"{named}~") else piece)
+    if ranks:
+        left.append((f"  {ranks}", tokens.DIM))
+    room = page.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
+    row: list[Piece] = []
+    for piece in (*left, *shown.detail):
+        text = formatting.piece(piece_text(piece), room)
+        room -= cells(text)
+        row.append(with_text(piece, text))
+        if room <= 0:
+            break
+    page.add(*row, " " * (room + 1), *shown.right)

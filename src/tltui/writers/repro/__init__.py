@@ -1,0 +1,1 @@
+"""Reproduction scripts: the graph of a compile as a standalone program."""

@@ -1,0 +1,268 @@
+"""Inputs of a script: tensor constructors, and further facts of the compile."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from tltui.model.artifacts import artifacts_of
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile
+from tltui.model.record_reader import Reader, json_in, metrics_fields
+from tltui.questions.problems.compile_problems import INTERRUPTED, known_failures
+from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.writers.repro.checking import DTYPES, Refused, is_device
+
+_TYPE = re.compile(r"^(\w{1,20})\[([^\[\]]*)\](?:\[([^\[\]]*)\])?\s*([a-z]\w*(?::\d+)?)?$")
+_SYMBOL = re.compile(r"^Sym\((.*)\)$")
+SYMBOL_NAME = re.compile(r"(?:s|u|zf|zuf|ps|us)\d{1,9}")
+FUNCTIONS = {"Max": "max", "Min": "min", "Mod": "%", "FloorDiv": "//", "PythonMod": "%", "CleanDiv": "//", "IntTrueDiv": "/"}
+LARGEST = 1 << 40
+COLUMNS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that a graph takes. Sizes and strides are expressions over symbols, as they may stand in a script."""
+
+    dtype: str
+    """`float32`"""
+    size: tuple[str, ...]
+    stride: tuple[str, ...] | None
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that a graph takes: an expression over symbols."""
+
+    value: str
+
+
+def read_type(text: str) -> Tensor | Number:
+    """`f32[s77, 16][16, 1]cpu`, `Sym(s77 + 1)`. Raises `Refused`."""
+    text = text.strip()
+    if found := _SYMBOL.match(text):
+        return Number(expression(found[1]))
+    found = _TYPE.match(text)
+    if not found or found[1] not in DTYPES:
+        unknown = f"it takes a {text[:60]!a}, which is no tensor that tltui can make"
+        raise Refused(unknown if text else "it does not say what it takes")
+    device = found[4] or "cpu"
+    if not is_device(device):
+        raise Refused(f"it takes a tensor on {device[:40]!a}, a device that tltui does not know")
+    stride = None if found[3] is None else tuple(expression(each) for each in _split(found[3]))
+    size = tuple(expression(each) for each in _split(found[2]))
+    if stride is not None and len(stride) != len(size):
+        raise Refused(f"it takes a {text[:60]!a}, whose strides do not fit")
+    return Tensor(DTYPES[found[1]], size, stride, device)
+
+
+def _split(text: str) -> list[str]:
+    """Cut at commas outside of brackets."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+def expression(text: str) -> str:
+    """A size as it may stand in a script: symbols and whole numbers, what torch's sympy prints. Raises `Refused`."""
+    if len(text) > COLUMNS or text.count("(") > 40:
+        raise Refused("it has a size that is too long")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.unparse(_checked(tree, 0))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise Refused(f"it has a size that is no expression: {text[:60]!a}") from None
+
+
+def _checked(node: ast.expr, depth: int) -> ast.expr:
+    if depth > 40:
+        raise Refused("it has a size that is too deep")
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) < LARGEST:
+        return node
+    if isinstance(node, ast.Name) and SYMBOL_NAME.fullmatch(node.id):
+        return node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow)):
+        node.left, node.right = _checked(node.left, depth + 1), _checked(node.right, depth + 1)
+        if isinstance(node.op, ast.Pow) and not _is_small_power(node):
+            raise Refused("it has a size with a power")
+        return node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node.operand = _checked(node.operand, depth + 1)
+        return node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
+        return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
+    raise Refused("it has a size that is no whole number")
+
+
+def _is_small_power(node: ast.BinOp) -> bool:
+    """Whether a power is computed at once: a power of a power has four times the digits with each level."""
+    is_small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2, 3, 4)
+    return is_small and not any(isinstance(each, ast.Pow) for each in ast.walk(node.left))
+
+
+def _function(node: ast.Call, name: str, args: list[ast.expr]) -> ast.expr:
+    means = FUNCTIONS.get(name, "")
+    if means in ("max", "min"):
+        return ast.Call(ast.Name(means, ast.Load()), args, [])
+    if means and len(args) == 2:
+        operator: ast.operator = ast.Mod() if means == "%" else ast.FloorDiv()
+        return ast.BinOp(args[0], operator, args[1])
+    if name in ("ToFloat", "TruncToInt", "FloorToInt") and len(args) == 1:
+        return ast.Call(ast.Name("float" if name == "ToFloat" else "int", ast.Load()), args, [])
+    raise Refused(f"it has a size with {name[:40]!a}")
+
+
+def symbols_in(text: str) -> list[str]:
+    """The symbols of an expression, each once."""
+    return list(dict.fromkeys(SYMBOL_NAME.findall(text)))
+
+
+def value_of(text: str, values: dict[str, int | float]) -> int:
+    """What an expression of `expression` is, for values of its symbols; 0 where it cannot be told."""
+    try:
+        return int(_value(ast.parse(text, mode="eval").body, values))
+    except (ArithmeticError, ValueError, TypeError, KeyError):
+        return 0
+
+
+def _value(node: ast.expr, values: dict[str, int | float]) -> float:
+    if isinstance(node, ast.Constant):
+        return float(node.value) if isinstance(node.value, float) else int(str(node.value))
+    if isinstance(node, ast.Name):
+        return values[node.id]
+    if isinstance(node, ast.UnaryOp):
+        return -_value(node.operand, values)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        found = [_value(each, values) for each in node.args]
+        return {"max": max, "min": min}.get(node.func.id, lambda each: int(each[0]))(found)
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left, values), _value(node.right, values)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(node.op, ast.Sub):
+            return left - right
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Mod):
+            return left % right
+        return left // right if not isinstance(node.op, ast.Pow) else left ** min(right, 4)
+    raise ValueError
+
+
+AUTOGRAD = frozenset(("aot_joint_graph", "aot_forward_graph", "aot_backward_graph"))
+INDUCTOR = frozenset(
+    ("fx_graph_runnable", "inductor_output_code", "inductor_post_grad_graph", "fx_graph_cache_hit", "fx_graph_cache_miss",
+     "fx_graph_cache_bypass", "fx_graph_cache_hash", "before_pre_grad_graph", "fx_graph_bundled_cache_hit")
+)  # fmt: skip
+AOT = AUTOGRAD | {"aot_inference_graph", "aotautograd_cache_hit", "aotautograd_cache_miss", "aotautograd_cache_bypass"}
+SWITCHES = (
+    "max_autotune", "max_autotune_pointwise", "max_autotune_gemm", "coordinate_descent_tuning", "triton.cudagraphs",
+    "triton.cudagraph_trees", "freezing", "cpp_wrapper", "epilogue_fusion", "shape_padding", "force_same_precision",
+    "emulate_precision_casts", "layout_optimization", "combo_kernels", "group_fusion", "batch_fusion",
+)  # fmt: skip
+"""Settings of Inductor that are on or off and change what a compile does: the script has those that the job had set otherwise."""
+ON = frozenset(("epilogue_fusion", "shape_padding", "layout_optimization", "triton.cudagraph_trees", "batch_fusion"))
+"""Those that are on if nobody sets them."""
+_BACKEND = re.compile(r"backend='([A-Za-z_]\w{0,60})' raised")
+_RAISED = re.compile(r"backend='inductor' raised:\s*([A-Za-z_]\w{0,80})", re.ASCII)
+_PARTS = re.compile(r"[A-Za-z0-9]+")
+_INNER = frozenset(("modules", "parameters", "buffers"))
+
+
+@dataclass(frozen=True, slots=True)
+class ReproFacts:
+    """What is known of the compile beside its graphs."""
+
+    values: tuple[tuple[str, int | float], ...]
+    """What symbols were in the job."""
+    sources: tuple[tuple[str, str], ...]
+    """Symbol → the expression of the program that it stands for."""
+    tensors: tuple[TensorInput, ...]
+    has_backward: bool
+    backend: str
+    """`inductor`, `aot_eager`, or `` where nothing tells."""
+    other_backend: str
+    """The name of a backend that torch does not have."""
+    switches: tuple[tuple[str, bool], ...]
+    failure: str
+    """The name of the exception that the compile failed with, '' for none."""
+    failure_reason: str
+    expected: str
+    """The exception that a script of the graph has to raise, '' for none: in a backend that raised one the one that it raised."""
+
+    def tensor(self, name: str) -> TensorInput | None:
+        """The input of the program that a parameter of the graph stands for: `L_x_` for `L['x']`."""
+        wanted = words_of(name)
+        return next((each for each in self.tensors if words_of(each.source) == wanted), None)
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """`L_s_modules_e_parameters_weight_` and `L['s'].e.weight` are the same to those who made them: L, s, e, weight."""
+    found = [word for text in _PARTS.findall(name) for word in text.lower().split("_")]
+    return tuple(word for word in found if word and word not in _INNER)
+
+
+def repro_facts(compile_: Compile) -> ReproFacts:
+    """The facts of a compile."""
+    reader = reader_of(compile_)
+    found = inputs_of(compile_, reader)
+    names = {artifact.name for artifact in artifacts_of(compile_)}
+    failures = known_failures(compile_)
+    values = {}
+    for symbol in found.symbols:
+        value = _number(symbol.specialized or symbol.hint)
+        if value is not None and SYMBOL_NAME.fullmatch(symbol.name):
+            values[symbol.name] = value
+    failure = failures[0] if failures else None
+    reason = failure.reason if failure is not None else ""
+    other = _BACKEND.search(reason)
+    own = other is not None and other[1] not in ("inductor", "aot_eager", "eager", "aot_eager_decomp_partition")
+    return ReproFacts(
+        tuple(values.items()),
+        tuple((symbol.name, symbol.source) for symbol in found.symbols if symbol.source),
+        found.tensors,
+        bool(names & AUTOGRAD),
+        "inductor" if names & INDUCTOR else "aot_eager" if names & AOT else "",
+        other[1] if own and other is not None else "",
+        _switches(compile_, reader),
+        failure.type if failure is not None else "",
+        reason,
+        "" if own or failure is None else _expected(failure.type, reason),
+    )
+
+
+def _expected(kind: str, reason: str) -> str:
+    raised = _RAISED.search(reason)
+    name = raised[1] if raised else kind
+    return name if kind != INTERRUPTED and re.fullmatch(r"[A-Za-z_]\w{0,80}", name, re.ASCII) else ""
+
+
+def _switches(compile_: Compile, reader: Reader) -> tuple[tuple[str, bool], ...]:
+    for _, fields in metrics_fields(compile_, reader):
+        config = json_in(fields, "inductor_config")
+        if config:
+            known = ((key, config.get(key)) for key in SWITCHES)
+            return tuple((key, value) for key, value in known if isinstance(value, bool) and value != (key in ON))
+    return ()
+
+
+def _number(text: str | None) -> int | float | None:
+    if text is None or len(text) > 30:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value == value and abs(value) < 1e300 else None

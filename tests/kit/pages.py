@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tltui.documents.build import build
 from tltui.model.run import Run
+from tltui.questions.build import build
 from tltui.text.document import Document, Options
 
 

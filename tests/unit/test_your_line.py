@@ -10,24 +10,9 @@ import pytest
 from kit import pages
 from made_logs import TRACES, Log, trace
 
-<<<<<<< HEAD
-from tltui.analyses.problems.problems import problems
-from tltui.analyses.provenance.links import KernelLink, Links, Texts
-from tltui.analyses.provenance.mapping import Stacks
-from tltui.analyses.provenance.places import places_of
-from tltui.analyses.provenance.source_line import source_line
-from tltui.analyses.stacks.known_as import known_as, shown_name
-from tltui.analyses.stacks.stacks import StackFrame
 from tltui.export import brief_lines, lines_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
-from tltui.text.document import Document
-from tltui.text.owner import Owner, owner_of
-=======
-from tltui.export import brief_lines, lines_of
-from tltui.model.nodes import Compile, Frame
-from tltui.model.run import Run
-from tltui.questions.build import build
 from tltui.questions.problems.problem_list import problems
 from tltui.questions.provenance.line_groups import places_of
 from tltui.questions.provenance.links import KernelLink, Links, Texts
@@ -35,9 +20,8 @@ from tltui.questions.provenance.unit_artifacts import Stacks
 from tltui.questions.source_lines.page import source_line
 from tltui.questions.stacks.function_names import known_as, shown_name
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.text.document import Document, Options
+from tltui.text.document import Document
 from tltui.text.torch_names import Owner, owner_of
->>>>>>> main
 
 TEXTS = "torch-2.13/texts"
 PROGRAM = "/home/user/models/texts.py"

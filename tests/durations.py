@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 RECORD = Path(__file__).with_name("durations.json")
-FUNCTION_BUDGET_PPM = 500
-"""Share of the CPU time of a run, in millionths: quick cases of one test function take at most this, 0.8 s of 1,600."""
+FUNCTION_BUDGET_PPM = 350
+"""Share of the CPU time of a run, in millionths: quick cases of one test function take at most this, 0.5 s of 1,500."""
 
 Shares = dict[str, dict[str, dict[str, int]]]
 """File, function and case in brackets (empty without parameters): millionths of the CPU time of a run."""

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.waiting import until
 from terminal import SOURCES, Terminal
 
 COUNTING = """
@@ -38,13 +39,6 @@ def counting(*names: str) -> list[str]:
 def state(pid: int) -> str:
     """The letter of /proc/PID/stat: T is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-
-
-def until(found: Callable[[], object], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def pid_in(text: str) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 import make_trace as mt
 import pytest
+from kit.waiting import until
 from terminal import SOURCES, Terminal
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
@@ -296,14 +297,6 @@ def command(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
     line = [sys.executable, "-m", "tltui", *arguments]
     return subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def until(found: Any, seconds: float = 20.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return value
 
 
 @pytest.mark.parametrize(("number", "code"), [*ENDING, (signal.SIGINT, 130)])

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from real import TRACES, fresh, trace
 from test_follow import Live
 from test_news import Followed
-from viewed import page
 from viewed import text as seen
 
 from tltui.export import to_json

@@ -11,8 +11,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from real import TRACES
-from viewed import lead_somewhere, page, targets, text
+from viewed import lead_somewhere, targets, text
 
 from tltui.inputs.debug_directory import DebugLog, DebugScanner, DirectoryBytes, How, Joined, TraceCode, UnitCode, join
 from tltui.inputs.directory_layouts import MOST, layout_of

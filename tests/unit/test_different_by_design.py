@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import Log
 from ranked import ranked
 from real import fresh, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits

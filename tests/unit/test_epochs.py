@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import Log
 from real import TRACES, fresh, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.cli import main
 from tltui.documents.scope import scope_of

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from ranked import ranked
 from real import fresh, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.model.run import Run
 from tltui.questions.hang.where import where

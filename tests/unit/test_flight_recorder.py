@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
+from kit.pages import page
 from made_logs import ROOT
 from replaying import HeldWriters
 from test_where import DAY, going_on, job, others
-from viewed import page, text
+from viewed import text
 
 from tltui.cli.printing import result_of
 from tltui.documents.format import clock

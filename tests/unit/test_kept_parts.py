@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import page
 from made_logs import TRACES, Log, trace
 from real import fresh
-from viewed import page, targets, text
+from viewed import targets, text
 
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import ROWS_SHOWN

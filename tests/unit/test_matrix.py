@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import page
 from ranked import ranked
-from viewed import lead_somewhere, opened, page, targets, text
+from viewed import lead_somewhere, opened, targets, text
 
 from tltui.documents.page import Page
 from tltui.export import to_json

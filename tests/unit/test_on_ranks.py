@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import page
 from ranked import ranked
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.export import to_json

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from kit.pages import page
 from made_logs import Log
 from real import TRACES, fresh, trace
-from viewed import page, text
+from viewed import text
 
 from tltui.model.run import Run
 from tltui.questions.ranks.differences import Differing, Divergence

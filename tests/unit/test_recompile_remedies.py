@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import Log, trace
-from viewed import page, text
+from viewed import text
 
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles
 from tltui.questions.recompiles.recompile_reasons import in_exception

@@ -11,9 +11,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import ROOT, TRACES, Log, trace
 from real import fresh
-from viewed import page
 
 from tltui.cli import main
 from tltui.model.ref import BadAddress

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from real import TRACES
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.follow import open_run

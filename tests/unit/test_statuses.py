@@ -7,9 +7,9 @@ from pathlib import Path
 
 import make_trace as mt
 import pytest
+from kit.pages import page
 from made_logs import Log, trace
 from test_follow import Live, part
-from viewed import page
 from viewed import text as seen
 
 from tltui.config import Config

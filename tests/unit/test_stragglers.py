@@ -14,9 +14,10 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from kit.pages import page
 from ranked import MAKER, ranked
 from real import TRACES, fresh, opened
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.cli import main
 from tltui.model.run import Run

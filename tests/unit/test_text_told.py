@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kit import pages
 from real import demo
 from text_runs import INPUTS, text_run, unpacked
 
@@ -43,16 +44,13 @@ WRONG = re.compile(r"\bkilled|\bmissing|\b0\.0 s\b|\b0 ms\b|no metrics|not finis
 PAGES = ["", "@pages", "@damage", "@records", "@log", *(f"@{view.name}" for view in QUESTIONS)]
 
 
+def page(run: Run, ref: str, width: int = 100, ascii_: bool = False) -> Document:
+    return pages.page(run, ref, width, ascii_)
+
+
 @pytest.fixture(scope="module", params=RUNS)
 def run(request: pytest.FixtureRequest) -> Run:
     return text_run(*RUNS[request.param])
-
-
-def page(run: Run, ref: str, width: int = 100) -> Document:
-    document = build(run, ref, Options(width=width))
-    while not document.advance():
-        pass
-    return document
 
 
 def said(run: Run, ref: str) -> str:

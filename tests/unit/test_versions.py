@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from kit.pages import page
 from made_logs import Log
 from real import ROOT, TRACES, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.documents.scope import scope_of
 from tltui.model.expected_artifacts import Outcome, absent

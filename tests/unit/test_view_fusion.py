@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 import real
+from kit.pages import page
 from test_schemas import fits, view_data
 from text_runs import directory, text_run, unpacked
-from viewed import lead_somewhere, opened, page, targets, text
+from viewed import lead_somewhere, opened, targets, text
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
 from real import fresh
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import ROOT, Log
-from viewed import lead_somewhere, opened, page, text
+from viewed import lead_somewhere, opened, text
 
 from tltui import cli
 from tltui.export import to_json

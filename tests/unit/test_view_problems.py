@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
+from kit import pages
 from made_logs import ROOT, Log, trace
 from real import opened
 
@@ -20,19 +21,16 @@ from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 
 
+def page(run: Run, ref: str = "@problems", width: int = 80, ascii_: bool = False) -> Document:
+    return pages.page(run, ref, width, ascii_)
+
+
 @pytest.fixture(autouse=True)
 def _no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if no torch were installed, and paths relative to the repository."""
     monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: None)
     monkeypatch.chdir(ROOT)
     yield
-
-
-def page(run: Run, ref: str = "@problems", width: int = 80, ascii_: bool = False) -> Document:
-    document = build(run, ref, Options(width=width, ascii=ascii_))
-    while not document.advance():
-        pass
-    return document
 
 
 def seen(document: Document) -> str:

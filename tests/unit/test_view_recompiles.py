@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
 from real import fresh
-from viewed import lead_somewhere, opened, page, targets, text
+from viewed import lead_somewhere, opened, targets, text
 
 from tltui.export import to_json
 from tltui.model.artifacts import Artifact

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import real
-from viewed import lead_somewhere, page, text
+from kit.pages import page
+from viewed import lead_somewhere, text
 
 from tltui.cli import main
 from tltui.model.ref import split_line

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit import pages
 from made_logs import ROOT, TRACES, Log, trace
 from real import fresh, opened
 
@@ -19,17 +20,14 @@ from tltui.questions.stacks.stack_tree import Stacks, Trie, part_of, stacks, wit
 from tltui.text.document import Document, Options
 
 
+def page(run: Run, ref: str = "@stacks", width: int = 80, ascii_: bool = False) -> Document:
+    return pages.page(run, ref, width, ascii_)
+
+
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     yield
-
-
-def page(run: Run, ref: str = "@stacks", width: int = 80, ascii_: bool = False) -> Document:
-    document = build(run, ref, Options(width=width, ascii=ascii_))
-    while not document.advance():
-        pass
-    return document
 
 
 def seen(document: Document) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import TRACES, Log, trace
 from ranked import ranked
 from real import fresh
-from viewed import lead_somewhere, opened, page, targets, text
+from viewed import lead_somewhere, opened, targets, text
 
 from tltui.cli import main
 from tltui.documents.scope import scope_of

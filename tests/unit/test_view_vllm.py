@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
+from kit.pages import page
 from made_logs import Log, trace
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.documents.scope import scope_of
 from tltui.export import to_json

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kit.pages import page
 from test_where import DAY, STACK, Rank, ended, going_on, job, others, said, stuck
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.documents.format import clock
 from tltui.model.run import Run

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.pages import page
 from made_logs import ROOT
 from real import opened
 from replaying import HeldWriters, read, texts_of
-from viewed import lead_somewhere, page, text
+from viewed import lead_somewhere, text
 
 from tltui.documents.format import clock
 from tltui.documents.scope import scope_of

@@ -7,12 +7,12 @@ import pty
 from pathlib import Path
 
 import pytest
+from kit import pages
 from made_logs import TRACES, Log, trace
 
 from tltui.export import brief_lines, lines_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.run import Run
-from tltui.questions.build import build
 from tltui.questions.problems.problem_list import problems
 from tltui.questions.provenance.line_groups import places_of
 from tltui.questions.provenance.links import KernelLink, Links, Texts
@@ -20,18 +20,15 @@ from tltui.questions.provenance.unit_artifacts import Stacks
 from tltui.questions.source_lines.page import source_line
 from tltui.questions.stacks.function_names import known_as, shown_name
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.text.document import Document, Options
+from tltui.text.document import Document
 from tltui.text.torch_names import Owner, owner_of
 
 TEXTS = "torch-2.13/texts"
 PROGRAM = "/home/user/models/texts.py"
 
 
-def page(run: Run, ref: str = "@problems") -> Document:
-    document = build(run, ref, Options(width=110))
-    while not document.advance():
-        pass
-    return document
+def page(run: Run, ref: str = "@problems", width: int = 110, ascii_: bool = False) -> Document:
+    return pages.page(run, ref, width, ascii_)
 
 
 def line_with(text: str) -> int:

@@ -14,14 +14,6 @@ def opened(name: str) -> Run:
     return real.opened(real.ROOT / name)
 
 
-def page(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
-    """A page, complete."""
-    document = build(run, ref, Options(width=width, ascii=ascii_))
-    while not document.advance():
-        pass
-    return document
-
-
 def text(document: Document) -> str:
     """All of it, folds open; every line as the reader gets it."""
     return "\n".join(document.text())

@@ -1,0 +1,19 @@
+"""Pages of runs, built to their end."""
+
+from __future__ import annotations
+
+from tltui.model.run import Run
+from tltui.questions.build import build
+from tltui.text.document import Document, Options
+
+
+def complete(document: Document) -> Document:
+    """Advance a document that grows to its end."""
+    while not document.advance():
+        pass
+    return document
+
+
+def page(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
+    """Build the page at an address, complete."""
+    return complete(build(run, ref, Options(width=width, ascii=ascii_)))

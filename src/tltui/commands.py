@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from tltui.questions.index import QUESTIONS
+from tltui.text.frozen import frozen
 
 
 class Where(Enum):
@@ -20,7 +20,7 @@ class Where(Enum):
     COMPARE = "comparing side by side"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """A user command."""
 
@@ -342,7 +342,7 @@ def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str,
         yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, left)) if left else 'no other key'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Situation:
     """The state of the UI, as far as commands depend on it."""
 

@@ -9,7 +9,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_config_path, user_state_path
 
 from tltui.settings import MOST_TEXT, OF_FILE, THEMES, BadValueError, checked, problems_of, said_by, short
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import read_small_file, read_small_json, replacing
 from tltui.text.sanitize import sanitize
 
@@ -39,7 +40,7 @@ _OTHERWISE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     """The user's settings."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tltui.text.frozen import frozen
 
 THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
 PREFIX = "TLTUI_"
@@ -20,7 +21,7 @@ _CALLED = {str: "a text", bool: "true or false", int: "a whole number", dict: "a
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A row of the table."""
 

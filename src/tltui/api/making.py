@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tltui.api.errors import BadArgument
@@ -16,11 +15,12 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 from tltui.questions.view_document import view_document
 from tltui.text.document import Document, Options
+from tltui.text.frozen import frozen
 
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """The part of a run that a question is about."""
 

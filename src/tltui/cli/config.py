@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tltui.cli.exits import Failure
@@ -13,6 +12,7 @@ from tltui.cli.parser import Parser, add_json
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
 from tltui.text import tokens
+from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.config import Config
@@ -32,7 +32,7 @@ examples:
 Source = Literal["default", "file", "variable", "option"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingRow:
     """A setting, and what it is now."""
 
@@ -52,7 +52,7 @@ class SettingRow:
     """Whether tltui sets it itself, for what it starts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyRow:
     """A command of the terminal UI, and its keys."""
 
@@ -66,7 +66,7 @@ class KeyRow:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paths:
     """Where tltui looks for its files, and keeps them. They need not be there."""
 
@@ -76,7 +76,7 @@ class Paths:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigReport:
     """What holds now."""
 

@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,6 +15,7 @@ from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
 from tltui.inputs.archives.packed_files import STANDARD_INPUT
 from tltui.model.ref import BadAddress, named_in, parse_ref
+from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 LIKE = "0/1, 3:0/1_1, none, 0/1:inductor_output_code or 2/0:aot_joint_graph#2"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arguments:
     """The positional arguments of a command by kind."""
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
 from tltui.cli.parser import Parser, add_output
 from tltui.questions.index import QUESTIONS
+from tltui.text.frozen import frozen
 
 
 class Command(Protocol):
@@ -28,7 +28,7 @@ class Command(Protocol):
         """Yield the output piece by piece: `| head` ends it early. A nonzero exit code is stored in `options.exit_code`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A row of the table."""
 

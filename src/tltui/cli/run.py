@@ -13,13 +13,13 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
 from tltui.cli.loading import load_other, look
 from tltui.cli.parser import Parser, add_command
 from tltui.cli.printing import as_text, layout, write
+from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -148,7 +148,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         raise Failure(f"--check: {bad}") from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Job:
     """An ended job."""
 
@@ -191,7 +191,7 @@ def _let_go() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Left:
     """Traces of an ended job."""
 

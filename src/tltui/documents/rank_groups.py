@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tltui.documents import format as fmt
@@ -12,12 +11,13 @@ from tltui.documents.page import Page
 from tltui.model.rank_ranges import ranges
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnRanks:
     """Compiles, frames or artifacts that have one id on several ranks, or one on a single rank."""
 

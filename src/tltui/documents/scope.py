@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
@@ -11,6 +11,7 @@ from tltui.model.ref import CompileId, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece
+from tltui.text.frozen import frozen
 
 
 def called(node: Compile | Frame) -> str:
@@ -105,7 +106,7 @@ def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> 
     return (key, tokens.KEY, ref) if key else (instead, tokens.KEY, page)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The compiles that are meant, in the order of the tree, records without an id last in each process."""
 

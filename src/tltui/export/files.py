@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from tltui.export.html import headings
 from tltui.text import tokens
 from tltui.text.composite_documents import DocumentPart
 from tltui.text.document import Document, Line
+from tltui.text.frozen import frozen
 from tltui.text.json_codec import dumps
 from tltui.text.safe_files import replacing, safe_name
 from tltui.text.sanitize import BEYOND, sanitize
@@ -187,7 +187,7 @@ _MEANS_MORE = re.compile(r"\b(?:[0-9a-f]{7,40}|gh-\d+)\b|://|www\.|^\s*$", re.IG
 _LANGUAGES = {"fx": "python", "output_code": "python", "python": "python", "cpp": "cpp", "json": "json"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Block:
     """Lines of one fence, folded under `summary` if there is one."""
 

@@ -20,6 +20,7 @@ from tltui.questions.build import build
 from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Document, Options
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.writers.report import OMITTED_REF as LEFT
 from tltui.writers.report import REF as LISTING
@@ -142,7 +143,7 @@ class TooSmall(ValueError):
     """The requested size is too small for a report."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportSummary:
     """The counts of a written report."""
 

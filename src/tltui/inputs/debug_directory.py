@@ -7,7 +7,6 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Generic, TypeVar
@@ -25,6 +24,7 @@ from tltui.inputs.directory_layouts import (
     unit_order,
     written,
 )
+from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, Batch, Context, Damage, Kind, Named
 from tltui.trace.digest import Digest, digest
@@ -72,7 +72,7 @@ class How(Enum):
     ORDER = "by order"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitCode(Generic[U]):
     """The generated code of a unit."""
 
@@ -82,7 +82,7 @@ class UnitCode(Generic[U]):
     """AOT id and direction; None where nothing says them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TraceCode(Generic[C]):
     """A record of generated code of the trace of the same process."""
 
@@ -94,7 +94,7 @@ class TraceCode(Generic[C]):
     """AOT id and direction as the first line of the code has them: asked only where no md5 is the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joined(Generic[C]):
     """The compile of a unit."""
 

@@ -6,10 +6,10 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.trace.batch import Kind
 
@@ -57,7 +57,7 @@ _K = re.compile(r"\.(\d{1,9})\Z")
 _LAST = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """The kind of a file, and the place of torch 2.13's code that writes it."""
 
@@ -143,7 +143,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 Listing = Sequence["os.DirEntry[str]"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """A recognised directory layout at a path."""
 
@@ -159,7 +159,7 @@ class Layout:
     """Directories at the path that belong to it; None: all that is below it does."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitFile:
     """A file of a unit, or the reason why it is not read."""
 

@@ -6,9 +6,9 @@ Add one: a module or package beside this one, and a line here. It is imported wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -30,7 +30,7 @@ class StepScanner(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """A form in which records are stored."""
 

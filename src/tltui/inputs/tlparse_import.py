@@ -8,12 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import IO, Any
 
 from tltui.inputs.archives.cache import Cache, Full, Member, own_cache
 from tltui.inputs.directory_layouts import EVENTS
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import CONTEXT_KEYS, parse_json
 
 ADDED = frozenset(("timestamp", "thread", "pathname", "lineno", "payload_filename"))
@@ -28,7 +28,7 @@ _TIME = re.compile(rb'"ts": ?(\d{1,18}(?:\.\d+)?)')
 _EPOCH = datetime(1970, 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A record without its payload."""
 
@@ -47,7 +47,7 @@ class Row:
     """Whether the payload is JSON, which tlparse lays out again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """A chromium event."""
 
@@ -184,7 +184,7 @@ STRING_PLACE = "torch/_logging/structured.py:28"
 EVENT_PLACE = "torch/_dynamo/utils.py:2350"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaidOut:
     """The trace."""
 

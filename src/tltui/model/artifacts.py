@@ -11,6 +11,7 @@ from tltui.model.kind import Kind, Phase
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
+from tltui.text.frozen import frozen
 from tltui.text.payload import Payload
 from tltui.trace.batch import Kind as LogKind
 from tltui.trace.envelope import METRICS
@@ -27,7 +28,7 @@ NEVER = frozenset(("chromium_event", "log", "text"))
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(forward|backward|inference)'\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Artifact:
     """A record that people look at: one with a payload that is no chromium event, or one with metrics."""
 
@@ -66,7 +67,7 @@ class Artifact:
         return self.log.kind(self.record).event in METRICS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """One lowering: forward, backward, inference, a DDP submodule, a regional subgraph, a vLLM subgraph and range."""
 

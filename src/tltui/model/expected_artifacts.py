@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from tltui.model.kinds import kind_of
 from tltui.model.torch_versions import NEWEST, UNKNOWN, Span, TorchVersion, aot_cache_setting, dotted, limit_name, provenance_way
+from tltui.text.frozen import frozen
 
 FRESH = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1"
 CACHES = "TORCHINDUCTOR_FORCE_DISABLE_CACHES=0"
@@ -17,7 +17,7 @@ LOG_TLPARSE = "LOG_TLPARSE=1"
 NOT_YET = "not there yet: the log goes on"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """The outcome of one compile, or of one abandoned attempt.
 
@@ -68,7 +68,7 @@ class Outcome:
     timing events; None when they do not tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absent:
     """An artifact that a user would look for, and why it is not there.
 
@@ -85,7 +85,7 @@ class Absent:
 Why = tuple[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Expected:
     """An expected artifact: its aliases, the condition under which it is expected, and its specific reasons to be absent.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tltui.model.nodes import Process
+from tltui.text.frozen import frozen
 
 TEXT, DEBUG_DIR = "text", "debug_dir"
 TITLES = {TEXT: "TORCH_LOGS text", DEBUG_DIR: "A torch_compile_debug directory"}
 HOW = "record a trace with TORCH_TRACE=DIR"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needs:
     """The record kinds that a page is made of, and which of them other inputs contain."""
 

@@ -15,6 +15,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_merge import Home, Merged, merge
 from tltui.model.ref import NO_ID, CompileId
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
 from tltui.trace.log import Log
 
@@ -58,7 +59,7 @@ UNDATED = 256
 CODE = "inductor_output_code"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """The evidence for and against two processes being the same."""
 
@@ -201,7 +202,7 @@ ORDER = tuple(FORMS)
 Member = tuple[LogModel, Process]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Apart:
     """Two processes with one pid that are not the same one, and why."""
 

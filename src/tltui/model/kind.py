@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tltui.model.torch_versions import ALWAYS, Minor, Span
+from tltui.text.frozen import frozen
 
 
 class Phase(enum.Enum):
@@ -50,7 +50,7 @@ LANGUAGES: frozenset[str] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """One kind of record.
 
@@ -79,7 +79,7 @@ class Kind:
         return self.phase is Phase.OTHER
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row of the table as it is written down: the place in its list is its order.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tltui.inputs.flight_recorder import Dump, NotADump, read_dump
 from tltui.sources.discovery_results import FoundDump, FoundProfile
+from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.inputs.profile_reader import Profile
@@ -17,7 +18,7 @@ MOST = 4096
 """Dumps that are read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefusedDump:
     """A dump that cannot be read."""
 

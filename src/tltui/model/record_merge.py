@@ -12,6 +12,7 @@ from itertools import chain
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Process
 from tltui.model.ref import CompileId
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Batch, Context, Kind, Named
 from tltui.trace.envelope import NOTABLE
 from tltui.trace.joined_log import NOWHERE, JoinedLog
@@ -23,7 +24,7 @@ Key = tuple[CompileId, int, Kind]
 """What twins share: compile, attempt, kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Home:
     """The compile that a unit of a debug directory belongs to."""
 
@@ -33,7 +34,7 @@ class Home:
     """Its generated code, which the files of the unit stand beside."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Twins:
     """Two records with the same contents; the second one is omitted."""
 

@@ -16,9 +16,10 @@ artifact's address is a line of it (`split_line`); as an address it means the ar
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NORANK = -1
@@ -79,7 +80,7 @@ class BadAddress(ValueError):
     """A text that is no address, or one that leads nowhere or to several places. Its text lists the candidates."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ref:
     """A parsed address. None: not given."""
 

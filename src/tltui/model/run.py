@@ -7,7 +7,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.inputs.archives.packed_files import STANDARD_INPUT
 from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
@@ -21,11 +21,12 @@ from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
 from tltui.model.status import NO_TALLY, Tally, total
 from tltui.sources.discover import Found, FoundLog
 from tltui.sources.saved_indexes import Crowd
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Batch, Damage, Tail
 from tltui.trace.files import FileBytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delta:
     """The changes of a batch."""
 
@@ -34,7 +35,7 @@ class Delta:
     """Whether processes, frames or compiles were added, or a rank became known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """The next piece of a log."""
 
@@ -43,7 +44,7 @@ class Read:
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """A log could not be read on."""
 
@@ -51,7 +52,7 @@ class Failed:
     error: OSError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Added:
     """A log that was not there before: the next number is its own."""
 
@@ -61,7 +62,7 @@ class Added:
     """The number of the log that had its name before."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moved:
     """A log has another name now."""
 
@@ -69,7 +70,7 @@ class Moved:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """A loss of bytes: read data of a log is no longer in its file."""
 
@@ -77,7 +78,7 @@ class Lost:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unreadable:
     """A log that was read cannot be looked at now; or with '' as its reason it can again."""
 
@@ -85,14 +86,14 @@ class Unreadable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looked:
     """The current contents of the paths of the run."""
 
     found: Found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nothing:
     """The paths of the run hold no log, and none will come."""
 

@@ -6,13 +6,14 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import Enum
 from operator import add, sub
 from typing import NamedTuple, Protocol
 
 from tltui.model.ref import CompileId
 from tltui.text import tokens
+from tltui.text.frozen import frozen
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.log import Log
@@ -303,7 +304,7 @@ class Recorded(Protocol):
         """See `status_of`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedFacts:
     """The facts of a compile besides its status, without its times: most compiles share one object."""
 
@@ -347,7 +348,7 @@ class SharedFacts:
     guard_count: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts(SharedFacts):
     """The facts of a compile besides its status."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+
+from tltui.text.frozen import frozen
 
 Minor = tuple[int, int]
 """`(2, 13)`"""
@@ -30,7 +31,7 @@ def _beside(minor: Minor, step: int) -> Minor:
     return minor[0], max(minor[1] + step, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """The versions of torch that have something: from `since` to `until`, both included.
 
@@ -58,7 +59,7 @@ class Span:
 ALWAYS = Span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TorchVersion:
     """The stated or inferred version of torch that wrote a log."""
 
@@ -195,7 +196,7 @@ def limit_name(version: TorchVersion) -> str:
     return new if since is not None and version.least is not None and version.least >= since else old
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """An instruction to enable a feature of torch."""
 

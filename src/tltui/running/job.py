@@ -15,19 +15,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 from tltui.running import keeper
 from tltui.sources.job_output import MARK, NAME, JobState, read_state, state_path
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing
 
 OUTPUT_TAIL_BYTES = 1 << 20
 """Bytes of the end of the output that are stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputFile:
     """A regular file that is the standard error or output of this process and of the job."""
 
@@ -94,7 +94,7 @@ class NotStarted(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """The exit status of the job."""
 

@@ -9,11 +9,12 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.sources.discover import Found, NothingFound, discover
 from tltui.sources.file_writers import PROC, pids
 from tltui.sources.local_processes import LogProcess, command_of, processes_of
+from tltui.text.frozen import frozen
 from tltui.trace.files import Identity, identity_of
 
 PYTHONS = ("python", "python3")
@@ -47,7 +48,7 @@ class Refused(Exception):
     """The job is not started; the text names the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TraceOptions:
     """Tracing options of the user."""
 
@@ -61,7 +62,7 @@ class TraceOptions:
     """Comma-separated names for TORCH_LOGS."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """The environment and directory of a job."""
 
@@ -315,7 +316,7 @@ _WITH_VALUE = "WX"
 _ELSEWHERE = {"ssh", "pdsh", "sudo", "docker", "podman", "kubectl"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """The steps to record, both included, counted from 1."""
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tltui.config import state_path
@@ -17,6 +17,7 @@ from tltui.model.run import Run
 from tltui.screens.main_screen import MainScreen
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import read_small_json, replacing
 
 VERSION = 1
@@ -24,7 +25,7 @@ LARGEST = 64 << 20
 """Bytes of a file of marks: some 200,000 marks; one that is larger is none of ours."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """One marked place."""
 

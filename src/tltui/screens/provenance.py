@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -32,6 +31,7 @@ from tltui.text import tokens
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.formatting import cells
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import safe_name
 from tltui.text.sanitize import sanitize
 from tltui.widgets.bars import Elsewhere
@@ -41,7 +41,7 @@ from tltui.widgets.linked_views import Heat, ProvenanceView
 from tltui.work.scheduler import Place, Steps
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadUnit:
     """The texts of a unit, read and parsed."""
 

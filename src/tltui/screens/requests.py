@@ -6,7 +6,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from tltui.questions.build import module_of
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, error_document, nowhere_document
+from tltui.text.frozen import frozen
 from tltui.work.scheduler import Lane, Place, Scheduler, Steps
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ Deliver = Callable[[Callable[[], object]], None]
 """Runs something on the UI thread."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """Something to show. Equal requests have the same address."""
 

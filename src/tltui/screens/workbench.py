@@ -27,6 +27,7 @@ from tltui.terminal.frames import Frames
 from tltui.text import tokens
 from tltui.text.composite_documents import DocumentPart, GrowingDocument
 from tltui.text.document import Document
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing
 from tltui.widgets.bars import StatusBar
 from tltui.widgets.document_view import DocumentView
@@ -103,7 +104,7 @@ def _to_file(data: bytes, file: Path) -> str:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """What is to be written: a document, made off the UI thread; of it lines `lo` to `hi`, or `lines` alone."""
 

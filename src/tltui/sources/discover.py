@@ -7,7 +7,7 @@ import stat
 import threading
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tltui.inputs.archives.packed_files import STANDARD_INPUT
@@ -33,6 +33,7 @@ from tltui.sources.log_files import (
     why_no_log,
 )
 from tltui.sources.saved_indexes import INDEX, Crowd, Indexes
+from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Looking(Protocol):
         """Return the result of the finished search. Raises `NothingFound`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """The contents of a set of paths."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.inputs.forms import TRACE, source_of
 from tltui.inputs.index.reader import SavedProcess
+from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 
 OTHER = "not a trace, TORCH_LOGS text, debug directory or tlparse output"
@@ -16,7 +17,7 @@ _NAME_RANK = re.compile(r"rank[_-]?(\d{1,9})", re.IGNORECASE)
 _LAUNCH = re.compile(r"^attempt_(\d{1,9})$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundLog:
     """A log to open."""
 
@@ -63,7 +64,7 @@ class FoundLog:
         return not self.index or self.path != self.index
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundProfile:
     """An export of `torch.profiler` (`tltui.inputs.profile_reader`)."""
 
@@ -82,7 +83,7 @@ class FoundProfile:
         return self.label or self.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundDump:
     """A dump of torch's flight recorder (`tltui.inputs.flight_recorder`)."""
 
@@ -101,7 +102,7 @@ class FoundDump:
         return self.label or self.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """A path that was not opened."""
 
@@ -126,7 +127,7 @@ def labels(parts: list[str]) -> tuple[int | None, str]:
     return None, launch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saved:
     """A process listed in a saved index; its log need not be read to compare ranks."""
 

@@ -7,14 +7,14 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 
+from tltui.text.frozen import frozen
 from tltui.trace.files import Identity, identity_of
 
 PROC = "/proc"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """The processes that have files open for writing."""
 

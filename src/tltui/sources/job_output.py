@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tltui.inputs.forms import TEXT
 from tltui.sources.discovery_results import FoundLog
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import read_small_json
 
 NAME = "output"
@@ -21,7 +21,7 @@ _STATE = re.compile(rf"{NAME}(?:-\d{{1,4}})?\.json")
 _UP_TO = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobState:
     """The state of a job."""
 

@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tltui.sources.file_writers import PROC, held, holds, owner, pids
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.trace.files import Identity
 
@@ -35,7 +35,7 @@ STATES = {
 """The letter in /proc/PID/stat (proc(5)) in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Child:
     """A process that the job started, at any depth."""
 
@@ -52,7 +52,7 @@ class Child:
     """When it began, in microseconds since the epoch; None where the machine does not tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogProcess:
     """A process that writes a log."""
 
@@ -77,7 +77,7 @@ class LogProcess:
         return tuple(child for child in self.children if child.cpu_percent >= AT_WORK)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogProcesses:
     """The processes that write a log."""
 
@@ -89,7 +89,7 @@ class LogProcesses:
     """Nothing can be known of some process: of another user, or without /proc."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stat:
     """The parsed fields of /proc/PID/stat."""
 
@@ -345,7 +345,7 @@ SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 SCOPES = {"1": "only a parent or root may", "2": "only root may", "3": "nobody may"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stacks:
     """The stacks of a process, or why there are none."""
 

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.search.child_process import in_lines
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """Columns `start` (inclusive) to `end` (exclusive) are a `style` of `tltui.text.tokens`."""
 
@@ -28,7 +29,7 @@ class Span:
     style: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """A link on some columns of a line.
 
@@ -43,7 +44,7 @@ class Link:
     """Whether it is drawn in its own style: one of many signs, whose style tells more than that they lead somewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """The requested part of a line.
 
@@ -56,7 +57,7 @@ class Line:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """Lines `first` to `last` (both inclusive), headed by line `first`. `level` 0 is the outermost.
 
@@ -71,7 +72,7 @@ class Section:
     aside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A match of a search pattern: columns `start` to `end` (exclusive) of `line`."""
 
@@ -80,7 +81,7 @@ class Hit:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """Layout options of a document. A table uses its target width in columns."""
 

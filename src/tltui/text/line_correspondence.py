@@ -6,11 +6,11 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
 from tltui.text.document import Document, Line, Section, TextDocument
+from tltui.text.frozen import frozen
 
 Range = tuple[int, int]
 """First and last line, both inclusive."""
@@ -49,7 +49,7 @@ class Correspondence(Protocol):
         """Return the first line of the next range with the same groups (`back`: of the previous range)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """A group of `LineGroups`: its ranges in each pane and its colour band (-1: a band of its own)."""
 
@@ -57,7 +57,7 @@ class Group:
     band: int = NO_BAND
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Pane:
     """The lines of a pane that are in a group, cut where the groups change: disjoint segments in order."""
 
@@ -73,7 +73,7 @@ class _Pane:
         return n if n >= 0 and line <= self.lasts[n] else -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineGroups:
     """A `Correspondence` in flat arrays: a look-up is a bisection."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from tltui.text.frozen import frozen
 
 GAP = 10_000
 """Product of lengths up to which difflib compares: it finds the longest equal runs, but may need cubic time."""
@@ -21,7 +22,7 @@ CONTEXT = 3
 NO_NEWLINE = b"\\ No newline at end of file"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """Lines `a0` to `a1` of the left became `b0` to `b1` of the right (both exclusive); equal when `same`."""
 
@@ -372,7 +373,7 @@ _MARKED_WORD = re.compile(r"\w+|\s+|[^\w\s]")
 Marks = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedLine:
     """A line of the left text and the one in its place on the right; None where there is none."""
 

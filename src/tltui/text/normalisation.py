@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from tltui.text.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Rule:
     """One kind of thing that varies between runs."""
 
@@ -113,7 +114,7 @@ _GROUP = re.compile(r"(?<=')(\d{1,9})(?='\)|': \{'size': )")
 _GROUP_BARE = re.compile(r"(?<=, )(\d{1,9})(?=\), kwargs = )")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankIdentity:
     """The rank-specific values of one side of a comparison."""
 

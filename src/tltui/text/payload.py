@@ -6,11 +6,11 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, count
 from operator import add
 from typing import Protocol
 
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import SUBSTITUTE, sanitize
 
 SHORT = 16 << 10
@@ -63,7 +63,7 @@ class ByteSource(Protocol):
         """Up to `size` bytes from `offset`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryBytes:
     """Bytes that are held in memory."""
 
@@ -76,7 +76,7 @@ class MemoryBytes:
         return self.data[offset : offset + size]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Payload:
     """`size` stored bytes at `offset` of `source`, without the line end of the last line.
 

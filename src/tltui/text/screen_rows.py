@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
 from tltui.text.document import Section
+from tltui.text.frozen import frozen
 
 WRAP_LIMIT = 20_000
 """Visible lines above which wrapping is refused: it needs the height of every line before it knows any row."""
@@ -20,7 +20,7 @@ WRAP_CAP = 16_384
 _BLOCK = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """The content of one screen row: columns `lo` to `hi` (exclusive; None: to the end) of `line`; -1 is a filler.
 

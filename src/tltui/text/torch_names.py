@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+
+from tltui.text.frozen import frozen
 
 
 class Owner(Enum):
@@ -115,7 +116,7 @@ _OLD = re.compile(r"^(?:L__self___|l__self___)(?P<rest>\w+)$")
 _EXPORTED = re.compile(r"^(?:p|b)_(?P<rest>\w+)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """A parameter or buffer that a graph reads."""
 

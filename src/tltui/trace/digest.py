@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
+from tltui.text.frozen import frozen
 from tltui.text.payload import Payload
 
 PIECE = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digest:
     """md5, bytes and lines of a payload."""
 

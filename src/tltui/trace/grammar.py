@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from tltui.text.frozen import frozen
 from tltui.text.json_codec import JSONDecodeError, loads
 
 # Launchers put `[rank0]:` or `[default0]:` in front, editors a byte order mark, a truncated live log NULs. The path may
@@ -42,7 +42,7 @@ TEXT_TAG = re.compile(rb"\[(?:__\w+|(?:!\d+(?:/\d+/\d+)?|\d+/\d+)(?:_\d+)?)\](?:
 """What stands behind the prefix of a line of text: the id of a compile, or the name of an artifact. No envelope begins so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefix:
     """What stands before the envelope."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource, Payload
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Columns, Context, Damage, Kind, Tail
 from tltui.trace.digest import Digest, digest
@@ -30,7 +31,7 @@ class Check(Enum):
     UNDECLARED = "undeclared"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The outcome for one payload: by which reading of its bytes the md5 matched, and its size."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents.format import clip, clip_middle, plural, seconds, size_of
 from tltui.documents.scope import rank_count
@@ -11,6 +11,7 @@ from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Piece, TextDocument, piece_text
 from tltui.text.formatting import cells as cell_len
+from tltui.text.frozen import frozen
 from tltui.tree.outline import marks
 
 QUIET = 60.0
@@ -25,7 +26,7 @@ TITLE = 40
 TITLE_SHORT = 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Silent:
     """Running ranks that have been inside a phase without a record for long."""
 
@@ -37,7 +38,7 @@ class Silent:
     """Their open phases: `inductor_compile ▸ fx_codegen_and_compile`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Live:
     """The state of following the logs."""
 

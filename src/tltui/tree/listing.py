@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypedDict
 
@@ -20,6 +19,7 @@ from tltui.questions.stacks.function_names import shown_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
+from tltui.text.frozen import frozen
 from tltui.trace.log import Check
 from tltui.tree.outline import Node, children, label, root
 
@@ -73,7 +73,7 @@ def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     yield " " * (left + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameRow:
     """The code object of a compile."""
 

@@ -20,6 +20,7 @@ from tltui.questions.provenance.graph_names import Names
 from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import short
 from tltui.tree.outline import NameOf, compile_node, label, own_name
 
@@ -37,7 +38,7 @@ SYMBOLS = 20_000
 _SYMBOL_EVENTS = ("create_symbol", "create_unbacked_symbol")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A navigation target."""
 

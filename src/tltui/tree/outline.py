@@ -22,10 +22,11 @@ from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import micros
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import short
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """One attempt of a compile with several."""
 
@@ -33,7 +34,7 @@ class Attempt:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitGroup:
     """The artifacts of one unit of a compile that has several."""
 
@@ -42,7 +43,7 @@ class UnitGroup:
     artifacts: tuple[Artifact, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhaseGroup:
     """The artifacts of one phase of a compile (or of one of its units)."""
 
@@ -69,7 +70,7 @@ class StackPart:
         return self.counted(self.branch)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallGroup:
     """One of several compile calls of vLLM in a compile: what belongs to none of its pieces, then the pieces."""
 
@@ -96,7 +97,7 @@ class Node:
     """Whether its line says which of several records of a name it is; inside of a unit there is but one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """What a line says: pieces from the left, pieces that end at the right edge, and what may be cut in between."""
 

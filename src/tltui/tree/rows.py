@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltui.model.artifacts import Artifact
@@ -13,6 +12,7 @@ from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.stacks.function_names import known_as, says_little
 from tltui.text.document import piece_text
+from tltui.text.frozen import frozen
 from tltui.text.search.child_process import compiled
 from tltui.text.torch_names import short
 from tltui.tree.outline import Label, Node, StackPart, Target, children, compile_node, frame_key_of, frame_node, label, path_to
@@ -154,7 +154,7 @@ LONG = 100
 STATUSES = frozenset(str(status) for status in Status)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutlineRow:
     """A visible node."""
 

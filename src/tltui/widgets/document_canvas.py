@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from rich.segment import Segment
@@ -19,6 +18,7 @@ from tltui.text import formatting, tokens
 from tltui.text.document import Document, Line, TextDocument
 from tltui.text.formatting import ELLIPSIS, Script, script_for
 from tltui.text.formatting import cells as cell_len
+from tltui.text.frozen import frozen
 from tltui.text.screen_rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.text.torch_names import short
 from tltui.widgets.looks import part_style
@@ -33,7 +33,7 @@ _PROSE = frozenset({tokens.COMMENT, tokens.ORIGIN, tokens.STRING, tokens.HEADING
 _NAMED = frozenset({tokens.NAME, tokens.DEFINITION, tokens.FUNCTION})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaretStop:
     """Columns `start` to `end` (exclusive) of a line: a link with a `target`, or the name `text`."""
 

@@ -6,7 +6,6 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from textual import events
 
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.document import Document, Hit
+from tltui.text.frozen import frozen
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
 from tltui.widgets.document_canvas import CaretStop, word_at
@@ -23,7 +23,7 @@ from tltui.widgets.scrolling import WHEEL, cell_under, is_inside
 from tltui.work.scheduler import Steps, Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PositionBeforeSearch:
     """Where one was before a pattern was tried."""
 

@@ -17,6 +17,7 @@ from tltui.text.annotations import Unannotated
 from tltui.text.bytes_document import BytesDocument
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Hit, TextDocument
+from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import Renewed
 from tltui.text.screen_rows import WRAP_LIMIT, RowMap, SectionIndex
 from tltui.widgets.document_canvas import CaretStop
@@ -249,7 +250,7 @@ PLACES = 500
 """Documents of which the place is remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ViewPlace:
     """Where one was in a document: by anchor, so that it survives another width or order."""
 

@@ -15,6 +15,7 @@ from textual.message import Message
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Document
 from tltui.text.formatting import script_for
+from tltui.text.frozen import frozen
 from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
 from tltui.widgets.document_canvas import TITLE_EDGES
@@ -223,7 +224,7 @@ HOT, WARM = 0.5, 0.1
 """From which part of the dearest a time stands out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heat:
     """What a line took."""
 

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from tltui.messages import Undrawn
 from tltui.text.document import Document, Line
 from tltui.text.formatting import REAL, Script, crop
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.screen_rows import WRAP_CAP, Row
 
@@ -52,7 +53,7 @@ Overlay = tuple[int, int, str]
 """Columns `start` to `end` (exclusive) of a line, and the name of the style that lies over them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marks:
     """The characters that the widget itself draws."""
 
@@ -103,7 +104,7 @@ def key_of(row: Row, x: int) -> Key:
     return row.line, row.lo, -1 if row.hi is None else row.hi, x
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fragment:
     """What one row shows of a line: `text` begins at column `first` and is padded with blanks to the row's width."""
 

@@ -24,6 +24,7 @@ from tltui.text import formatting, tokens
 from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.formatting import cells as cell_len
 from tltui.text.formatting import script_for
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.tree.outline import Label, Node, label
 from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
@@ -43,7 +44,7 @@ ENOUGH = 24
 """Cells in which a name can be recognised."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """What a screen row says."""
 

@@ -27,6 +27,7 @@ from tltui.model.ref import NO_ID, BadAddress, parse_ref
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
@@ -52,7 +53,7 @@ _RANKED = re.compile(r"rank_\d+_(?:dp_\d+_)?")
 LABEL = re.compile(r"(?:attempt_\d+|\d+|rank[_-]?\d+(?:_dp_\d+)?)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BundledKind:
     """The records of one kind that leave."""
 
@@ -62,7 +63,7 @@ class BundledKind:
     """As they are stored: first lines and payloads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BundleResult:
     """What a bundle holds."""
 

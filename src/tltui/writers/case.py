@@ -27,6 +27,7 @@ from tltui.model.ref import BadAddress
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Builder, Options, TextDocument
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
@@ -45,7 +46,7 @@ BEGINNING_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 """Earliest time in a zip archive, so that equal inputs give equal files."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackedFile:
     """A file of the case."""
 
@@ -58,7 +59,7 @@ class PackedFile:
     md5: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """Content that redaction omits."""
 
@@ -66,7 +67,7 @@ class LeftOut:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseResult:
     """Contents of a case, also stored in it as `case.json`. `schema` changes when a field changes its meaning."""
 

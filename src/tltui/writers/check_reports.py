@@ -7,7 +7,6 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from xml.etree import ElementTree
 
@@ -19,6 +18,7 @@ from tltui.questions.check.limits import Gates, Outcome, Reason
 from tltui.questions.check.measures import REASONS
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import is_framework
 
@@ -155,7 +155,7 @@ REFS = 4
 """Maximum compiles named in an annotation; above it their count."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotation:
     """A GitHub annotation at a line of a file, or of the whole job."""
 

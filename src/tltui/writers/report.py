@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from tltui.documents.format import clip_middle, plural
@@ -28,6 +28,7 @@ from tltui.questions.stacks.function_names import shown_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import quoted
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
@@ -35,7 +36,7 @@ from tltui.trace.files import Gone
 from tltui.tree.outline import Label, compile_node, frame_node, label
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Equal:
     """Compiles of a run, with duplicates across ranks removed."""
 
@@ -174,7 +175,7 @@ LOOKED_AT = 3000
 _OF_FUNCTION = re.compile(r"_(?:ORIGINAL|MODIFIED)_BYTECODE\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A possible section of the report."""
 
@@ -193,7 +194,7 @@ class Candidate:
     """Stored bytes, if known before it is built."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contents:
     """All candidates, with their order and worth."""
 
@@ -439,7 +440,7 @@ NAMES = 100
 """Maximum artifact names with a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A truncated section."""
 
@@ -451,7 +452,7 @@ class Cut:
     """The command that prints all of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Left:
     """Inclusions and omissions of a report."""
 

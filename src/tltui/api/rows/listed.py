@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -15,9 +14,10 @@ from tltui.questions.records.grep_page import GrepResult
 from tltui.questions.records.log_page import OutputReport
 from tltui.questions.records.records_page import Records
 from tltui.questions.source_lines.page import SourceLine
+from tltui.text.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankRow:
     """One rank."""
 
@@ -39,7 +39,7 @@ class RankRow:
         return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessRow:
     """One process."""
 
@@ -66,7 +66,7 @@ class ProcessRow:
         return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameRow:
     """One frame."""
 
@@ -94,7 +94,7 @@ class FrameRow:
         return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileRow:
     """One compile."""
 
@@ -140,7 +140,7 @@ class CompileRow:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArtifactRow:
     """One artifact."""
 
@@ -177,7 +177,7 @@ class ArtifactRow:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordRow:
     """One record of a log."""
 
@@ -214,7 +214,7 @@ def record_rows(data: Records) -> Iterator[RecordRow]:
                         own.envelope_bytes, own.payload_bytes)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HitRow:
     """One line that matches."""
 
@@ -238,7 +238,7 @@ def hit_rows(data: GrepResult) -> Iterator[HitRow]:
         yield HitRow(own.ref, own.name, own.line, own.column, own.length, own.text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceRow:
     """One thing that was born of a line of source."""
 
@@ -265,7 +265,7 @@ def source_rows(data: SourceLine) -> Iterator[SourceRow]:
             yield SourceRow(own.ref, own.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailureRow:
     """One failure that the output of the job tells of."""
 
@@ -302,7 +302,7 @@ def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
                          own.file, own.line, own.log, own.offset)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DamageRow:
     """One damaged place of a log."""
 
@@ -326,7 +326,7 @@ def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
         yield DamageRow(own.file, own.offset, own.record, own.name, own.reason, own.ref)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiffRow:
     """A difference: changed lines of two artifacts, a pair of artifacts or compiles, or a fact of both."""
 
@@ -371,7 +371,7 @@ def _outcome(left: bool, right: bool) -> str:
     return "changed" if left and right else "only left" if left else "only right"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitRow:
     """One limit of `check`."""
 

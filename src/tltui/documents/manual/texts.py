@@ -6,10 +6,11 @@ The sources are in `docs/`. A wheel has a copy in `tltui/help` (`pyproject.toml`
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+
+from tltui.text.frozen import frozen
 
 CHAPTERS = (
     "first-trace", "recompiles", "graph-breaks", "compile-time", "ranks", "hangs", "logs", "kernels", "run-time", "ci", "sharing",
@@ -19,7 +20,7 @@ CHAPTERS = (
 _ENTRY = re.compile(r'^\| <a id="(?P<name>[\w.-]+)"></a>(?P<word>[^|]+?) \|', re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A word that the glossary explains."""
 

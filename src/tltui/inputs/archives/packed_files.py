@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from tltui.text.frozen import frozen
 
 GZIP, XZ, BZIP2, ZSTD, ZIP, TAR = "gzip", "xz", "bzip2", "zstd", "zip", "tar"
 COMPRESSED = frozenset((GZIP, XZ, BZIP2, ZSTD))
@@ -71,7 +72,7 @@ RESERVE = 64 << 20
 """Bytes of the file system that stay free."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The limits of unpacking; actual sizes count, not those declared in an archive."""
 

@@ -29,6 +29,7 @@ from tltui.inputs.directory_layouts import (
     pid_of,
     report_in,
 )
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 Parts = tuple[str, ...]
@@ -36,7 +37,7 @@ _SAFE = re.compile(r"(?!\.)[A-Za-z0-9_.+=@,~ ()\[\]-]{1,150}")
 """Names that a file of the cache may have where its form needs them: no separators, nothing hidden, nothing that leads anywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tree:
     """A directory of an archive."""
 
@@ -112,7 +113,7 @@ Judge = Callable[[bytes, str, bool], str]
 """The beginning of a file, its name, and whether somebody asked for this very file → why it is no log, '' for one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copy:
     """A file of the cache."""
 
@@ -125,7 +126,7 @@ class Copy:
     """Why it is not all that there was."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopiedTree:
     """A directory of the cache."""
 

@@ -7,9 +7,9 @@ import re
 import stat
 import struct
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.text import json_codec
+from tltui.text.frozen import frozen
 
 VALUES = 8_000_000
 """Opcodes of one file."""
@@ -192,7 +192,7 @@ class NotADump(Exception):
     """The error for a file that is no valid dump; the message gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DumpFrame:
     """A frame of the Python stack of a collective."""
 
@@ -201,7 +201,7 @@ class DumpFrame:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DumpEntry:
     """A collective that a rank has entered."""
 
@@ -229,7 +229,7 @@ class DumpEntry:
     """The innermost first; empty in JSON, which has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dump:
     """A dump of the flight recorder of one rank."""
 

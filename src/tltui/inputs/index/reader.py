@@ -12,11 +12,12 @@ import re
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from tltui.inputs.index.format import BadIndex, Chunk, chunk_of, read_directory, unpack
+from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource
 from tltui.trace.files import FileBytes
 
@@ -32,7 +33,7 @@ POOL_ROW = 36
 """Bytes: a digest of 16, offset 8, stored 4, size 4, crc 4; in the order of the digests."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedLog:
     """The facts of a log in an index."""
 
@@ -69,7 +70,7 @@ class SavedLog:
     processes: tuple[SavedProcess, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedProcess:
     """The facts of a process in an index, available without its log."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from tltui.inputs.text.line_grammar import module_of
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Kind
 
 REASON = re.compile(rb"- (?=(?:\d+/\d+|!\d+(?:/\d+/\d+)?): )")
@@ -27,7 +28,7 @@ PLACE = re.compile(r"(.*)  # (\S+):(\d{1,9}) in (\S+) \((\S+?):(\d{1,9}) in ([^)
 FRAME = re.compile(r'  File "([^"\n]+)", line (\d{1,9}), in (\S+)')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessagePayload:
     """A message, and related text in other places, which is read on demand."""
 
@@ -209,7 +210,7 @@ def text(name: str, encoding: str = "string") -> Kind:
     return Kind("artifact", name, encoding)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A message that is known."""
 

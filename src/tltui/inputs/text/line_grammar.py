@@ -6,8 +6,8 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tltui.text.frozen import frozen
 from tltui.text.payload import ByteSource
 
 OUTER = (
@@ -147,7 +147,7 @@ _STREAM = re.compile(r"\.(?:log|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|std
 _OUTPUT = re.compile(r"\.(?:log|txt|err|out|stderr|stdout)(?:\.\d+)?$|^(?:stderr|stdout|nohup|slurm)|^[^.]+$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recognised:
     """The detected type of a file."""
 

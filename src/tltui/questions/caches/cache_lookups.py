@@ -14,6 +14,7 @@ from typing import Any
 from tltui.model.artifacts import Artifact
 from tltui.model.record_reader import JSON_LIMIT, Reader, number_in, text_in
 from tltui.questions.timing.timing_events import Event
+from tltui.text.frozen import frozen
 
 FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
 PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
@@ -36,7 +37,7 @@ DISABLED = "fx_graph_cache_disabled"
 _KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheAnswer:
     """One question to a cache."""
 
@@ -112,7 +113,7 @@ DIRECTION = "fx_kwargs[is_backward]"
 """The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyUse:
     """A compile that asked for a key."""
 
@@ -122,7 +123,7 @@ class KeyUse:
     """The address of the record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComponentDifference:
     """A component that two keys do not share."""
 
@@ -132,7 +133,7 @@ class ComponentDifference:
     there: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearest:
     """The nearest other key."""
 

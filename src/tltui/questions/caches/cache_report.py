@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +29,7 @@ from tltui.questions.caches.cache_lookups import (
     answer_of,
 )  # fmt: skip
 from tltui.questions.timing.timing_events import EVENT_LIMIT
+from tltui.text.frozen import frozen
 
 COUNTED = (
     (AOT, "aotautograd_cache"),
@@ -42,7 +42,7 @@ LOWERED = frozenset(("fx_graph_runnable", "inductor_output_code"))
 WANTED = frozenset(NAMES.keys() | OLD_NAMES.keys() | PROFILES.keys() | BYPASSES.keys() | {"triton_kernel_info"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheTotal:
     """One cache over all compiles of the part."""
 
@@ -52,7 +52,7 @@ class CacheTotal:
     bypassed: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backend:
     """Local and remote answers as the metrics count them."""
 
@@ -63,7 +63,7 @@ class Backend:
     misses: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileCaches:
     """The caches of one compile."""
 
@@ -89,7 +89,7 @@ class CompileCaches:
     """Triton kernels that came with a cached graph."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheMiss:
     """A key that was not found."""
 
@@ -103,7 +103,7 @@ class CacheMiss:
     """How many components torch wrote of the key; without them there is nothing to compare."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankAnswer:
     """Answer of a cache to one rank for a compile of a code object."""
 
@@ -112,7 +112,7 @@ class RankAnswer:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Divergence:
     """The same compile of the same code: found on some ranks, not found on others."""
 
@@ -125,7 +125,7 @@ class Divergence:
     answers: tuple[RankAnswer, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachesReport:
     """The caches of a part of a run."""
 
@@ -193,7 +193,7 @@ def key_table(process: Process) -> KeyTable:
     return _TABLES.setdefault(process.parts, KeyTable())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyRecord:
     """A record with a key."""
 

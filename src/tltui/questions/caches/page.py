@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tltui.documents import format as fmt
@@ -44,6 +43,7 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
@@ -454,7 +454,7 @@ class _Study:
         return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheRow:
     """One question of one compile to a cache."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tltui.model.input_coverage import HOW, compiling, title_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
 from tltui.questions.check import measures as runtime
 from tltui.questions.check.measures import MEASURES, REASONS, Facts
+from tltui.text.frozen import frozen
 
 SCHEMA = 2
 
@@ -19,7 +19,7 @@ class BadLimit(ValueError):
     """Unknown gate or invalid number. Its text lists the gates."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """The most that a run may have of one thing."""
 
@@ -32,7 +32,7 @@ class Limit:
     """Whether `more` is in percent of what the baseline has; of a share it is in points."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """One of the things that a gate counts."""
 
@@ -47,7 +47,7 @@ class Reason:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """One gate, measured."""
 
@@ -67,7 +67,7 @@ class Outcome:
     """Whether the numbers are shares, in percent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gates:
     """All limits of a run."""
 

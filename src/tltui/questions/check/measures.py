@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tltui.model.artifacts import artifact_name
@@ -25,6 +24,7 @@ from tltui.questions.runtime.eager_code import break_times, fallback_times
 from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, compile_at
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.text.formatting import micros
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
 from tltui.trace.batch import Kind
 from tltui.trace.scan import BROKEN, FOREIGN
@@ -62,7 +62,7 @@ class Facts:
         return self._problems
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """Measure of a limited quantity."""
 

@@ -13,6 +13,7 @@ from tltui.questions.compare.comparable_lines import Difference
 from tltui.questions.compare.pairing import Pair, artifact_difference, raw_of, surely_same
 from tltui.text import tokens
 from tltui.text.document import Line, Options, Piece, Span, TextDocument, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.line_diff import CONTEXT, Change, line_pairs, unified, word_changes
 from tltui.text.safe_files import safe_name
 from tltui.text.sanitize import sanitize
@@ -21,7 +22,7 @@ SAME, CHANGED, ONLY_LEFT, ONLY_RIGHT = "same", "changed", "only left", "only rig
 OUTCOMES = (CHANGED, ONLY_LEFT, ONLY_RIGHT, SAME)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiffHunk:
     """Lines of the left that became lines of the right."""
 
@@ -31,7 +32,7 @@ class DiffHunk:
     right: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiffResult:
     """The outcome of comparing two artifacts. Line numbers count from 1 in the stored payloads, 0: laid out anew."""
 
@@ -46,7 +47,7 @@ class DiffResult:
     hunks: tuple[DiffHunk, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompareRow:
     """One pair of a comparison."""
 
@@ -64,7 +65,7 @@ class CompareRow:
     """Why the two could not be compared; they count as changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """A number or word of two compiles."""
 
@@ -73,7 +74,7 @@ class Fact:
     right: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompareResult:
     """The outcome of comparing two compiles, ranks or runs."""
 

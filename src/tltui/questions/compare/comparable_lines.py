@@ -6,8 +6,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tltui.text.frozen import frozen
 from tltui.text.graphs import guard_tree
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, parse
 from tltui.text.line_diff import Change, changes
@@ -25,7 +25,7 @@ Names = Mapping[tuple[int, str], str]
 """(graph, input name) → common name in the comparison."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphText:
     """A graph as text and parsed."""
 
@@ -141,7 +141,7 @@ def _users(graph: FxGraph, node: FxNode) -> Hashable:
     return tuple(sorted(Counter(user.target for user in graph.users(node)).items()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """One of two texts, ready to be compared."""
 
@@ -155,7 +155,7 @@ class Side:
     """Things that were left out of the comparison."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Changes between two sides."""
 

@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -19,6 +18,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, named
 from tltui.questions.compare.comparable_lines import Difference, difference
 from tltui.questions.fusion.sdsc_files import fields_of, is_sdsc
+from tltui.text.frozen import frozen
 from tltui.text.normalisation import NOBODY, RankIdentity, devices_in, most_used
 
 LIMIT = 256 << 10
@@ -114,7 +114,7 @@ ORDERED = frozenset(("restart_reasons",))
 """Fields of metrics that are lists of texts in an order that means something."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair(Generic[T]):
     """Two things that belong together; None: the other side has no such thing."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 from tltui.inputs.forms import FORMS
@@ -16,6 +15,7 @@ from tltui.model.rank_ranges import Range, gaps, range_text, ranges
 from tltui.model.record_reader import named
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import told
+from tltui.text.frozen import frozen
 
 SCRIPT = "fx_graph_runnable"
 STATES_SIZE: Mapping[str, re.Pattern[bytes]] = {
@@ -33,7 +33,7 @@ PROCESSES_READ, COMPILES_READ = 8, 32
 """Processes, and compiles of each, in which a world size is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """Ranks of the job without any input."""
 
@@ -122,7 +122,7 @@ def _nodes(run: Run, lacking: list[Range]) -> tuple[int, int]:
     return (size, len(hosts)) if are_nodes and size > 1 else (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holding:
     """Inputs of one form."""
 
@@ -135,7 +135,7 @@ class Holding:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """Fact that differs between two inputs, or different processes with one number."""
 
@@ -194,7 +194,7 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
             yield Conflict(f"{owner.ref}:{name}", name, kept.path, left.path, "they differ")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotRead:
     """A file that could not be read, or not all of it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.model.artifacts import artifact_name
 from tltui.model.node_answers import part, reader_of
@@ -14,12 +14,13 @@ from tltui.model.record_reader import Reader, address, list_in, named, text_in, 
 from tltui.model.ref import Ref
 from tltui.questions.shapes.compile_inputs import Symbol
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
+from tltui.text.frozen import frozen
 
 USES = 20
 _FROM = re.compile(r"^\s*# (?:.* )?File: (?P<file>.+):(?P<line>\d{1,9}) in (?P<name>.+?), code: (?P<code>.*)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpUse:
     """A call of an operator in a graph."""
 
@@ -61,7 +62,7 @@ _ID = re.compile(rb'"(?:result_id|node_id)": (-?\d{1,24})[,}]')
 _NUMBER = re.compile(r"^(?:-?[\d.]+(?:e[-+]?\d+)?|True|False|None|-?int_oo)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expression:
     """A part of an expression, in the order of a walk from the whole down to the symbols."""
 
@@ -76,7 +77,7 @@ class Expression:
     """The user's line that made it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Made:
     """Parsed record: an expression, and (id, text) of its operands."""
 
@@ -178,7 +179,7 @@ _EVAL = "eval"
 PROGRAM_LIMIT = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Local:
     """Variable of the user's line, or a symbol with its source."""
 
@@ -186,7 +187,7 @@ class Local:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportFailure:
     """One thing that export could not decide, guessed, or found wrong; the same one at the same line counted once."""
 
@@ -220,7 +221,7 @@ class ExportFailure:
     """The framework's own stack, outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Export:
     """One export. What a log holds is cut before each `export` record and after each `exported_program`."""
 
@@ -249,7 +250,7 @@ class Export:
         return self.program is None and (self.partial is not None or any(f.kind == UNDECIDED for f in self.failures))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exports:
     """The exports of a part of a run."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -20,6 +19,7 @@ from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 PARTS_SHOWN = 12
@@ -247,7 +247,7 @@ def _unbacked(page: Page, symbols: tuple[Symbol, ...], nested: bool) -> None:
     page.grid(rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportRow:
     """One thing that export could not decide, guessed, or found wrong."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tltui.model.torch_versions import TorchVersion, exists_in
+from tltui.text.frozen import frozen
 
 ARGUMENTS = "arguments"
 ORIGINS = "origins"
@@ -14,7 +14,7 @@ PART = "part"
 UNKNOWN = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """A node of the post-grad graph."""
 
@@ -23,7 +23,7 @@ class Origin:
     """Its line in the graph."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLine:
     """Source line."""
 
@@ -32,7 +32,7 @@ class SourceLine:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchedulerNode:
     """Node after fusion: a kernel, or a part of one."""
 
@@ -62,7 +62,7 @@ class SchedulerNode:
     """Its line in the IR after fusion."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusedKernel:
     """Kernel call with its nodes."""
 
@@ -80,7 +80,7 @@ class FusedKernel:
     source: tuple[SourceLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotFused:
     """Two nodes that were not fused."""
 
@@ -106,7 +106,7 @@ class NotFused:
         return bool(self.first_node) and self.first_node == self.second_node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """Why nodes were not fused."""
 
@@ -119,7 +119,7 @@ class Reason:
     pairs: tuple[NotFused, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timed:
     """Two nodes that were timed fused and apart."""
 
@@ -130,7 +130,7 @@ class Timed:
     factor: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BufferUse:
     """A buffer, the node that writes it and those that read it, with their kernels."""
 
@@ -145,7 +145,7 @@ class BufferUse:
     read_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitFusion:
     """The fusion of one unit."""
 
@@ -185,7 +185,7 @@ class UnitFusion:
         return sum(len(reason.pairs) for reason in self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileFusion:
     """The fusion of a compile."""
 
@@ -194,7 +194,7 @@ class CompileFusion:
     units: tuple[UnitFusion, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReasonCount:
     """Number of pairs that a reason kept from fusing."""
 
@@ -204,7 +204,7 @@ class ReasonCount:
     """Pairs among them that a later round fused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusionSums:
     """The sums over units."""
 
@@ -237,7 +237,7 @@ _SETTING = re.compile(r"torch\._inductor\.config(?:\.\w+)+")
 _VALUES = re.compile(r"\([^()]*\)|(?<![A-Za-z_])\d+(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """A reason of torch."""
 
@@ -346,7 +346,7 @@ KNOWN: tuple[Known, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """A reason, without the values in it."""
 

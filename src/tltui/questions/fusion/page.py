@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -35,6 +34,7 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text, with_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 LABEL = 8
@@ -408,7 +408,7 @@ NO_IR = "Single operations are not known here: set TORCH_COMPILE_DEBUG=1, or TOR
 NO_LOG = "Why not more was fused is not known here: set TORCH_LOGS=fusion."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusionReport:
     """The fusion of the compiles of a part of a run."""
 
@@ -517,7 +517,7 @@ def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, N
     page.close(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusionRow:
     """Kernel call with the nodes fused into it."""
 

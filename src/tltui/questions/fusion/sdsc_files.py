@@ -11,6 +11,7 @@ from tltui.model.artifacts import OUTPUT_CODE, Artifact, artifacts_of
 from tltui.model.node_answers import parsed, part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader
+from tltui.text.frozen import frozen
 
 _KEY = re.compile(r"(\d{1,9})_(\w+)\Z")
 _INTEGER = re.compile(r"-?\d{1,100}\Z")
@@ -18,7 +19,7 @@ _CORE = re.compile(r"\[?(\d{1,9})\b")
 _TYPES = {dict: "an object", list: "a list", str: "a text", int: "a number", bool: "true or false", float: "a fraction"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerCore:
     """A value of each core, in the order of the cores."""
 
@@ -36,7 +37,7 @@ class PerCore:
         return (base, step) if not left and all(value == base + step * core for core, value in self.values) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """A tensor that an operation reads or writes."""
 
@@ -53,7 +54,7 @@ class Tensor:
     addresses: PerCore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """Data layout of a role (OUTPUT, INPUT, …)."""
 
@@ -65,7 +66,7 @@ class Layout:
     """Elements of a stick, for each of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compute:
     """Operation and its processing unit."""
 
@@ -75,7 +76,7 @@ class Compute:
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One operation."""
 
@@ -103,7 +104,7 @@ class Operation:
     """What has another type than expected."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sdsc:
     """A file."""
 
@@ -285,7 +286,7 @@ MOST_LINES = 20_000
 """Maximum number of lines to read of one list of operations."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpyreKernel:
     """A kernel of the generated code."""
 
@@ -295,7 +296,7 @@ class SpyreKernel:
     """From 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dealt:
     """The kernel that a file is of."""
 
@@ -394,7 +395,7 @@ LIMIT = 16 << 20
 parse = parsed(parse_sdsc)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpyreFile:
     """A file of torch-spyre."""
 

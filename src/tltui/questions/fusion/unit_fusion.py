@@ -31,6 +31,7 @@ from tltui.questions.fusion.fusion_decisions import (
 )
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
+from tltui.text.frozen import frozen
 from tltui.text.graphs import fusion_log, scheduler_ir
 from tltui.text.graphs.fusion_log import FusionRun
 from tltui.text.graphs.scheduler_ir import IrNode, members_of
@@ -47,7 +48,7 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _OPEN, _CLOSED = "([{", ")]}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelCall:
     """A kernel that generated code calls."""
 
@@ -135,7 +136,7 @@ def _mode(parameter: str) -> str:
     return "r" if parameter.startswith("in_ptr") else "w" if parameter.startswith("out_ptr") else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitTexts:
     """Texts of a unit."""
 

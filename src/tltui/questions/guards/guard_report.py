@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.model.node_answers import Count, part, reader_of
 from tltui.model.nodes import Compile, Frame
@@ -15,6 +15,7 @@ from tltui.questions.guards.guard_tree_text import LIMIT, TREE, GuardLines, orde
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.recompile_reasons import recompile_of
 from tltui.questions.stacks.tracebacks import frames_of, user_frames
+from tltui.text.frozen import frozen
 from tltui.text.graphs.guard_tree import GuardNode
 from tltui.text.search.child_process import compiled
 
@@ -69,7 +70,7 @@ _BY_CODE = (
 _SOURCE = re.compile(r"[LG]\['[^']*'\](?:\.\w+|\[[^\]]*\])*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """Failed guard of an earlier compile, from a recompile reason."""
 
@@ -82,7 +83,7 @@ class Failure:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedGuard:
     """A guard that did not hold later."""
 
@@ -96,7 +97,7 @@ class FailedGuard:
     """Its line in the guard tree, from 1; None where it is not found."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardCounts:
     """The guards of a compile, counted."""
 
@@ -113,7 +114,7 @@ class GuardCounts:
     failed: tuple[FailedGuard, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """One guard."""
 
@@ -267,7 +268,7 @@ def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardFilter:
     """Filter of guards: `kind:TENSOR source:L['x'] is:failed TEXT`, each part optional."""
 

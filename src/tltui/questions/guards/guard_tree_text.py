@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tltui.model.derived_cache import MISSING
 from tltui.model.node_answers import Count, counts, parsed, reader_of
@@ -31,6 +30,7 @@ from tltui.questions.recompiles.guard_grammar import (
     split_comment,
     value_kind,
 )
+from tltui.text.frozen import frozen
 from tltui.text.graphs.guard_tree import GuardNode, parse, walk
 
 TREE = "dynamo_cpp_guards_str"
@@ -49,7 +49,7 @@ _KINDS = {"int": ("int value",), "float": ("float value",), "bool": ("bool value
 """The classes of the values of a type."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardLine:
     """A line of a guard tree."""
 
@@ -248,7 +248,7 @@ _KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILI
 _LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeCounts:
     """Counts of a guard tree."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -36,6 +35,7 @@ from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NAME = "guards"
@@ -46,7 +46,7 @@ EVERY = 16
 SCHEMA = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardTable:
     """The guards of a run, or of a part with several compiles."""
 
@@ -59,7 +59,7 @@ class GuardTable:
     """Of all compiles together, the most frequent first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileGuards:
     """The guards of one compile."""
 
@@ -352,7 +352,7 @@ def _why_none(compile_: Compile) -> str:
     return "the log has no dynamo_cpp_guards_str record for it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardRow:
     """Of one compile: one guard. Of several: the guards of one kind of one compile."""
 

@@ -6,11 +6,11 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median, median_low
 from typing import NamedTuple, TypeVar
 
 from tltui.model.rank_ranges import ranges
+from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 
@@ -76,7 +76,7 @@ class Offset(NamedTuple):
         return (self.seconds + self.rate * (time - self.middle) / 1e6) * 1e6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clock:
     """Ranks with the same clock offset."""
 

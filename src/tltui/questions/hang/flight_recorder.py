@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder import Dump, DumpEntry, DumpFrame
 from tltui.model.rank_ranges import ranges
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, owner_of
 
 DEFAULT = "default_pg"
@@ -23,7 +24,7 @@ Key = tuple[str, str, tuple[int, ...]]
 """A process group: its name, its description, and its ranks where a dump has them. Names are not unique over all ranks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupName:
     """A process group."""
 
@@ -33,7 +34,7 @@ class GroupName:
     """Its ranks where that is known, else those that have used it; as ranges."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """Identical calls on some ranks."""
 
@@ -49,7 +50,7 @@ class Call:
     """The innermost frame of the user's code; None where the dump has no stacks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """A collective with waiting ranks."""
 
@@ -70,7 +71,7 @@ class Pending:
     """The first of the missing ranks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mismatch:
     """A sequence number of a process group with different calls on its ranks."""
 
@@ -82,7 +83,7 @@ class Mismatch:
     """The rarest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Collectives:
     """The results from the dumps of a run."""
 

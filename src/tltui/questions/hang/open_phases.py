@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -15,6 +14,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, named, number_in, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.status import BACKWARD
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import PREFIX
 
 EVENT = "chromium_event"
@@ -37,7 +37,7 @@ SHOWN = 4
 """Phases that a line has room for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phase:
     """An open phase: begun and not ended."""
 
@@ -47,7 +47,7 @@ class Phase:
     """Microseconds since the epoch, by the clock of the process."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inside:
     """The open phases of a process, from its log."""
 
@@ -97,7 +97,7 @@ def trail(names: Sequence[str]) -> str:
     return " ▸ ".join(merged)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Fold:
     """The state of incremental reading of a compile's events."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -37,6 +37,7 @@ from tltui.questions.ranks.stragglers_page import clock_said
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SHOWN = 4
@@ -280,7 +281,7 @@ def _ask_it(page: Page, pid: int, which: str) -> None:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WhereReport:
     """Where a job is."""
 
@@ -373,7 +374,7 @@ def _groups(page: Page, found: Where) -> None:
         add_rest(page, found.groups[GROUPS_SHOWN:], found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WhereRow:
     """Ranks that are at the same place, who is behind first."""
 

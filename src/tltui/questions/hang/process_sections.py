@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -19,6 +18,7 @@ from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import Owner, owner_of
 from tltui.trace.files import FileBytes, Identity
@@ -44,7 +44,7 @@ _GENERATED = re.compile(r"/c[a-z2-7]{51}\.py$")
 """Code that Inductor wrote: it is named after its hash (`torch/_inductor/codecache.py`) and may lie in any directory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StackFrame:
     """A frame of a Python stack."""
 
@@ -53,7 +53,7 @@ class StackFrame:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampledStack:
     """What py-spy printed of one process. `rank`: None for a process without one."""
 
@@ -62,7 +62,7 @@ class SampledStack:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StackVariant:
     """Processes whose main threads have the same frames, those of torch and of libraries included."""
 
@@ -73,7 +73,7 @@ class StackVariant:
     """All threads of the first of them, as py-spy prints them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StackGroup:
     """Processes that are at the same place of the user's code."""
 
@@ -318,7 +318,7 @@ LAST = (True, math.inf)
 """Where a log stands that has nothing open and no rank."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessStacks:
     """The Python stacks of a process, as py-spy has them."""
 
@@ -326,7 +326,7 @@ class ProcessStacks:
     stacks: Stacks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Here:
     """What the processes of a run on this machine do."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from tltui.model.node_answers import part
@@ -31,6 +30,7 @@ from tltui.questions.hang.open_phases import (
     written,
 )
 from tltui.questions.timing.timing_events import Event, events_of
+from tltui.text.frozen import frozen
 
 COMPILER_COLLECTIVE, GUARD_COLLECTIVE = "compiler_collective", "guard_collective"
 COLLECTIVES = frozenset((COMPILER_COLLECTIVE, GUARD_COLLECTIVE))
@@ -90,7 +90,7 @@ def _close(event: Event, following: Event) -> bool:
 INSIDE, BETWEEN, EMPTY = "inside", "between", "empty"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """The name of a compile on some ranks."""
 
@@ -98,7 +98,7 @@ class Named:
     ranks: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Ranks at the same position."""
 
@@ -153,7 +153,7 @@ class Group:
     """The ranks that are not in a collective of the compiler, for which these wait; '' where they wait for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Older:
     """A replaced process of a restarted rank, or an additional process with open phases."""
 
@@ -165,7 +165,7 @@ class Older:
     """What it was in the middle of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Also:
     """An additional open phase of a rank."""
 
@@ -173,7 +173,7 @@ class Also:
     open: Inside
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     """The positions of the processes of a run."""
 
@@ -215,7 +215,7 @@ class Step(NamedTuple):
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class At:
     """The current or last begun compile of a process."""
 
@@ -228,7 +228,7 @@ class At:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The position of one process."""
 
@@ -242,7 +242,7 @@ class Place:
     """When its last record was written, by its own clock."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """A rank, or a process without one, for comparison."""
 

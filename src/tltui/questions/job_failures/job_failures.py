@@ -41,6 +41,7 @@ from tltui.questions.job_failures.printed_tracebacks import Traceback
 from tltui.questions.problems.compile_problems import known_failures
 from tltui.questions.stacks.function_names import known_as
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
 from tltui.trace.files import Gone
 from tltui.trace.log import Log
@@ -48,7 +49,7 @@ from tltui.trace.log import Log
 CUT_OFF = "a traceback whose end is not in the output"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobFailure:
     """Processes that failed alike, or one message about the job."""
 
@@ -368,7 +369,7 @@ def outputs_of(run: Run) -> list[LogModel]:
     return [model for model in run.models if model.form == TEXT]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFailure:
     """Processes of a job that failed alike, as an output reports it, and their place in the run."""
 

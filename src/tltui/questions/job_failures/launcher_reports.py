@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from tltui.text.frozen import frozen
 from tltui.text.terminal_lines import shown
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -21,7 +22,7 @@ RANK = r"(?:\[rank(?P<rank>\d+)\]: ?)?"
 _TIMES = re.compile(_TIME)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextLine:
     """A line of a job's output that is no log record."""
 
@@ -44,7 +45,7 @@ class TextLine:
         return shown(self.data).decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefix:
     """What stands before each line of one writer."""
 
@@ -98,7 +99,7 @@ _NUMBERS = {
 _BY_NAME = "|".join(_SIGNALS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One message."""
 
@@ -116,7 +117,7 @@ class Row:
     """What further lines of the same message contain."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """How a process ended, as one message reports it."""
 

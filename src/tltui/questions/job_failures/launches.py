@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.questions.job_failures.launcher_reports import CANCELLED, EXIT, NEEDLES, TORCHRUN, LauncherReader, Report, TextLine
 from tltui.questions.job_failures.printed_tracebacks import Traceback, TracebackReader
+from tltui.text.frozen import frozen
 
 _NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")
 _FIELD = re.compile(r"^  (?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ?(?P<value>.*)$")
@@ -17,7 +18,7 @@ _ROOT, _OTHERS = "Root Cause (first observed failure):", "Failures:"
 NOT_THERE = "<N/A>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkerEnd:
     """How one worker ended, as torchrun says."""
 
@@ -46,7 +47,7 @@ class WorkerEnd:
         return self.signal or ("" if self.exit_code is None else f"exit code {self.exit_code}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TorchrunEnd:
     """One summary of failed workers."""
 
@@ -104,7 +105,7 @@ def _worker(fields: dict[str, str]) -> WorkerEnd:
 _NEEDLES = (b"Traceback (most recent call last):", b"ChildFailedError", b"Fatal Python error: ", b'  File "', *NEEDLES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Printed:
     """The messages of one output about failed processes, each kind in file order."""
 
@@ -160,7 +161,7 @@ def read_printed(lines: Iterable[TextLine]) -> Printed:
     return reader.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedProcess:
     """A process that wrote a log."""
 
@@ -174,7 +175,7 @@ class TracedProcess:
     """The number that the path of its log contains (torchrun's `attempt_K`), from 1; 0 for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overlap:
     """Two processes of one rank that ran at the same time: two jobs wrote into one directory."""
 

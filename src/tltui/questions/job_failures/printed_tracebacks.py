@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tltui.questions.job_failures.launcher_reports import OUTER, RANK, Prefix, TextLine
 from tltui.questions.stacks.tracebacks import StackFrame, TracebackPart, last_raised, read_traceback, user_stack
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework
 
 _HEADER = r"(?:Exception Group )?Traceback \(most recent call last\):"
@@ -41,7 +42,7 @@ LONGEST = 4000
 """Lines of one traceback. What is longer is cut: no exception's message is worth more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traceback:
     """One traceback, chained exceptions and all."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.model.record_reader import list_in, text_in
 from tltui.questions.provenance.graph_names import GraphText
 from tltui.questions.provenance.records import KERNEL, Kernel
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.torch_names import Parameter, unwrapped
 
@@ -16,7 +17,7 @@ MERGED = "*"
 """Stands for the number of an iteration where iterations are merged: `layers.*.attn`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StaticCost:
     """Cost of a kernel read from generated code. None: not in the code."""
 
@@ -31,7 +32,7 @@ class StaticCost:
     """Inductor's estimate, where it was logged."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """A module of the model: `layers.3.attn`. The outermost is ''."""
 
@@ -53,7 +54,7 @@ class Layer:
     """How many of `kernels` those are, for the bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """A line on the way from the outermost caller to an operation: a node of the call tree of a unit."""
 
@@ -66,7 +67,7 @@ class Site:
     post: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitLayers:
     """The layers and call sites of one unit, in the order in which they first run."""
 
@@ -86,7 +87,7 @@ class UnitLayers:
     """Key of a kernel → its cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layers:
     """All units of a compile."""
 
@@ -205,7 +206,7 @@ def together(costs: Iterable[StaticCost]) -> StaticCost:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Buffer:
     numbers: int
     """Of elements in memory."""
@@ -361,7 +362,7 @@ def _estimated(kernels: Sequence[Kernel], estimates: object) -> dict[str, float]
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelCost:
     """A kernel of a layer, in the order of the code."""
 
@@ -378,7 +379,7 @@ class KernelCost:
     """Measured, with a profile: in all, or a step on average."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayerCost:
     """A layer, or with `--merge` all iterations of one."""
 
@@ -400,7 +401,7 @@ class LayerCost:
     """Measured: the whole time of the kernels that are in it. Such figures of several layers are never added."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitCosts:
     """One lowering."""
 
@@ -415,7 +416,7 @@ class UnitCosts:
     """The call tree; () where one layer was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileLayers:
     """The layers of a compile."""
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from tltui.questions.layers.layer_costs import is_below, merged, source_path
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
 from tltui.questions.stacks.tracebacks import is_end_of
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Parameter, common
 
 _CALLED = re.compile(
@@ -23,7 +24,7 @@ Naming = Callable[[str, tuple[str, ...]], str]
 """The variable of a module and its path there → its path in the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class At:
     """A line that runs."""
 

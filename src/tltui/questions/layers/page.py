@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -41,6 +40,7 @@ from tltui.questions.runtime.costs import Costs, costs_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 NEAR = 5
@@ -149,7 +149,7 @@ MANY = 40
 LABEL = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A layer in the tree."""
 
@@ -519,7 +519,7 @@ def _kernels(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayerRow:
     """One layer of the model in one lowering. A kernel is in each layer that it computes something of: rows are never added."""
 

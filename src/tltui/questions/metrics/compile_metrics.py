@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tltui.model.artifacts import artifacts_of
@@ -10,6 +9,7 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, list_in, named, text_in
 from tltui.questions.timing.timing_events import record_page
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
 IDENTITY, TIME, SIZES, FAILURE, RECOMPILE, CACHES, KERNELS, CONFIG, OTHER = (
@@ -181,7 +181,7 @@ def about(name: str) -> About:
     return About(CONFIG if name.endswith("_config") else OTHER, unit)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One field of a metrics record. Configurations are parsed."""
 
@@ -192,7 +192,7 @@ class Field:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricsRecord:
     """One metrics record."""
 
@@ -202,7 +202,7 @@ class MetricsRecord:
     """Grouped, in the order in which they are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Specialized:
     """A symbol that was fixed to a value. It has a record of its own."""
 
@@ -213,7 +213,7 @@ class Specialized:
     record: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardAdded:
     """A guard on symbols. It has a record of its own."""
 
@@ -221,7 +221,7 @@ class GuardAdded:
     record: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileMetrics:
     """The metrics of one compile."""
 
@@ -296,7 +296,7 @@ def parsed(value: Any) -> Any:
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variant:
     """A value that some of the records have."""
 
@@ -307,7 +307,7 @@ class Variant:
     """The address of the first compile with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """An entry of a configuration, or another field, that is not the same everywhere: the most frequent value first."""
 
@@ -317,7 +317,7 @@ class Setting:
     values: tuple[Variant, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Total:
     """A number over all records that have it."""
 
@@ -334,7 +334,7 @@ class Total:
     """The address of the first compile with the most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     """A whole configuration, as the first record has it."""
 
@@ -345,7 +345,7 @@ class Config:
     values: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunMetrics:
     """The metrics of a part of the run."""
 

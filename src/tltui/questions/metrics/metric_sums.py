@@ -28,6 +28,7 @@ from tltui.questions.metrics.compile_metrics import (
     about,
     parsed,
 )
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import number
 
 AT_ONCE = 32
@@ -40,7 +41,7 @@ MISSING = "(not there)"
 OTHERS = "(other values)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Form:
     """Field names shared by most records."""
 
@@ -51,7 +52,7 @@ class _Form:
     """All others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Record:
     """One metrics record."""
 

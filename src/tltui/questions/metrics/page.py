@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tltui.documents import format as fmt
@@ -44,6 +43,7 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.trace.grammar import number
 
@@ -512,7 +512,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricRow:
     """Of one compile: one field of one metrics record. Of several: one number over all records that have it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -32,6 +32,7 @@ from tltui.questions.stacks.tracebacks import last_raised, read_traceback
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.formatting import cells, fit
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.trace.envelope import is_entry
 
@@ -39,7 +40,7 @@ LONGEST = 400
 """Characters of a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """Formatted piece of news."""
 
@@ -229,7 +230,7 @@ LEAST = 32
 """Columns for a sentence and a place, below which the place is left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TailLine:
     """A line of `tltui tail`: one thing that happened."""
 

@@ -16,6 +16,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, CompileKey, Process
 from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unreadable
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Metrics, Started
 from tltui.trace.envelope import is_entry
 
@@ -54,7 +55,7 @@ class What(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class News:
     """One fact, as it is known without reading a payload."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -27,12 +26,13 @@ from tltui.questions.stacks.tracebacks import StackFrame, callers_of
 from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
 from tltui.text import tokens
 from tltui.text.document import Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 BREAKS_SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A list entry of an artifact."""
 
@@ -47,7 +47,7 @@ class Part:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Study:
     """The facts of one compile, read once for several sections."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tltui.model.node_answers import Count, counts, part
@@ -18,9 +17,10 @@ from tltui.questions.ranks.differences import Differing
 from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
 from tltui.questions.stacks.function_names import known_as
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
+from tltui.text.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forgotten:
     """The compiles discarded by `torch._dynamo.reset()`, after which ids restart."""
 
@@ -71,7 +71,7 @@ CACHE_COUNTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Code:
     """A code object, the same in all ranks."""
 
@@ -104,7 +104,7 @@ class CacheUse(NamedTuple):
     bypassed: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeCost:
     """The total cost of all compiles of a code object."""
 
@@ -120,7 +120,7 @@ class CodeCost:
     """The address of the frame, on the rank where it took longest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorLine:
     """Compiles of one function that failed with the same error, or run in eager mode for the same reason."""
 
@@ -142,7 +142,7 @@ class ErrorLine:
     """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BreakPlace:
     """Graph breaks of one kind at one line."""
 
@@ -161,7 +161,7 @@ class BreakPlace:
     """The address of its record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MostRecompiled:
     """The frame that was recompiled most often."""
 
@@ -180,7 +180,7 @@ class MostRecompiled:
     """This torch does not write why it recompiles."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unfinished:
     """A compile without an end, or with an unfinished backward: still running, killed, or truncated."""
 
@@ -192,7 +192,7 @@ class Unfinished:
     """Whether its forward is finished, and its backward is not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """The summary of a run, a rank or a process."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents.format import joined
 from tltui.documents.scope import Scope
@@ -16,6 +15,7 @@ from tltui.questions.overview.compile_sections import Study
 from tltui.questions.overview.run_summary import Summary
 from tltui.questions.question import Question
 from tltui.text.document import Document, Options
+from tltui.text.frozen import frozen
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -23,7 +23,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     return build(run, scope.ref, options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SummaryRow:
     """The counts of a run, or of a part of it."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from tltui.questions.compare.comparable_lines import GraphText, Names, line_keys, paired_inputs, resolved, role_of
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.line_diff import changes
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeChange:
     """A node that a step changed. Lines count from 1, 0 where it is not in that graph."""
 
@@ -31,7 +31,7 @@ class NodeChange:
     right_line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphChange:
     """Node changes of a graph."""
 

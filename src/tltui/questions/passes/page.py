@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.format import plural
@@ -25,6 +25,7 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 LIMIT = 32 << 20
@@ -57,7 +58,7 @@ MADE_ANEW = frozenset(("aot_joint_graph", "aot_inference_graph"))
 """AOTAutograd traces these anew, operators are decomposed: few nodes survive."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """Graph with the changes since the graph that it was made from."""
 
@@ -74,7 +75,7 @@ class Step:
     made_anew: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitSteps:
     """The steps of a unit; `''`: those before the graph was split into units."""
 
@@ -82,7 +83,7 @@ class UnitSteps:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompilePasses:
     """The steps of a compile."""
 
@@ -91,7 +92,7 @@ class CompilePasses:
     units: tuple[UnitSteps, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alike:
     """Compiles with the same steps: the same graphs in the same order, and as many nodes changed by each."""
 
@@ -109,7 +110,7 @@ class Alike:
     """All of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Passes:
     """The steps of the compiles of a part of a run."""
 
@@ -466,7 +467,7 @@ def _text(page: Page, text: str, name: str, room: int, style: str, target: str) 
     return [(head, style, target), (text[len(head) :], style)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassRow:
     """One step of the compiler: a graph, and what changed since the one that it was made from."""
 

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,7 @@ from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
 from tltui.questions.caches.cache_lookups import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
+from tltui.text.frozen import frozen
 from tltui.trace.envelope import METRICS
 
 
@@ -151,7 +152,7 @@ _AOT_ID = re.compile(r"# AOT ID: \['\d+_(forward|backward|inference)'\]")
 _TRAINED = frozenset({"aot_joint_graph", "aot_forward_graph", "aot_backward_graph"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """Expected artifact of a compile."""
 
@@ -173,7 +174,7 @@ class Expected:
         return self.state in (NOTHING, OTHER_TORCH) or self.flag == LOG_TLPARSE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileArtifacts:
     """Present and absent artifacts of one compile, in the order of the compiler."""
 
@@ -182,7 +183,7 @@ class CompileArtifacts:
     expected: tuple[Expected, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentGroup:
     """One artifact that is absent from some compiles for one reason."""
 
@@ -196,7 +197,7 @@ class AbsentGroup:
     """The compiles."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PresentCount:
     """An artifact that is there."""
 
@@ -208,7 +209,7 @@ class PresentCount:
     """In how many one would look for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absence:
     """Present and absent artifacts in a part of a run."""
 
@@ -393,7 +394,7 @@ AT_ONCE = 64
 """Compiles examined between two yields."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearest:
     """A compile with generated code."""
 
@@ -402,7 +403,7 @@ class Nearest:
     """How it is near: `the nearest compile of f with code`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoCode:
     """Explanation of a compile without generated code."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from tltui.documents import format as fmt
@@ -19,6 +18,7 @@ from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 
 LINKS_SHOWN = 8
 LINKS_FOLDED = 400
@@ -214,7 +214,7 @@ def _present(page: Page, absence: Absence) -> None:
     page.grid(rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentRow:
     """One artifact that is not there, for one reason."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tltui.model.node_answers import parsed, part, reader_of
@@ -23,6 +23,7 @@ from tltui.questions.stacks.tracebacks import (
     user_frames,
     user_stack,
 )
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework, owner_of
 
 NESTED = "*** While handling this graph break, another graph break occurred: ***"
@@ -42,7 +43,7 @@ WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
 """Uninformative break types of torch; their explanation is the headline."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """Why one graph break happened, in torch's words."""
 
@@ -60,7 +61,7 @@ class Reason:
     """What has none of that shape."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BreakReason:
     """Parsed message of a graph break."""
 
@@ -172,7 +173,7 @@ _AFTER_REASON = re.compile(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BreakRecord:
     """Parsed text of a break record."""
 
@@ -216,7 +217,7 @@ NAME = "dynamo_graph_break_reason"
 LIMIT = 1 << 19
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphBreak:
     """One graph break."""
 
@@ -331,7 +332,7 @@ FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """A compile, or its backward, that failed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -61,6 +60,7 @@ from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SHOWN = 8
@@ -314,7 +314,7 @@ def _add_cudagraphs(page: Page, groups: Sequence[CudagraphGroup]) -> None:
         add_occurrences(page, group.occurrences)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProblemRow:
     """One kind of problem at one place."""
 

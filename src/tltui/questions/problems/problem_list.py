@@ -6,7 +6,7 @@ import importlib.util
 import re
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, known_breaks, known_failures
 from tltui.questions.recompiles.recompile_reasons import known_recompile
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
 FILE = "_dynamo/graph_break_registry.json"
@@ -28,7 +29,7 @@ _VERSION = re.compile(r"""^__version__(?:\s*:[^=]*)?\s*=\s*['"]([^'"\n]{1,80})['
 _HOLE = re.compile(r"\{[^{}]*\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registered:
     """Registry entry of the installed torch. `{…}` are placeholders that only a trace fills in."""
 
@@ -114,7 +115,7 @@ Steps = Generator[None, None, "tuple[T, ...]"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Occurrence:
     """A compile that has a problem."""
 
@@ -128,7 +129,7 @@ class Occurrence:
     """Of a compile that is not finished: whether its forward is, and its backward is not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedGroup:
     """Compiles of one code object that failed with the same error at the same line."""
 
@@ -146,7 +147,7 @@ class FailedGroup:
     """Whether the exception reached the caller; None: this torch does not log it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EagerGroup:
     """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
 
@@ -163,7 +164,7 @@ class EagerGroup:
     occurrences: tuple[Occurrence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitGroup:
     """A code object that was compiled as often as `recompile_limit` allows. It runs in eager mode where no compile fits."""
 
@@ -180,7 +181,7 @@ class LimitGroup:
     """Whether calls that fit no compile run in eager mode; else the limit is an error for them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BreakGroup:
     """Graph breaks of one kind at one line of the user's."""
 
@@ -197,7 +198,7 @@ class BreakGroup:
     occurrences: tuple[Occurrence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestartGroup:
     """Restarts of the analysis with one reason and no graph break record."""
 
@@ -205,7 +206,7 @@ class RestartGroup:
     occurrences: tuple[Occurrence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkippedGroup:
     """A code object in which no operation was captured."""
 
@@ -215,7 +216,7 @@ class SkippedGroup:
     occurrences: tuple[Occurrence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CudagraphGroup:
     """Compiles for which no CUDA graph was made, with one reason."""
 
@@ -223,7 +224,7 @@ class CudagraphGroup:
     occurrences: tuple[Occurrence, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problems:
     """All problems of a part of a run."""
 

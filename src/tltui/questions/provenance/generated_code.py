@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tltui.questions.provenance.graph_names import GraphText
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxNode
 
 WIDE = 2000
@@ -40,7 +41,7 @@ _HELPERS = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remarks:
     """Inductor's comments above a call or a definition."""
 
@@ -58,7 +59,7 @@ class Remarks:
         return bool(self.sources or self.aten or self.arrows or self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One statement that runs a kernel."""
 
@@ -84,7 +85,7 @@ class Call:
         return self.lines[-1] if self.lines else self.first
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """The code of a kernel, lines `first` to `last` (both inclusive)."""
 
@@ -98,7 +99,7 @@ class Definition:
     """The first line of the comments above it, or `first`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A function that runs a graph: its lines, both inclusive."""
 
@@ -115,7 +116,7 @@ class Function:
         return "" if _WHOLE.match(self.name) else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeText:
     """The kernels, calls and functions of one generated code text."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tltui.text.document import Document
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, parse
 
 UP_TO = 8 << 20
@@ -21,7 +22,7 @@ _DEFINITION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Names:
     """Definitions and facts of the names in one document."""
 
@@ -104,7 +105,7 @@ COMPUTED = frozenset(("call", "getitem", "expression"))
 _GRAPH_ID = re.compile(r"^ # graph id: (\d{1,20})\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphText:
     """A parsed graph. Lines count from 0."""
 
@@ -153,7 +154,7 @@ class GraphText:
         return tuple(node.line for node in self.nodes if node.kind == "output" and node.graph == 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeFacts:
     """The facts about a node in a status line."""
 

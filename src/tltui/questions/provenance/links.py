@@ -32,6 +32,7 @@ from tltui.questions.provenance.generated_code import (
 )
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText, bare
 from tltui.questions.provenance.unit_artifacts import Left, Names, NodeMapping, Operations, Stacks, merged, split_key
+from tltui.text.frozen import frozen
 
 
 @dataclass(slots=True)
@@ -156,7 +157,7 @@ def _ready(identified: Identified) -> dict[str, int]:
     return ready
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derived:
     """The nodes of one call."""
 
@@ -210,7 +211,7 @@ _ASSIGNED = re.compile(r"^\s*([A-Za-z_]\w*)(?::[^=]*)? = ")
 _EXTERN = re.compile(r"^(?:extern_kernels|torch\.ops\.\w+|aten)\.(\w+)|^aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+?)(?:_out)?$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Texts:
     """The parsed artifacts of one unit."""
 
@@ -256,7 +257,7 @@ class KernelLink:
         return self.name if self.handle is None else f"{self.name}:{self.handle}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Links:
     """Links between kernels, post-grad nodes and pre-grad nodes."""
 

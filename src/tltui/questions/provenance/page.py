@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 
@@ -44,6 +44,7 @@ from tltui.questions.question import Keyword, Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import owner_of
 
@@ -113,7 +114,7 @@ AT_ONCE = 32
 """Compiles that are looked at between two moments at which a reader may leave."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitCoverage:
     """The coverage of one unit, in the list of several compiles."""
 
@@ -124,7 +125,7 @@ class UnitCoverage:
     coverage: Coverage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverages:
     """The units of several compiles."""
 
@@ -417,7 +418,7 @@ def _unit_line(page: Page, unit: UnitCoverage) -> None:
     page.row([*pieces, *((f"{part} ", tokens.DIM) for part in message)], "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProvenanceRow:
     """A kernel of one compile, or a unit of several compiles with `kernel` empty."""
 

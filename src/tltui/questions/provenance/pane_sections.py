@@ -18,6 +18,7 @@ from tltui.text import formatting, tokens
 from tltui.text.annotations import left_out, without
 from tltui.text.document import Document, Piece
 from tltui.text.formatting import ELLIPSIS, cells, crop_left
+from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import LineGroups
 
 LAYERS = -1
@@ -66,7 +67,7 @@ def share(pane: int) -> float:
     return SHARES.get(pane, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A cursor position in the mode."""
 
@@ -108,7 +109,7 @@ def from_right(path: str, width: int) -> str:
 NOT_MAPPED = "this line maps to nothing: . and , go to the next and previous one that does"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitCosts:
     """Run times of a unit's kernels, in µs."""
 

@@ -52,6 +52,7 @@ from tltui.questions.provenance.unit_artifacts import (
     parts_of,
 )
 from tltui.questions.stacks.tracebacks import is_end_of
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxNode
 from tltui.text.safe_files import read_beside_log
 from tltui.text.torch_names import Owner, owner_of, parameter_of
@@ -68,7 +69,7 @@ Module = tuple[str, ...]
 Key = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """A guard on a module, at its call or at the first read of one of its attributes."""
 
@@ -430,7 +431,7 @@ def inside_of(compile_: Compile) -> Owner:
     return owner_of(file) if file else Owner.TORCH
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Covered:
     """The coverage of one unit."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypedDict
 
+from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import Group, LineGroups, Range, of_lines
 from tltui.text.torch_names import WORDS, owner_of
 
@@ -42,7 +43,7 @@ Lines = tuple[int, ...]
 LineMap = dict[int, Lines]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A line of somebody's source."""
 
@@ -62,7 +63,7 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pane:
     """One text. `ref` is '' where there is none; `why` says so then, or that another text stands in."""
 
@@ -72,7 +73,7 @@ class Pane:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """One kernel: a call of it."""
 
@@ -111,7 +112,7 @@ class Kernel:
         return bool(self.post_nodes or self.pre_nodes or self.user_lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """How many are known from one source."""
 
@@ -120,7 +121,7 @@ class Known:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """Kernels or nodes of which something is not known, and why it is not."""
 
@@ -131,7 +132,7 @@ class Unknown:
     """Keys of kernels, names of nodes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverage:
     """How much is known, from where, and why not more. Nodes are those of the post-grad graph that compute something.
 
@@ -159,7 +160,7 @@ class Coverage:
     unknown: tuple[Unknown, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A node of a graph, and its line in the text, from 1."""
 
@@ -167,7 +168,7 @@ class Node:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Born:
     """A line of source and all that was born of it in this unit; without a file, what no line of source is known of."""
 
@@ -184,7 +185,7 @@ class Born:
     """Keys of kernels, in the order of the code."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitProvenance:
     """One lowering."""
 
@@ -213,7 +214,7 @@ class UnitProvenance:
     """What `correspondence` is made of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provenance:
     """The provenance of a compile."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit
 from tltui.model.record_reader import Reader, list_in, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
+from tltui.text.frozen import frozen
 from tltui.text.safe_files import read_beside_log
 from tltui.trace.grammar import parse_json
 
@@ -23,7 +24,7 @@ POST_NODES = "inductor_post_to_pre_grad_nodes"
 Names = dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeMapping:
     """Links by name in both directions. A kernel key is `NAME` or `NAME:HANDLE`."""
 
@@ -32,7 +33,7 @@ class NodeMapping:
     post_to_pre: Names = field(default_factory=dict)
     kernel_to_post: Names = field(default_factory=dict)
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stacks:
     """Stacks by kernel: the user's frames, nearest first, and the innermost frame."""
 
@@ -142,7 +143,7 @@ _NODES = ("post_grad_nodes", "origins", "nodes")
 """Where an operation, or a part of a kernel, names the nodes that it comes from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operations:
     """The operations of a kernel, in order."""
 
@@ -154,7 +155,7 @@ class Operations:
     """The post-grad nodes that they come from, where that is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Left:
     """Provenance information of a job, by key (NAME:HANDLE, or NAME)."""
 
@@ -248,7 +249,7 @@ TEXTS = frozenset((*_OF_UNIT, *PRE_GRAPHS, DYNAMO_GRAPH))
 _AOT_ID = re.compile(rb"# AOT ID: \['(\d+)_(\w+)'\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """The artifacts of one unit."""
 

@@ -28,6 +28,7 @@ from tltui.questions.provenance.records import (
 )
 from tltui.text import tokens
 from tltui.text.document import Builder, Document, Options, TextDocument
+from tltui.text.frozen import frozen
 from tltui.text.line_correspondence import LineGroups
 from tltui.text.safe_files import read_small_file
 
@@ -157,7 +158,7 @@ NAMES_UP_TO = 22
 """Columns of names, behind which numbers of kernels stand below each other."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Below:
     """The distinct nodes and kernels of a tree line: its layer and all nested ones."""
 
@@ -170,7 +171,7 @@ class Below:
     """`FILE:LINE`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayerTree:
     """The document of the layers, and the layers of each of its lines."""
 
@@ -277,7 +278,7 @@ MAX_FILES = 200
 ReadFile = Callable[[str], "list[str] | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLines:
     """The source document, and the line of each place in it."""
 

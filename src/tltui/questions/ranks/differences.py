@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.model.rank_ranges import ranges
 from tltui.questions.ranks.matching import (
@@ -39,6 +38,7 @@ from tltui.questions.ranks.matching import (
     order_of,
 )
 from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, groups_of, stages_of
+from tltui.text.frozen import frozen
 
 KEPT = 200
 """Maximum number of differences in a result."""
@@ -56,7 +56,7 @@ SAID = {
 """Wording of a difference by facet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A code object."""
 
@@ -66,7 +66,7 @@ class Function:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """Ranks that do the same."""
 
@@ -79,7 +79,7 @@ class Side:
     """The compile of one of them that is like most; '' where they have none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Divergence:
     """Something in which ranks differ."""
 
@@ -105,7 +105,7 @@ class Divergence:
     not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restarted:
     """Ranks with the log of an older process."""
 
@@ -120,7 +120,7 @@ class Restarted:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parity:
     """Ranks on which the code of a compile calls other collectives than its schedule has, whether or not all ranks do."""
 
@@ -135,7 +135,7 @@ class Parity:
     """The compile of the first of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Differing:
     """Result of comparing ranks."""
 

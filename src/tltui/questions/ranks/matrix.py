@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median_low
 
 from tltui.model.rank_ranges import ranges
@@ -13,6 +13,7 @@ from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
 from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
+from tltui.text.frozen import frozen
 
 SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
 """Signs: as on the most ranks; absent; additional, or ten times as slow; more kinds than characters; nothing logged; after the
@@ -32,7 +33,7 @@ UNFINISHED = (Status.MISSING.value, Status.RUNNING.value)
 STATUSES = {status.value: row.ascii for status, row in TABLE.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A compile, whichever its id on a rank."""
 
@@ -51,7 +52,7 @@ class Column:
     """The median of the ranks that finished it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """Ranks whose cells are the same. Of each string a character is a column."""
 
@@ -85,7 +86,7 @@ class Row:
     """One of the most ranks, of their stage where there are several, with which they are compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matrix:
     """Kinds of ranks by compiles."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 
 from tltui.documents import format as fmt
@@ -42,6 +42,7 @@ from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.formatting import cells as cells_of
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
 
@@ -63,7 +64,7 @@ _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.P
 """Styles of the graphs that the most ranks do not have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aspect:
     """Aspect of a compile shown in the cells."""
 
@@ -424,7 +425,7 @@ class Grid:
         page.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellRow:
     """One compile of ranks that did all the same."""
 

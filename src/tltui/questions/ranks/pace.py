@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tltui.model.rank_ranges import Ranks
 from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.ranks.rank_course import Code, Lane
+from tltui.text.frozen import frozen
 
 
 class Called(NamedTuple):
@@ -65,7 +66,7 @@ def is_minority(count: int, ranks: int) -> bool:
     return 2 * count < ranks or (count, ranks) == (1, 2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Late:
     """Ranks that began a compile after the others."""
 
@@ -82,7 +83,7 @@ class Late:
     """Compiles after it that they began as late: they did not catch up. 0: the next one they began with the others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slow:
     """Ranks on which a compile took much longer than on others."""
 
@@ -105,7 +106,7 @@ class Slow:
     """The median of the ranks that were compared; of '' 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """What a compile, or a phase of it, took on all ranks that finished it."""
 
@@ -126,7 +127,7 @@ class Spread:
     fastest_ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """Ranks that waited for others: they were done earlier, and began their next compile together with them."""
 
@@ -148,7 +149,7 @@ class Wait:
     """All of their waits added up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtraCompile:
     """A compile that less than half of the ranks have."""
 
@@ -162,7 +163,7 @@ class ExtraCompile:
     """Why: `x dim 0: 8 → 5`; '' where the log does not tell, or nobody has looked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extra:
     """Ranks with compiles that the others do not have."""
 
@@ -175,7 +176,7 @@ class Extra:
     """Those of the slowest of them, the one that took longest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pace:
     """How the ranks of a run kept pace."""
 

@@ -32,12 +32,13 @@ from tltui.questions.ranks.pace import (
     stands_out,
 )
 from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
+from tltui.text.frozen import frozen
 
 FEW = 50
 """One rank of as many with another clock leaves the middle one where it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A compile on all ranks that have it; the lists go together."""
 

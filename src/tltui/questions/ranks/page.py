@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -44,6 +44,7 @@ from tltui.questions.ranks.stragglers_page import answer as pace_answer
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SHOWN = 8
@@ -342,7 +343,7 @@ OPEN = 24
 """Differences that are shown; the others are folded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RanksReport:
     """Differences between ranks."""
 
@@ -441,7 +442,7 @@ def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]
         page.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DifferenceRow:
     """One side of something in which ranks differ."""
 

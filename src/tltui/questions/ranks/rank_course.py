@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tltui.model.nodes import Compile, Process
 from tltui.model.rank_ranges import ranges
 from tltui.questions.compare.pairing import code_of
+from tltui.text.frozen import frozen
 
 Code = tuple[str, "str | None", "int | None"]
 """Function name, file, line of a code object."""
@@ -35,7 +36,7 @@ TOGETHER_US = 1e6
 """Overlap in microseconds from which an older process ran concurrently with a newer one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A compile of a rank."""
 
@@ -82,7 +83,7 @@ class Course:
         return {(step.code, step.number): place for place, step in enumerate(self.steps)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Times:
     """When a rank compiled, and how long that took; by the steps of its course."""
 
@@ -95,7 +96,7 @@ class Times:
     where they are read when somebody asks (`pace.Phases`): reading the events of all ranks costs more than all else."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Older:
     """An earlier process of a rank that was started again."""
 
@@ -108,7 +109,7 @@ class Older:
     """Whether it wrote on when the newest one had begun: two processes have one rank, or two jobs one directory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lane:
     """A rank: its newest process, of the newest launch."""
 
@@ -235,7 +236,7 @@ PIPELINING = "/torch/distributed/pipelining/"
 _Work = tuple[Code, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """Ranks that do the same work."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
 
@@ -26,6 +26,7 @@ from tltui.questions.ranks.matching import CODE, GRAPH
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import Columns, pace_of
 from tltui.questions.ranks.rank_course import Code, Lane, steps_in
+from tltui.text.frozen import frozen
 from tltui.text.normalisation import RankIdentity, normalised, own_rules
 from tltui.trace.files import Gone
 
@@ -38,7 +39,7 @@ PIECE = 16
 """Ranks that are read without a pause."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """A compile whose kernels are expected to take longer on some ranks."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -31,6 +31,7 @@ from tltui.questions.timing.timing_events import group_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SHOWN = 8
@@ -319,7 +320,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:.1f}×" if ratio < 9.95 else f"{ratio:.0f}×" if ratio < 999.5 else ">999×"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stragglers:
     """How the ranks of a run kept pace."""
 
@@ -433,7 +434,7 @@ def _with_reasons(run: Run, extra: Extra) -> Extra:
     ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StragglerRow:
     """Ranks that were late, slow, or waited, in one compile."""
 

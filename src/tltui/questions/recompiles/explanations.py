@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame
@@ -23,12 +23,13 @@ from tltui.questions.recompiles.recompile_reasons import (
 )
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
+from tltui.text.frozen import frozen
 
 Key = tuple[str, str, int | None]
 """Identity of a cause: class, source, dimension; for the global state the setting."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Met:
     """Term of a condition with its value."""
 
@@ -39,7 +40,7 @@ class Met:
     """'' where it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """A guard of an earlier compile that failed."""
 
@@ -100,7 +101,7 @@ class Reason:
         return ((self.cause, self.source, self.dim),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dynamic:
     """A size or number that torch made dynamic in a compile, as it had varied."""
 
@@ -113,7 +114,7 @@ class Dynamic:
     """What it was fixed to again in the same compile; '' where it stayed free."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explained:
     """One recompile."""
 

@@ -6,9 +6,10 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, owner_of
 
 _BESIDE = re.compile(r"\s{2,}# ")
@@ -25,7 +26,7 @@ SPLITS = 20
 """Places at which a comment may be two origins."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Line of a file. Torch strips the prefix that the path shares with its own."""
 
@@ -37,7 +38,7 @@ class Place:
         return f"{self.file}:{self.line} in {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """Origin of a guard."""
 
@@ -50,7 +51,7 @@ class Origin:
     """A sentence of torch about the guard."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     """Comment of a guard."""
 
@@ -155,7 +156,7 @@ _CALLS: dict[str, Callable[..., Number]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """Term of a condition: `x.size()[0]`, `n`."""
 
@@ -171,7 +172,7 @@ class Term:
         return not _OF_TENSOR.search(self.text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A comparison of a condition: all have to hold."""
 
@@ -184,7 +185,7 @@ class Part:
     """Of a range: the number. Of a divisibility: the divisor."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """A guard on sizes and numbers."""
 
@@ -417,7 +418,7 @@ SPECIAL = ("0", "1")
 NOWHERE = Origin()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """The part of a condition that did not hold, and who asked for it."""
 
@@ -527,7 +528,7 @@ SOMETHING = "something"
 """Placeholder for the actual value in place of None: torch does not record it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cause:
     """Parsed cause of a failed guard."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -26,6 +25,7 @@ from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 UNLIMITED = 100_000
@@ -36,7 +36,7 @@ RESUMED = "torch_dynamo_resume_in_"
 """Prefix of the names of functions resumed after a graph break."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameRecompiles:
     """The recompiles of a frame."""
 
@@ -105,7 +105,7 @@ def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[E
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """Configuration in the metrics of a compile."""
 
@@ -154,7 +154,7 @@ Group = list[tuple[Frame, list[Compile]]]
 """Equal frames of several ranks, each with its requested recompiles."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlikeFrames:
     """One code object that several ranks compiled again for the same causes."""
 
@@ -164,7 +164,7 @@ class AlikeFrames:
     """The frames, one a rank."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recompiles:
     """The recompiles of a run, or of a part of it."""
 
@@ -415,7 +415,7 @@ def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> Non
     page.more()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecompileRow:
     """One reason of one recompile: a guard of an earlier compile that failed. A recompile without a reason has one row too."""
 

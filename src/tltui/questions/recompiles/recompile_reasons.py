@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tltui.model.kinds import kind_of
@@ -15,6 +14,7 @@ from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
 from tltui.questions.stacks.tracebacks import StackFrame, traceback_frames, user_frames
 from tltui.questions.timing.timing_events import Event
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
 NAME = "recompile_reasons"
@@ -28,7 +28,7 @@ _SIZE = re.compile(r"(.+)\.size\(\)\[(\d+)\]")
 _STACK = re.compile(r"\n\s*User stack trace:\s*\n")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecompileReason:
     """Why one earlier compile could not be used."""
 
@@ -52,7 +52,7 @@ class RecompileReason:
     """All that stands behind the guard."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Became:
     """A size, stride or number that varied, and that torch marked as dynamic for it (`automatic_dynamic`)."""
 
@@ -68,7 +68,7 @@ class Became:
         return (self.before, self.now) == ("?", "?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recompile:
     """Why a compile is a recompile."""
 

@@ -16,6 +16,7 @@ from tltui.questions.recompiles.recompile_reasons import Recompile
 from tltui.questions.recompiles.remedies import Advice, Seen, Settings, advice_for
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 VALUES_KEPT = 12
@@ -23,7 +24,7 @@ REFS_KEPT = 200
 REASONS_KEPT = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variation:
     """One cause, over all recompiles of a frame."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tltui.questions.recompiles import guard_grammar
@@ -22,6 +21,7 @@ from tltui.questions.recompiles.guard_grammar import (
     ZERO_ONE,
     condition_of,
 )
+from tltui.text.frozen import frozen
 
 PROVEN, QUOTED = "proven", "quoted"
 REMEDIES: dict[str, str] = {
@@ -36,7 +36,7 @@ REMEDIES: dict[str, str] = {
 """The remedies of docs/recompiles.md, and how each was shown to help: by tests/live, or by torch's own words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """Switches of `torch._dynamo.config` that matter here, as the metrics state them. None: not stated."""
 
@@ -65,7 +65,7 @@ class Settings:
         return not self.names or name in self.names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """Cause with its facts over all recompiles of a frame."""
 
@@ -93,7 +93,7 @@ class Seen:
         return " ".join(dict.fromkeys(reason.hint for reason in self.reasons if reason.hint))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advice:
     """Advice against a cause, or the reason why there is none."""
 

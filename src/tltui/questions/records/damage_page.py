@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents.format import plural, size_of
 from tltui.documents.page import Page
@@ -25,6 +25,7 @@ from tltui.questions.records.records_page import record_ref
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.trace.batch import Damage
 from tltui.trace.log import Check, Log
 from tltui.trace.scan import NO_PAYLOAD
@@ -77,7 +78,7 @@ CHECK_UP_TO = 256 << 20
 """Bytes of logs up to which the page compares all md5s by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DamagedRecord:
     """One damaged place."""
 
@@ -91,7 +92,7 @@ class DamagedRecord:
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkippedFile:
     """One file that was not opened."""
 
@@ -99,7 +100,7 @@ class SkippedFile:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DamageReport:
     """All of it. `schema` changes when a field changes its meaning."""
 

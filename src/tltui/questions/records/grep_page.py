@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from tltui.documents.format import place, plural
@@ -23,6 +23,7 @@ from tltui.questions.view_document import view_document
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.payload import decode
 from tltui.text.search.byte_search import BadPattern, Finder, child_for, finder, first_hits
 from tltui.text.search.child_process import Child, compiled
@@ -44,7 +45,7 @@ PAGES = ("summary", "problems", "recompiles")
 _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """What to look for, and where."""
 
@@ -64,7 +65,7 @@ class Query:
         return self != Query(self.pattern, context=self.context)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrepHit:
     """One line that matches."""
 
@@ -81,7 +82,7 @@ class GrepHit:
     after: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrepResult:
     """All of them, for JSON."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tltui.documents.format import plural, wrap
 from tltui.documents.page import Page as Written
 from tltui.documents.scope import key_hint
@@ -14,6 +12,7 @@ from tltui.model.run import Run
 from tltui.questions.index import BY_NAME, QUESTIONS
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
+from tltui.text.frozen import frozen
 
 KEY, TITLE = 4, 12
 """Columns of a page's key and of its name."""
@@ -21,7 +20,7 @@ RANKS_SHOWN = 16
 """Ranks up to which each has a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """One page: its address, what it answers, the key and the command that show it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -21,6 +21,7 @@ from tltui.questions.records.output_page import output_document
 from tltui.text import tokens
 from tltui.text.bytes_document import BytesDocument, links
 from tltui.text.document import Document, Line, Link, Options, Section, Span
+from tltui.text.frozen import frozen
 from tltui.text.lru import Lru
 from tltui.text.payload import ByteSource, LineIndex, MemoryBytes, Payload
 from tltui.text.sanitize import sanitize
@@ -42,7 +43,7 @@ _RAISED = re.compile(
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):|^\S*Fatal Python error: |ChildFailedError")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """One output, for JSON."""
 
@@ -54,7 +55,7 @@ class Output:
     """Runs of other lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputReport:
     """What a job printed, of a run or of a part of it."""
 
@@ -65,7 +66,7 @@ class OutputReport:
     """What they tell of the end of the job, all of it, the first failure first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extent:
     """A piece of an output."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
 from tltui.documents.format import size_of
@@ -15,6 +14,7 @@ from tltui.model.ref import NO_ID, CompileId, Ref
 from tltui.model.run import Node
 from tltui.text import tokens
 from tltui.text.document import Hit, Line, Link, Section, Span
+from tltui.text.frozen import frozen
 from tltui.text.lru import Lru
 from tltui.text.sanitize import sanitize
 from tltui.trace.log import Log
@@ -22,7 +22,7 @@ from tltui.trace.log import Log
 CACHED_LINES = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordRow:
     """One record, for JSON."""
 
@@ -49,7 +49,7 @@ class Records(TypedDict):
     records: list[RecordRow]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Slice:
     """Consecutive lines of the document that come from one log."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
@@ -12,10 +11,11 @@ from tltui.model.record_reader import Reader
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak, known_breaks
 from tltui.questions.runtime.profile_results import CompileTime, EagerTime, Fallback, Runtime, compile_at
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import PREFIX
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BreakTime:
     """The cost of a compile's graph break in a window."""
 
@@ -38,7 +38,7 @@ class BreakTime:
         return self.eager_us + self.guards_us
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FallbackTime:
     """Calls of one function that fell back to eager mode."""
 

@@ -31,9 +31,10 @@ from tltui.questions.runtime.event_nesting import (
     region_id,
 )
 from tltui.questions.runtime.profile_results import GraphTime, KernelTime, Spread
+from tltui.text.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeCall:
     """A call of a kernel in the code of a graph."""
 
@@ -42,7 +43,7 @@ class CodeCall:
     kernel: Kernel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeGraph:
     """A lowered graph."""
 
@@ -91,7 +92,7 @@ _ID = re.compile(r"^(?:!(\d{1,9})/)?(\d{1,9})/(\d{1,9})$")
 SEQUENCE = "Sequence number"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """One graph of one compile, from the profile and the trace."""
 

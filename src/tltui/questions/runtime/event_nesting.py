@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 
 from tltui.inputs.profile_reader import LAUNCHES, ON_DEVICE, Profile
+from tltui.text.frozen import frozen
 
 OTHER, REGION, LOOKUP, CALL, FORWARD, BACKWARD, PRELUDE, OPERATOR, ALLOCATION, ENGINE, ANNOTATION, LAUNCH, COMPILING = range(13)
 """Kinds of events. An allocation is an operator that is no kernel where a graph calls it; engine is what autograd runs around a
@@ -36,7 +37,7 @@ _ALLOCATIONS = frozenset(f"aten::{name}" for name in (
 ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kinds:
     """The kinds of a profile's names and categories, by their numbers."""
 

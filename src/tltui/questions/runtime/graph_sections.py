@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -30,6 +29,7 @@ from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import micros
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SORTS = ("time", "mean", "calls", "name", "code")
@@ -54,7 +54,7 @@ _ORDERS: dict[str, _Key] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """What the tables of a profile need to know besides."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
@@ -50,6 +49,7 @@ from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.formatting import micros
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 FINDINGS_SHOWN = 4
@@ -444,7 +444,7 @@ def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, 
     return {unit.unit: unit.of_kernel for unit in layers_of(compile_).units} if compile_ is not None else {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeRow:
     """One call of a kernel in the code of a graph. Times are wall clock, with the profiler on, of a step where the profile has
     steps."""

@@ -10,9 +10,10 @@ from statistics import median
 from tltui.model.nodes import Compile, Process
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.text.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """The distribution of durations."""
 
@@ -29,7 +30,7 @@ class Spread:
         return self.us / self.calls if self.calls else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelTime:
     """One call of a kernel in the code of a graph; where calls cannot be told apart, all calls of that name."""
 
@@ -47,7 +48,7 @@ class KernelTime:
     """`cpu`, `cuda`, …: where the time was taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphTime:
     """One lowered graph."""
 
@@ -68,7 +69,7 @@ class GraphTime:
     """In kernels on a device; 0 where the profile has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileTime:
     """One compile."""
 
@@ -86,7 +87,7 @@ class CompileTime:
     """Operators that ran eagerly inside of its region."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EagerTime:
     """An operator that ran outside of compiled graphs."""
 
@@ -97,7 +98,7 @@ class EagerTime:
     us: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fallback:
     """Guards were tried, and no compile ran: the recompile limit, or a frame that is skipped."""
 
@@ -110,7 +111,7 @@ class Fallback:
     """A compile of the frame, where that is known; else ''."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One step: `ProfilerStep#5`, or an annotation of the user that repeats."""
 
@@ -119,7 +120,7 @@ class Step:
     us: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """Where the time of the window went. The parts are disjoint; with `idle_us` they are the whole."""
 
@@ -134,7 +135,7 @@ class Share:
     """None of these: other Python, data loading, waiting."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runtime:
     """What one profile says of one process."""
 
@@ -158,7 +159,7 @@ class Runtime:
     """Sentences on what is not certain: kernels not by call, replayed graphs, events cut at the edge, compiling in the window."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """A profile that was not joined."""
 
@@ -247,7 +248,7 @@ def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -
     return sorted(results.values(), key=lambda own: (-own.us, own.name))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankKernel:
     """One call of a kernel on several ranks."""
 

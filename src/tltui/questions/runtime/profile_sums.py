@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from tltui.inputs.profile_reader import Profile
@@ -30,6 +29,7 @@ from tltui.questions.runtime.event_nesting import (
 )
 from tltui.questions.runtime.profile_results import CompileTime, EagerTime, Fallback, GraphTime, Refused, Runtime, Share, Step
 from tltui.questions.timing.timing_results import Bar, Flame
+from tltui.text.frozen import frozen
 
 _PROFILER = re.compile(r"^ProfilerStep#\d+$")
 _NUMBER = re.compile(r"\d+")
@@ -235,7 +235,7 @@ BEFORE = 5.0
 """Seconds by which a profile may have begun before the first record of its process."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Case:
     """A candidate process for a profile."""
 
@@ -378,7 +378,7 @@ SLACK = 500
 """ns by which an event may lie beyond the step that it is in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSpan:
     """One event."""
 
@@ -392,7 +392,7 @@ class RunSpan:
     """What people call it: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepFlame:
     """One step on one thread."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from tltui.documents import format as fmt
@@ -15,6 +14,7 @@ from tltui.model.run import Run
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
 from tltui.text import tokens
 from tltui.text.document import Document, Options
+from tltui.text.frozen import frozen
 
 LOOKED_AT = 16
 """Compiles that are asked what the program is like."""
@@ -24,7 +24,7 @@ CPP, TRITON = "async_compile.cpp", "async_compile.triton"
 KERNEL_PROFILE = "torch._inductor.config.cpp.enable_kernel_profile"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recording:
     """What to add to a program, and why."""
 

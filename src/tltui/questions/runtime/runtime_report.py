@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypedDict
 
@@ -27,6 +26,7 @@ from tltui.questions.runtime.profile_results import (
 )
 from tltui.questions.runtime.profile_sums import compiling_us
 from tltui.questions.stacks.function_names import shown_name
+from tltui.text.frozen import frozen
 
 
 @part
@@ -83,7 +83,7 @@ class Fact(Enum):
     KERNEL = "kernel"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A fact."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
+from tltui.text.frozen import frozen
 
 _DEVICE = re.compile(r"device\(type='([^']*)'(?:, index=(\d+))?\)")
 _SIZE = re.compile(r"^(?P<source>.+)\.size\(\)\[(?P<dim>\d+)\]$")
@@ -18,7 +19,7 @@ _EVENTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symbol:
     """A symbol of the shape environment."""
 
@@ -44,7 +45,7 @@ class Symbol:
         return self.source is not None and any(word in self.source for word in ("size()", "stride()", "storage_offset"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorInput:
     """A tensor as described by Dynamo."""
 
@@ -65,7 +66,7 @@ class TensorInput:
     """Further properties that are not the usual ones: `view`, `nested`, `subclass` …"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inputs:
     """The inputs of a compile."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
@@ -30,6 +30,7 @@ from tltui.questions.shapes.shape_env import (
 )
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
+from tltui.text.frozen import frozen
 
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d{1,6})\]$")
 _OF_SIZES = re.compile(r"\.(?:size|stride)\(\)\[|\.storage_offset\(\)")
@@ -37,7 +38,7 @@ _NUMBER = re.compile(r"^-?\d+$")
 _PARAMETER = re.compile(r"_parameters\[|_buffers\[|\.(?:weight|bias)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dim:
     """One dimension of an input tensor."""
 
@@ -54,7 +55,7 @@ class Dim:
     """Whether the tensor is a parameter or buffer: its sizes never vary."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolShape:
     """A symbol and its history."""
 
@@ -87,7 +88,7 @@ class SymbolShape:
     """Why torch made it dynamic by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorShape:
     """An input tensor with a dim that is not plainly static."""
 
@@ -96,7 +97,7 @@ class TensorShape:
     dims: tuple[Dim, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileShapes:
     """The shapes of one compile."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -35,6 +34,7 @@ from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SYMBOLS_SHOWN = 6
@@ -359,7 +359,7 @@ NAMED = 200
 EVERY = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapesReport:
     """The shapes of a part of a run."""
 
@@ -495,7 +495,7 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     page.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapeRow:
     """One symbol of one compile."""
 

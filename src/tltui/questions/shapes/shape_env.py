@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, address, list_in, named, record_ref, text_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
+from tltui.text.frozen import frozen
 
 BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
 MATMUL = "a matrix product: the inner sizes have to be equal"
@@ -62,7 +63,7 @@ _BOUNDS = re.compile(r"^(?:(?P<low>-?\d+) <= )?(?P<source>[^<>=!]+?)(?: <= (?P<h
 _ZERO_ONE = "0/1 specialization"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptGuard:
     """A size condition checked on every call; a failure causes a recompile."""
 
@@ -79,7 +80,7 @@ class KeptGuard:
     """The address of the guard tree."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardedSizes:
     """The guards on tensor sizes and symbols."""
 
@@ -165,7 +166,7 @@ _DEFERS = "guard_or_defer_runtime_assert"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapeGuard:
     """A condition from tracing; the generated code is valid only if it holds."""
 
@@ -183,7 +184,7 @@ class ShapeGuard:
     """What the line of torch is about, as far as it is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fixed:
     """A symbol that was fixed to one number."""
 
@@ -198,7 +199,7 @@ class Fixed:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewSymbol:
     """A symbol at its creation."""
 
@@ -214,7 +215,7 @@ class NewSymbol:
     """Of an unbacked one: the tensor that torch was taking in as an input when it made the symbol."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RealValue:
     """An unbacked expression that torch replaced with a real value to decide a condition."""
 
@@ -225,7 +226,7 @@ class RealValue:
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapeRecords:
     """The shape records of one attempt of a compile."""
 

@@ -29,6 +29,7 @@ from tltui.questions.stacks.tracebacks import StackFrame, callers_of, is_end_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.graphs.guard_tree import parse as parse_guards
 from tltui.text.sanitize import sanitize
 
@@ -44,7 +45,7 @@ class BadPlace(ValueError):
     """A text that names no line of a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trail:
     """One result of the line: a graph node, kernel, guard, break or other fact."""
 
@@ -59,7 +60,7 @@ class Trail:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileTrails:
     """The results of the line in one compile."""
 
@@ -68,7 +69,7 @@ class CompileTrails:
     trails: tuple[Trail, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLine:
     """The results of the line in all compiles."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, list_in, named
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, start_stack
+from tltui.text.frozen import frozen
 
 GUARDS, GRAPH = "dynamo_cpp_guards_str", "dynamo_output_graph"
 LIMIT = 1 << 20
@@ -34,7 +34,7 @@ _WITH_STACK = ("create_symbol", "create_unbacked_symbol", "guard_added_fast", "s
 _PLAIN = frozenset(("function", "builtin_function_or_method", "method", "type", "functools.partial"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Locals:
     """The classes of the function's local names in a guard tree."""
 

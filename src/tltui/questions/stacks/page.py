@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -19,6 +19,7 @@ from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, par
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import Owner
 
@@ -237,7 +238,7 @@ def _marks(page: Page, trie_compiles: Sequence[TrieCompile], apart: bool = False
     return groups
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StackRow:
     """One frame of the tree of stacks, in the order of the tree."""
 

@@ -14,6 +14,7 @@ from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
 from tltui.questions.stacks.function_names import known_as
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, whole_stack
+from tltui.text.frozen import frozen
 
 AHEAD = 1 << 13
 _PACKAGED = re.compile(r"[^/]+-seed-nspid[^/]+/")
@@ -21,7 +22,7 @@ IN_MEMORY = "<eval_with_key>"
 """Files that exist only in memory: torch logs their source as `dump_file`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrieCompile:
     """A compile at the frame that it compiles."""
 
@@ -33,7 +34,7 @@ class TrieCompile:
     """What its function is known by, where its own name says little."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrieNode:
     """A frame with the compiles whose stack ends in it."""
 
@@ -57,7 +58,7 @@ class TrieNode:
     """The address of the source, for a file that exists only in memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stacks:
     """All stacks of a part of a run."""
 

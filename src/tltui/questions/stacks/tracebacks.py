@@ -10,13 +10,14 @@ from typing import Any
 from tltui.model.node_answers import reader_of, reads
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
+from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework, owner_of
 from tltui.trace.envelope import is_entry
 
 UNKNOWN_FILE = "‹unknown file›"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StackFrame:
     """One frame of a Python stack."""
 
@@ -153,7 +154,7 @@ _BAR = re.compile(r"^\s*\| ?|^\s*\+ (?=Exception Group )")
 _MEMBER = re.compile(r"^\s*\+(?:-\+)?-{4,}(?: [\d.]+ -+)?\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracebackPart:
     """One exception of a traceback, or one stack in it."""
 

@@ -31,6 +31,7 @@ from tltui.questions.timing.timing_events import (
     timing_of,
 )
 from tltui.questions.timing.timing_results import CompileTime, Kernels, KernelTime, Tuning
+from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
 
 _RANK = {group: number for number, group in enumerate(PRIORITY)}
@@ -347,7 +348,7 @@ LARGE = 1000
 """Records from which on a compile is a block of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameTotal:
     """All events of one name in a block. Microseconds."""
 
@@ -363,7 +364,7 @@ class NameTotal:
     """The address of the compile with the longest one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """An open event of a compile: a begin without an end."""
 
@@ -375,7 +376,7 @@ class Waiting:
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """The sums of events of some compiles; where there are none, of their metrics."""
 
@@ -397,7 +398,7 @@ class Block:
     kernels: tuple[KernelTime, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """Compiles that form a block."""
 

@@ -6,7 +6,6 @@ import argparse
 import heapq
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -39,6 +38,7 @@ from tltui.questions.timing.timing_results import (
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 SHOWN = 8
@@ -173,7 +173,7 @@ def _place(file: str | None, line: int | None) -> Piece:
     return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnAll:
     """A compile on one or several ranks."""
 
@@ -546,7 +546,7 @@ def _nothing(page: Page, events: int) -> None:
         page.say(page.so_far(text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimingRow:
     """What one phase of one compile took by itself. A compile without phases has one row, with an empty `phase`."""
 

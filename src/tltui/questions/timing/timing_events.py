@@ -12,6 +12,7 @@ from typing import Any
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, named, number_in, text_in
+from tltui.text.frozen import frozen
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.grammar import PREFIX, parse_json
 from tltui.trace.log import Log
@@ -21,7 +22,7 @@ EVENT_LIMIT = 1 << 18
 """Stored bytes above which an event is not read: end events repeat the whole configuration, but no more than that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event. `phase` is `B`, `E` or `i`; times are microseconds since the epoch."""
 
@@ -32,7 +33,7 @@ class Event:
     """What an instant says; empty for begin and end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """A named time range; `end` is None without an end event."""
 
@@ -361,7 +362,7 @@ _AUTOGRAD_NAMES = ("backend_compile", "create_aot_dispatcher_function", "aot_")
 _DYNAMO_NAMES = ("dynamo", "entire_frame_compile", "compile_attempt_", "bytecode_tracing", "compiled_autograd")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phase:
     """The self time of a phase."""
 
@@ -369,7 +370,7 @@ class Phase:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Open:
     """An event without an end: still running, or killed in it."""
 
@@ -380,7 +381,7 @@ class Open:
     """Up to the last record of this compile: at least so long. 0: nothing is known of its length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     """The time of a compile by phase. `source` is `events`, `metrics`, or '' if unknown."""
 

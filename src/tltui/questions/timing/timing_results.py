@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tltui.questions.timing.timing_events import Phase
+from tltui.text.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameTime:
     """All timing events of one name."""
 
@@ -29,7 +29,7 @@ class NameTime:
     """The page of the event that began the longest one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileTime:
     """One compile: its forward and, where it was compiled, its backward."""
 
@@ -45,7 +45,7 @@ class CompileTime:
     phases: tuple[Phase, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionTime:
     """All compiles of a code object, on all ranks."""
 
@@ -62,7 +62,7 @@ class FunctionTime:
     phases: tuple[Phase, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessTime:
     """One process of a rank."""
 
@@ -78,7 +78,7 @@ class ProcessTime:
     """From its first event to its last."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlier:
     """A rank that took much longer than the others."""
 
@@ -97,7 +97,7 @@ class Outlier:
     """By how much it was longer in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StillOpen:
     """A compile with events that began and were not seen to end."""
 
@@ -118,7 +118,7 @@ class StillOpen:
     """Whether its metrics were written all the same: then only the end events are missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gap:
     """A time during which a process compiled nothing."""
 
@@ -129,7 +129,7 @@ class Gap:
     before: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelTime:
     """A Triton kernel."""
 
@@ -151,7 +151,7 @@ class Tuning(NamedTuple):
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernels:
     """Compiling kernels."""
 
@@ -172,7 +172,7 @@ class Kernels:
     """Autotuning and CUDA graphs as the metrics state them, of one compile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bar:
     """One event of a flame view."""
 
@@ -187,7 +187,7 @@ class Bar:
     """Not seen to end: it took at least so long."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flame:
     """The nested events of a compile between two moments at which nothing was open: its forward, later its backward."""
 
@@ -198,7 +198,7 @@ class Flame:
     """Parents before their children."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     """Where the time went."""
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from tltui.documents import format as fmt
@@ -24,6 +24,7 @@ from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
 from tltui.text.document import Piece as Text
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 _HEAD = re.compile(r"^\s*def forward\(self(?:,\s*)?(?P<inputs>.*)\)(?:\s*->.*)?:\s*$")
@@ -33,7 +34,7 @@ _TYPE = re.compile(r"(?P<before>\w)\s*:\s*\"[^\"]*\"")
 _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*|(?<=\bself\.)[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphShape:
     """A graph without names and comments."""
 
@@ -108,7 +109,7 @@ class SizeRange(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A name, and the address of its record."""
 
@@ -116,7 +117,7 @@ class Named:
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A field of the configuration."""
 
@@ -124,7 +125,7 @@ class Setting:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassStep:
     """One vLLM pass over a piece."""
 
@@ -136,7 +137,7 @@ class PassStep:
     """Whether the graph is another than before it; None where the graph before is not in the log."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A submodule compiled for a range of sizes: a unit of the compile."""
 
@@ -163,7 +164,7 @@ class Piece:
         return SizeRange(start, start if self.single or self.end is None else self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Submodule:
     """A piece of the split graph with its compiled artifacts."""
 
@@ -177,7 +178,7 @@ class Submodule:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassTotal:
     """One vLLM pass over all pieces of a call."""
 
@@ -191,7 +192,7 @@ class PassTotal:
     """The address of the patterns that it looks for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One compile call of vLLM."""
 
@@ -223,7 +224,7 @@ class Call:
         return next((setting.value for setting in self.settings if setting.name == name), "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vllm:
     """The compile calls of a part of a run."""
 
@@ -664,7 +665,7 @@ def _step(step: PassStep) -> Text:
     return (f"{number}{fmt.clip_middle(sanitize(step.name), 40)}{did}", tokens.LINK, step.ref)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmRow:
     """One piece of one compile call of vLLM: a submodule, compiled for a range of sizes."""
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tltui.text.frozen import frozen
 from tltui.text.payload import LineIndex
 
 _KERNEL = re.compile(rb"async_compile\s*\.\s*(\w+)\s*\(")
@@ -16,7 +17,7 @@ HEAD = 16 << 10
 """Bytes before an opening quote that are looked at for what it opens."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Region:
     """Lines `first` to `last` (both inclusive) of one language: 'python', 'cpp', 'string', or an edge.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.text.document import Section
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import FxGraph, FxNode, Origin, SubGraph, parse
 from tltui.text.graphs.guard_tree import parse as parse_guards
 from tltui.text.graphs.scheduler_ir import parse as parse_ir
@@ -22,7 +23,7 @@ _SAME = re.compile(r"^torch\.ops\.(?:aten|prims)\.(?:t|permute|transpose|_to_cop
 """What makes a parameter ready to be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Lines `first` to `last` (both inclusive) below a comment."""
 
@@ -33,7 +34,7 @@ class Block:
     """The innermost module that has all parameters that are read in it; '' where none is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeat:
     """`times` passes of `size` blocks each, from block `first` on."""
 

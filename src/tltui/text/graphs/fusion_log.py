@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tltui.text.frozen import frozen
 from tltui.text.graphs.scheduler_ir import is_node, members_of
 
 LINES = 20_000
@@ -26,7 +27,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _QUOTED = re.compile(r"'(\w+)'")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A node before fusion, as the first round lists it."""
 
@@ -40,7 +41,7 @@ class Candidate:
     """File and line of the first stack that is named, ("", 0) without one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """A pair of nodes that was not fused. `times` counts the rounds with the refusal."""
 
@@ -50,7 +51,7 @@ class Refusal:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """Two nodes that were fused or not after both ways were timed. Buffers are named, not nodes."""
 
@@ -60,7 +61,7 @@ class Measured:
     factor: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusionRun:
     """The fusion of one graph."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tltui.text.frozen import frozen
 
 # Lines are of any length and may be hostile: no expression here may take more than linear time. So a string that is
 # not closed ends with the line, and nothing that may be blank stands beside something else that may be blank.
@@ -30,7 +32,7 @@ _PARAMETER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """The effect of one statement. `kind` is one of `FxNode.kind`, 'free', or '' for an unknown statement."""
 
@@ -134,7 +136,7 @@ def _expression(text: str) -> tuple[str, str]:
     return "expression", text[:80]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """A `# File: …` comment: where the nodes below it come from."""
 
@@ -148,7 +150,7 @@ class Origin:
     """What stands before `File:`, e.g. an annotation or the recompute mark."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FxNode:
     """One value of a graph. `line` counts from 0; `graph` and `origin` are places in the lists of the `FxGraph`."""
 
@@ -170,7 +172,7 @@ class FxNode:
     """The comment behind a parameter, e.g. `PlainAOTInput(idx=0)`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SubGraph:
     """One class of the text, lines `first` to `last` (both inclusive)."""
 
@@ -182,7 +184,7 @@ class SubGraph:
     """The last line of the `def forward(…):`, or of the class line where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FxGraph:
     """The parsed contents of a text of FX graphs."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from tltui.text.frozen import frozen
 
 _NODE = re.compile(r"^((?:\| )*)\+- (.*)$")
 _LATENCY = re.compile(r"^Guard (?:eval )?latency = ([\d.]+) us")
@@ -48,7 +49,7 @@ class GuardNode(NamedTuple):
         return self.kind.endswith("Manager")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuardTree:
     """The nodes in the order of their lines."""
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tltui.text.frozen import frozen
+
 _PART = re.compile(r"(?:op|buf)\d+$")
 
 
@@ -46,7 +48,7 @@ _USER = re.compile(r"NodeUser\(node=(?:\w+\((?:name|nodes)='?(\w+)'?\)|(\w+))")
 _QUOTED = re.compile(r"'([^']{1,400})'")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dep:
     """A buffer that a node reads or writes.
 
@@ -62,7 +64,7 @@ class Dep:
     other: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IrBuffer:
     """A buffer that a node computes."""
 
@@ -77,7 +79,7 @@ class IrBuffer:
     """Names of nodes, `OUTPUT` for what the graph hands out."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IrNode:
     """A node of the scheduler, lines `first` to `last` (both inclusive)."""
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tltui.text.frozen import frozen
 from tltui.text.search.child_process import BLOCK, Child, heeds_case, is_by_line, is_simple
 from tltui.text.search.matcher import first_in, in_bytes
 
@@ -119,7 +120,7 @@ FREQUENT = 400
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finder:
     """A pattern, ready to be looked for in bytes."""
 

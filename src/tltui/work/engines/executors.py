@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tltui import __version__
+from tltui.text.frozen import frozen
 from tltui.work.engines.gather import Engine, NoEngineError
 from tltui.work.signals import Raising, unheeded
 
@@ -372,7 +373,7 @@ def _given(executor: MPIPoolExecutor, others: int) -> Engine:
 PROCESS, SERIAL, MPI = "process", "serial", "mpi"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """An engine that can be had."""
 

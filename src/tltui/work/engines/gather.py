@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from tltui import __version__
+from tltui.text.frozen import frozen
 
 IN_MEMORY = 64 << 20
 """Bytes. Beyond them they are kept in a file without a name, which is gone with this process however that ends."""
@@ -61,7 +62,7 @@ Executors = Callable[[], AbstractContextManager[Executor]]
 """Makes an executor. Leaving it ends what works for it, at once where the block is left by an exception."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure(Generic[P]):
     """A failed part, in place of its result."""
 
@@ -70,7 +71,7 @@ class Failure(Generic[P]):
     """Why, in a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done(Generic[P, R]):
     """A part that is done."""
 
@@ -84,7 +85,7 @@ class Done(Generic[P, R]):
     """What was last heard of the workers where this process did it in the end, since they died."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """The progress of the work."""
 
@@ -96,7 +97,7 @@ class Progress:
     """How often workers died with something."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Engine:
     """A set of workers and the number of parts in flight."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tltui.inputs.index.indexed_log import opened
 from tltui.sources.discovery_results import FoundLog
+from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 from tltui.work.engines.gather import Failure
 from tltui.writers.index import log_part
@@ -17,7 +18,7 @@ BEGINNING = 4096
 """Bytes by which a log is known again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogPart:
     """A log, and how it is read."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import dataclass
 
+from tltui.text.frozen import frozen
 from tltui.writers.redact.name_mapping import Names, Place
 from tltui.writers.redact.patterns import (
     FILE_SIGN,
@@ -69,7 +69,7 @@ _AFTER = frozenset("]/\\@=`")
 _PYTHON = frozenset(("fx", "output_code", "cpp", "guards", "python", "bytecode"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redacted:
     """How many different things of each kind were replaced."""
 

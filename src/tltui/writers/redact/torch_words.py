@@ -7,11 +7,11 @@ import keyword
 import re
 import sys
 import zlib
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
 from tltui.model.kinds import all_kinds
+from tltui.text.frozen import frozen
 
 _FIRM = """
 acc accessed adam adamw after allgather aot api args arguments asm aten attempt attention attrs autocast autograd autotune avg
@@ -81,7 +81,7 @@ SCHEDULED = re.compile(r"op\d{1,6}(?:_op\d{1,6})*(?:_loop_body)?")
 """A node of Inductor's scheduler: `op0`; fused ones have the names of all (`op0_op2`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vocabulary:
     """Torch's words, by where they may stand."""
 

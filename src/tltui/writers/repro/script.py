@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
 from tltui.model.artifacts import Artifact, artifacts_of
@@ -13,6 +12,7 @@ from tltui.model.nodes import Compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.questions.problems.compile_problems import INTERRUPTED
+from tltui.text.frozen import frozen
 from tltui.trace.log import Check
 from tltui.writers.repro.checking import LONGEST, Refused, device_constant
 from tltui.writers.repro.graph_classes import GraphClass, GraphCode, read_graph, read_runnable
@@ -27,7 +27,7 @@ WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgr
 """Regions that ask their graphs for what only an FX graph has."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """What a script is made of."""
 
@@ -228,7 +228,7 @@ WORTH = {
 BEFORE_AUTOGRAD = frozenset(("dynamo_output_graph", "before_pre_grad_graph", "inductor_pre_grad_graph", "after_pre_grad_graph"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """A graph that no script can be made of."""
 
@@ -236,7 +236,7 @@ class Tried:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repro:
     """The script of a compile, or why there is none."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.node_answers import reader_of
@@ -12,6 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, json_in, metrics_fields
 from tltui.questions.problems.compile_problems import INTERRUPTED, known_failures
 from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.text.frozen import frozen
 from tltui.writers.repro.checking import DTYPES, Refused, is_device
 
 _TYPE = re.compile(r"^(\w{1,20})\[([^\[\]]*)\](?:\[([^\[\]]*)\])?\s*([a-z]\w*(?::\d+)?)?$")
@@ -22,7 +22,7 @@ LARGEST = 1 << 40
 COLUMNS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """A tensor that a graph takes. Sizes and strides are expressions over symbols, as they may stand in a script."""
 
@@ -33,7 +33,7 @@ class Tensor:
     device: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A number that a graph takes: an expression over symbols."""
 
@@ -177,7 +177,7 @@ _PARTS = re.compile(r"[A-Za-z0-9]+")
 _INNER = frozenset(("modules", "parameters", "buffers"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReproFacts:
     """What is known of the compile beside its graphs."""
 

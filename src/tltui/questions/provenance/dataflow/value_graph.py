@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from tltui.questions.provenance.graph_names import COMPUTED, GraphText
+from tltui.text.frozen import frozen
 from tltui.text.graphs.fx_graph import QUOTED, FxNode, split
 
 VIEWS = frozenset((
@@ -26,7 +27,7 @@ _ITEM = re.compile(r"\[(\d{1,6})\]\s*$")
 MAX_VIEWS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """The dtype, device, sizes and strides of a tensor, as far as a text states them."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-
-from tltui.text.frozen import frozen
+from dataclasses import dataclass
 
 THEMES = ("auto", "dark", "light", "high-contrast", "ansi-dark", "ansi-light", "mono")
 PREFIX = "TLTUI_"
@@ -21,7 +20,7 @@ _CALLED = {str: "a text", bool: "true or false", int: "a whole number", dict: "a
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Setting:
     """A row of the table."""
 

@@ -7,6 +7,7 @@ import sys
 from ast import literal_eval
 from pathlib import Path
 
+import grimp
 import pytest
 
 TRACE = Path(__file__).resolve().parents[1] / "traces" / "torch-2.13" / "breaks"
@@ -60,3 +61,18 @@ def test_a_command_is_imported_when_it_is_used() -> None:
     own = {name for name in ls if name.startswith("tltui.cli.")}
     assert own == shared | {f"tltui.cli.{name}" for name in ("loading", "ls", "printing", "standard_input")}
     assert "wcwidth" not in ls, "the marks of a listing are known to be narrow"
+
+
+def test_facts_of_a_topic_import_no_page() -> None:
+    graph = grimp.build_graph("tltui")
+    facts = {
+        module for module in graph.find_descendants("tltui.questions")
+        if not graph.find_children(module) and module.count(".") > 2 and not module.endswith(("page", "_page", "_sections"))
+    }  # fmt: skip
+    assert len(facts) > 60
+    wrong = {
+        (module, imported) for module in facts for imported in graph.find_modules_directly_imported_by(module)
+        if imported.startswith("tltui.documents.") or (imported in graph.modules - facts and imported.startswith("tltui.questions.")
+        and imported.count(".") > 2)
+    }  # fmt: skip
+    assert wrong == set()

@@ -139,9 +139,9 @@ class Follower:
         if self._found.search is not None:
             yield from self._sought(self._found.search, look, size)
         else:
-            known = len(self._logs)
+            count = len(self._logs)
             yield from self._discover()
-            for number in range(known, len(self._logs)):
+            for number in range(count, len(self._logs)):
                 if number not in look:
                     yield from self._stat(number, look)
             yield from self._read_all(look, size)
@@ -159,7 +159,7 @@ class Follower:
         if search.is_stopped:
             return
         try:
-            found = search.result()
+            results = search.result()
         except NothingFound as nothing:
             if nothing.is_empty:  # a log may come
                 self._found = replace(self._found, search=None)
@@ -167,8 +167,8 @@ class Follower:
             else:
                 yield Nothing(str(nothing))
             return
-        known = {followed.path for followed in self._logs}
-        yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)
+        paths = {followed.path for followed in self._logs}
+        yield from self._arrived([log for log in results.logs if log.path not in paths], results, look, size)
 
     def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
         """Read logs that were left out (`Run.unread`), as far as they are written."""
@@ -176,16 +176,16 @@ class Follower:
         if new:
             yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
 
-    def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _arrived(self, new: list[FoundLog], results: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read newly discovered logs."""
-        self._found = found
-        yield Looked(found)
-        own: dict[int, os.stat_result] = {}
+        self._found = results
+        yield Looked(results)
+        statuses: dict[int, os.stat_result] = {}
         for log in new:
             yield self._added(log)
-            yield from self._stat(len(self._logs) - 1, own)
-        yield from self._read_all(own, size)
-        look |= own
+            yield from self._stat(len(self._logs) - 1, statuses)
+        yield from self._read_all(statuses, size)
+        look |= statuses
 
     def _read_all(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read several logs further, one piece of each in turn, and to the end those without a writer."""
@@ -209,13 +209,13 @@ class Follower:
         """Have parts of logs scanned by other processes, but for the last record of each. What they do not find is found here."""
         if self._pool is None:
             self._pool = Workers(self._workers)
-        for number, part, found in self._pool.scan(self._parts(look)):
+        for number, part, result in self._pool.scan(self._parts(look)):
             scanner = self._logs[number].scanner
             if not isinstance(scanner, Scanner) or scanner.reached != part.begin:
                 continue  # something was wrong before: it is read on where that was
-            if found is not None:
-                scanner.take_over(*found)
-                for batch in found.batches:
+            if result is not None:
+                scanner.take_over(*result)
+                for batch in result.batches:
                     yield Read(number, batch)
             elif not part.is_last:
                 yield from self._read_part(number, scanner, part.end, size)
@@ -351,12 +351,12 @@ class Follower:
     def _begun(self, number: int) -> Iterator[Event]:
         """When a log began is said by its first event, which its beginning may not have had yet when the log was found."""
         path = self._logs[number].path
-        known = next((log for log in self._found.logs if log.path == path), None)
-        if self._discovery is None or known is None or known.clock is not None or known.size >= SNIFF:
+        entry = next((log for log in self._found.logs if log.path == path), None)
+        if self._discovery is None or entry is None or entry.clock is not None or entry.size >= SNIFF:
             return
         again = self._discovery.look_at(path)
         if isinstance(again, FoundLog) and again.clock is not None:
-            yield self._look_known(tuple(again if log is known else log for log in self._found.logs))
+            yield self._look_known(tuple(again if log is entry else log for log in self._found.logs))
 
     def _look_known(self, logs: tuple[FoundLog, ...]) -> Looked:
         self._found = replace(self._found, logs=logs)
@@ -373,13 +373,13 @@ class Follower:
         if self._discovery is None:
             return
         try:
-            found = self._discovery.look()
+            results = self._discovery.look()
         except NothingFound:
             return
-        self._found = found
-        yield Looked(found)
+        self._found = results
+        yield Looked(results)
         names = {followed.path for followed in self._logs}
-        for log in found.logs:
+        for log in results.logs:
             if log.path not in names:
                 yield self._added(log)
 
@@ -457,8 +457,8 @@ class Follower:
             except Gone as gone:
                 instead: dict[int, os.stat_result] = {}
                 yield from self._lost(number, gone.strerror or "", status, instead)
-                for other, own in instead.items():
-                    yield from self._read(other, own, last, size)
+                for other, renewed in instead.items():
+                    yield from self._read(other, renewed, last, size)
                 return
             except OSError as error:
                 if is_first or last:
@@ -481,12 +481,12 @@ class Follower:
         yield from self._unreadable(number, "")
 
 
-def open_run(found: Found, writers: Writers | None = None) -> Run:
+def open_run(results: Found, writers: Writers | None = None) -> Run:
     """Read all logs at once, as far as they are written, for the command line.
 
     Logs that fail on the way are kept as far as they were read.
     """
-    run = Run(found)
+    run = Run(results)
     for event in Follower(run, writers=writers).read(8 << 20):
         run.take(event)
     settle(run)
@@ -500,9 +500,9 @@ def _identity(path: str) -> Identity | None:
         return None
 
 
-def _renewed(known: tuple[Beside, ...], seen: Sequence[Beside]) -> tuple[Beside, ...]:
+def _renewed(previous: tuple[Beside, ...], current: Sequence[Beside]) -> tuple[Beside, ...]:
     """Replace files by their changed versions."""
-    same = {(own.path, own.size, own.changed) for own in known}
-    new: dict[str, Beside] = {own.path: own for own in seen if (own.path, own.size, own.changed) not in same}
-    kept = [own for own in known if own.path not in new]
-    return tuple(kept + list(new.values()))
+    same = {(file.path, file.size, file.changed) for file in previous}
+    new: dict[str, Beside] = {file.path: file for file in current if (file.path, file.size, file.changed) not in same}
+    unchanged = [file for file in previous if file.path not in new]
+    return tuple(unchanged + list(new.values()))

@@ -58,7 +58,7 @@ def unpack_records(data: bytes) -> Saved:
             if not isinstance(fact, dict):
                 raise BadIndex(_DAMAGED)
             count = _whole(fact.get("count"))
-            batch = Batch(sum(len(own.columns) for own in batches), _columns(data, at, count))
+            batch = Batch(sum(len(part.columns) for part in batches), _columns(data, at, count))
             at += count * _BYTES
             _fill(batch, fact, kinds, contexts)
             batches.append(batch)
@@ -133,9 +133,9 @@ def _fill(batch: Batch, fact: dict[str, Any], kinds: list[Kind], contexts: list[
     batch.metrics = [_metrics(row) for row in _list(fact.get("metrics"))]
     batch.damage = [_row(Damage, row, (_whole, _signed, _text)) for row in _list(fact.get("damage"))]
     batch.resized = dict(_row(_Resized, row, (_whole, _whole)) for row in _list(fact.get("resized")))
-    records = [*(own.record for own in batch.started), *(own.record for own in batch.metrics)]
+    records = [*(item.record for item in batch.started), *(item.record for item in batch.metrics)]
     first_time = all(batch.first <= record < end for record in records)
-    if not first_time or any(own.record >= end for own in batch.damage) or any(own >= batch.first for own in batch.resized):
+    if not first_time or any(item.record >= end for item in batch.damage) or any(item >= batch.first for item in batch.resized):
         raise BadIndex(_DAMAGED)
     batch.scanned, batch.clock = _whole(fact.get("scanned")), _text(fact.get("clock"))
     batch.finished, batch.waiting = _flag(fact.get("finished")), _flag(fact.get("waiting"))
@@ -154,8 +154,8 @@ def _members(batch: Batch, kinds: Sequence[Kind]) -> None:
         end = begin + len(list(same))
         members[context].extend(range(begin, end))
         begin = end
-    wanted = {number for number, kind in enumerate(kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
-    batch.notable = [(record, kind) for record, kind in enumerate(columns.kind, batch.first) if kind in wanted]
+    notable = {number for number, kind in enumerate(kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
+    batch.notable = [(record, kind) for record, kind in enumerate(columns.kind, batch.first) if kind in notable]
 
 
 class _Resized(NamedTuple):
@@ -261,21 +261,21 @@ _METRICS: Checks = (
 
 def together(batches: Iterable[Batch], first: int = 0, kinds: Sequence[Kind] = ()) -> Batch:
     """Concatenate successive batches. `first` and `kinds`: the records and kinds before them."""
-    one = Batch(first)
+    joined = Batch(first)
     for batch in batches:
-        one.columns.extend(batch.columns)
+        joined.columns.extend(batch.columns)
         for record, size in batch.resized.items():
             if record < first:
-                one.resized[record] = size
+                joined.resized[record] = size
             else:
-                one.columns.size[record - first] = size
-        one.kinds += batch.kinds
-        one.contexts += batch.contexts
-        one.strings += batch.strings
-        one.started += batch.started
-        one.metrics += batch.metrics
-        one.damage += batch.damage
-        one.scanned, one.finished, one.waiting = batch.scanned, batch.finished, batch.waiting
-        one.tail, one.clock = batch.tail, batch.clock or one.clock
-    _members(one, [*kinds, *one.kinds])
-    return one
+                joined.columns.size[record - first] = size
+        joined.kinds += batch.kinds
+        joined.contexts += batch.contexts
+        joined.strings += batch.strings
+        joined.started += batch.started
+        joined.metrics += batch.metrics
+        joined.damage += batch.damage
+        joined.scanned, joined.finished, joined.waiting = batch.scanned, batch.finished, batch.waiting
+        joined.tail, joined.clock = batch.tail, batch.clock or joined.clock
+    _members(joined, [*kinds, *joined.kinds])
+    return joined

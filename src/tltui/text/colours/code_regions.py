@@ -121,8 +121,8 @@ class _Quotes:
         size = len(self._data)
         for quote, place in self._places.items():
             if place < position:
-                found = self._data.find(quote, position)
-                self._places[quote] = found if found >= 0 else size
+                index = self._data.find(quote, position)
+                self._places[quote] = index if index >= 0 else size
         place = min(self._places.values())
         return place if place < size else -1
 

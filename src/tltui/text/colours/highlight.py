@@ -96,15 +96,15 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], list[Span]]:
     names = {name: name.rstrip("0123456789") for name in pattern.groupindex}
 
     def styles(text: str) -> list[Span]:
-        found = []
+        tokens = []
         for match in pattern.finditer(text):
             if match.lastgroup is None:
                 continue
             for name, style in names.items():
                 start, end = match.span(name)
                 if end > start >= 0:
-                    found.append(Span(start, end, style))
-        return found if len(found) < 2 else sorted(found, key=lambda span: span.start)
+                    tokens.append(Span(start, end, style))
+        return tokens if len(tokens) < 2 else sorted(tokens, key=lambda span: span.start)
 
     return styles
 
@@ -323,19 +323,19 @@ class ByRegion:
         self._regions.advance()
 
     def spans(self, lo: int, hi: int) -> list[Spans]:
-        found: list[Spans] = []
+        lines: list[Spans] = []
         for block in range(lo // BLOCK, (hi - 1) // BLOCK + 1):
             spans = self._block(block)
-            found += spans[max(lo - block * BLOCK, 0) : hi - block * BLOCK]
-        return found
+            lines += spans[max(lo - block * BLOCK, 0) : hi - block * BLOCK]
+        return lines
 
     def window(self, text: str, inside: bool) -> Spans:
         return ()
 
     def _block(self, block: int) -> list[Spans]:
-        known = self._blocks.get(block)
-        if known is not None:
-            return known
+        block_spans = self._blocks.get(block)
+        if block_spans is not None:
+            return block_spans
         first, stop = block * BLOCK, min((block + 1) * BLOCK, len(self._index))
         spans: list[Spans] = []
         while first < stop:

@@ -150,7 +150,7 @@ class DebugScanner:
         self._source = source
         self._layout: Layout | None = None
         self._files: Iterator[UnitFile] | None = None
-        self._known: dict[str, tuple[int, int]] = {}  # path → its record, and its size
+        self._indexed: dict[str, tuple[int, int]] = {}  # path → its record, and its size
         self._refused: set[str] = set()
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
@@ -174,27 +174,27 @@ class DebugScanner:
                 self._files = None
                 batch.finished, batch.waiting = last, not last
                 break
-            self._take(batch, file)
+            self._add_file(batch, file)
         batch.scanned = self._bytes
         return batch
 
-    def _take(self, batch: Batch, file: UnitFile) -> None:
+    def _add_file(self, batch: Batch, file: UnitFile) -> None:
         if file.reason:
             if file.reason not in self._refused:
                 self._refused.add(file.reason)
                 batch.damage.append(Damage(0, -1, file.reason))
             return
-        if file.path in self._known:
-            record, before = self._known[file.path]
+        if file.path in self._indexed:
+            record, before = self._indexed[file.path]
             if before != file.size:
-                self._known[file.path] = record, file.size
+                self._indexed[file.path] = record, file.size
                 self._bytes += file.size - before
                 batch.resized[record] = file.size
             return
         record = self._append(batch, file)
-        self._known[file.path] = record, file.size
+        self._indexed[file.path] = record, file.size
         self._bytes += file.size
-        if file.name == READABLE and (named := self._named(record, file)) is not None:
+        if file.name == READABLE and (named := self._function_of(record, file)) is not None:
             batch.named.append(named)
 
     def _append(self, batch: Batch, file: UnitFile) -> int:
@@ -222,7 +222,7 @@ class DebugScanner:
             batch.notable.append((record, number))
         return record
 
-    def _named(self, record: int, file: UnitFile) -> Named | None:
+    def _function_of(self, record: int, file: UnitFile) -> Named | None:
         """Return the function of the last operation of a graph, from the comments of the graph."""
         try:
             text = self._source.files[-1].read(max(file.size - NAMED_IN, 0), NAMED_IN)

@@ -209,7 +209,7 @@ class Reading:
         events = Events(stream)
         try:
             for block in events.blocks():
-                self._take(block)
+                self._add_event(block)
                 if len(self.profile) > MOST_EVENTS:
                     self.profile.faults.append(f"only its first {MOST_EVENTS:,} events were read")
                     break
@@ -223,7 +223,7 @@ class Reading:
 
     # events
 
-    def _take(self, block: list[Any]) -> None:
+    def _add_event(self, block: list[Any]) -> None:
         for event in block:
             try:
                 if event["ph"] == "X":
@@ -251,7 +251,7 @@ class Reading:
         profile = self.profile
         name_at = self._names.get(name)
         if name_at is None:
-            name_at = self._named(name)
+            name_at = self._intern(name)
         thread_at = self._threads.get(thread)
         if thread_at is None:
             thread_at = self._thread(thread)
@@ -306,7 +306,7 @@ class Reading:
 
     # names
 
-    def _named(self, name: object) -> int:
+    def _intern(self, name: object) -> int:
         if not isinstance(name, str):
             raise TypeError
         if len(self._names) >= MOST_NAMES:

@@ -144,7 +144,7 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
         number = kinds[record]
         kind = by_number.get(number)
         if kind is None:
-            kind = by_number[number] = _told(log.kinds[number], names)
+            kind = by_number[number] = _digest_rule(log.kinds[number], names)
         label, always, much = kind
         if not label or not (always or log.has_payload(record)):
             continue
@@ -161,7 +161,7 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
 
 
 @lru_cache(maxsize=4096)
-def _told(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
+def _digest_rule(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
     """Return how a kind of record enters the digest.
 
     The result is its name, b"" for no artifact; whether it is one even without payload; how much of its text counts: all, the head,

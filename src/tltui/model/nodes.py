@@ -259,17 +259,17 @@ class Frame:
         before end in Dynamo, or in the caller: there the metrics alone have the function.
         """
         for compile_ in self.compiles:
-            named = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
+            titled = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
             if (started := compile_.started) is not None and started.name is not None:
                 file = self.process.string(started.filename)
-                same = named is None or (named.co_name, named.co_firstlineno) == (started.name, started.line)
+                same = titled is None or (titled.co_name, titled.co_firstlineno) == (started.name, started.line)
                 if same and not is_entry(file):
                     return started.name, file, started.line
-            if named is not None:
-                return named.co_name, named.co_filename, named.co_firstlineno
+            if titled is not None:
+                return titled.co_name, titled.co_filename, titled.co_firstlineno
         named = [compile_.named for compile_ in self.compiles if compile_.named is not None]
-        for own in sorted(named, key=lambda own: own.is_guess)[:1]:
-            return own.name, own.filename, own.line
+        for name in sorted(named, key=lambda name: name.is_guess)[:1]:
+            return name.name, name.filename, name.line
         return None, None, None
 
     @property

@@ -71,7 +71,7 @@ def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
         path = os.path.expanduser(name)
         try:
             if os.path.isdir(path):
-                profiles += _inside(path)
+                profiles += _profiles_in(path)
             elif reason := reason_against(path):
                 raise NoProfileThere(f"{name}: {reason}")
             else:
@@ -81,7 +81,7 @@ def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
     return tuple({profile.path: profile for profile in profiles}.values())
 
 
-def _inside(directory: str) -> list[FoundProfile]:
+def _profiles_in(directory: str) -> list[FoundProfile]:
     """Return the profiles in a directory."""
     with os.scandir(directory) as entries:
         files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
@@ -267,7 +267,7 @@ class Discovery:
                     self._printed[entry.path] = entry
                 elif entry.reason == KEPT:
                     outputs += [candidate] * is_text(candidate)
-                elif entry.reason == MEMBER or (directory and (entry.reason == OTHER or _is_somebody_elses(entry))):
+                elif entry.reason == MEMBER or (directory and (entry.reason == OTHER or _is_foreign_empty_file(entry))):
                     other_count += 1
                     self._others.add(candidate)
                 else:
@@ -283,7 +283,7 @@ class Discovery:
             printed += [Skipped(profile.name, DUMP) for profile in dumps]
             directories = all(os.path.isdir(os.path.expanduser(path)) for path in self.paths)
             is_empty = directories and not (skipped or printed or other_count)
-            raise NothingFound(_nothing(self.paths, [*skipped, *printed], other_count), outputs, is_empty)
+            raise NothingFound(_explain_nothing(self.paths, [*skipped, *printed], other_count), outputs, is_empty)
         self._has_logs = True
         logs += self._outputs_to_read(outputs)
         logs.sort(key=age)
@@ -436,7 +436,7 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _is_somebody_elses(skipped: Skipped) -> bool:
+def _is_foreign_empty_file(skipped: Skipped) -> bool:
     """Return whether an empty file is no trace of torch: Inductor leaves many of them in its debug directories."""
     return skipped.reason == EMPTY and "torch_trace" not in os.path.basename(skipped.path)
 
@@ -488,7 +488,7 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
     )  # fmt: skip
 
 
-def _nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count: int) -> str:
+def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count: int) -> str:
     where = ", ".join(paths)
     if len(paths) == 1 and len(skipped) == 1 and not other_count and skipped[0].path == os.path.expanduser(paths[0]):
         return f"{where}: {skipped[0].reason}"

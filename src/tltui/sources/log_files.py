@@ -252,7 +252,7 @@ def walk(top: str, skipped: list[Skipped]) -> Iterator[str]:
                 else:
                     skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
             elif entry.is_symlink() and os.path.isdir(entry.path):
-                if not _inside(entry.path, top):
+                if not _is_inside(entry.path, top):
                     skipped.append(Skipped(entry.path, "a symbolic link to a directory: not followed"))
             elif chosen.takes(entry.name):
                 yield entry.path
@@ -288,7 +288,7 @@ class _Chosen:
         return f"stopped after {opened:,} of {more}{self._files:,} files{first}: name the log or its directory"
 
 
-def _inside(path: str, top: str) -> bool:
+def _is_inside(path: str, top: str) -> bool:
     """Return whether the target of a link is reached by the walk anyway."""
     real = os.path.realpath(top)
     return os.path.commonpath([os.path.realpath(path), real]) == real

@@ -324,7 +324,7 @@ class _Matching:
         self.there: array[int] = array("q", [-1]) * len(old.lines)
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
-            self._named(old, new)
+            self._pair_titled(old, new)
             if self.there[0] < 0 and self.back[0] < 0 and self._are_first():
                 self._pair(0, 0)
             numbers: dict[tuple[str, ...], int] = {}
@@ -348,7 +348,7 @@ class _Matching:
         self._open = range(first, len(left) - last), range(first, len(right) - last)
         return bool(self._open[0]) and bool(self._open[1])
 
-    def _named(self, old: TextDocument, new: TextDocument) -> None:
+    def _pair_titled(self, old: TextDocument, new: TextDocument) -> None:
         for name, line in old.anchors.items():
             place = new.anchors.get(name)
             if place is not None and self.there[line] < 0 and self.back[place] < 0:

@@ -53,13 +53,13 @@ class Cache:
         with self._guard:
             if self._directory is None:
                 try:
-                    self._directory = self._made()
+                    self._directory = self._create()
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise CannotUnpack(f"cannot unpack to {self.top}: {reason}; set XDG_CACHE_HOME") from None
             return self._directory
 
-    def _made(self) -> Path:
+    def _create(self) -> Path:
         self.top.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
         self.top.chmod(DIRECTORY)
         gate = os.open(self.top / GATE, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, FILE)

@@ -277,7 +277,7 @@ class ForwardFile(io.RawIOBase):
         self.stream = stream
         self._most = most
         self._at = 0
-        self._kept = b""  # the last bytes before `_reached`
+        self._buffered = b""  # the last bytes before `_reached`
         self._reached = 0  # bytes taken from the stream
         self._allowed = HEADER
         self.is_cut = False
@@ -295,7 +295,7 @@ class ForwardFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         assert whence == os.SEEK_SET
-        if offset < self._reached - len(self._kept):
+        if offset < self._reached - len(self._buffered):
             raise Oversized("it refers back to what was read already")
         while self._reached < offset and self._pull(min(PIECE, offset - self._reached)):
             pass
@@ -317,7 +317,7 @@ class ForwardFile(io.RawIOBase):
     def read_some(self, size: int) -> bytes:
         """At most `size` bytes, fewer at any place, none at the end."""
         behind = self._reached - self._at
-        part = self._kept[len(self._kept) - behind :][:size] if behind else self._pull(size)
+        part = self._buffered[len(self._buffered) - behind :][:size] if behind else self._pull(size)
         self._at += len(part)
         return part
 
@@ -326,7 +326,7 @@ class ForwardFile(io.RawIOBase):
         self._reached += len(part)
         if self._reached > self._most:  # members that nobody wants are unpacked too, to get past them
             raise Oversized(f"it unpacks to more than {size_of(self._most)}: the rest was not looked at")
-        self._kept = (self._kept + part)[-KEPT:]
+        self._buffered = (self._buffered + part)[-KEPT:]
         return part
 
 

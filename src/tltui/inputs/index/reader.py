@@ -208,7 +208,7 @@ class IndexFile:
         lean = fact.get("lean")
         return SavedLog(
             number, _text(fact, "path"), host, _count(fact, "size"), _count(fact, "changed"), _text(fact, "head"),
-            _text(fact, "tail"), _count(fact, "reached"), ended, _whole(fact.get("rank")), _launch(fact),
+            _text(fact, "tail"), _count(fact, "reached"), ended, _integer(fact.get("rank")), _launch(fact),
             _time(fact.get("started")), None if fact.get("clock") is None else _time(fact["clock"]), _text(fact, "fault"),
             fact.get("redacted") is True, lean if isinstance(lean, bool) else None, _count(fact, "records"), sections,
             tuple(processes),
@@ -229,7 +229,7 @@ class IndexFile:
             raise BadIndex("it is damaged: a course is missing")
         last = fact.get("last")
         return SavedProcess(
-            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
+            self, number, place, _integer(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
             fact.get("forked") is True, host,
             _launch(fact), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
@@ -287,7 +287,7 @@ def _count(fact: dict[str, Any], key: str) -> int:
     return value
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value < 1 << 63):
         raise _bad("no rank where one must be")
     return value

@@ -40,13 +40,13 @@ class Filling:
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._known: dict[tuple[bytes | None, bytes, bytes | None], int] = {}  # rank, pid, id → context
+        self._context_numbers: dict[tuple[bytes | None, bytes, bytes | None], int] = {}  # rank, pid, id → context
         self._strings: dict[tuple[int, str], int] = {}
 
     def _context(self, rank: bytes | None, pid: bytes, ids: bytes | None) -> int:
         """Return the number of a context, by the texts of a prefix."""
         key = (rank, pid, ids)
-        number = self._known.get(key)
+        number = self._context_numbers.get(key)
         if number is None:
             autograd, frame, compile_, attempt = IDS.fullmatch(ids or b"").groups()  # type: ignore[union-attr]
             context = Context(
@@ -58,7 +58,7 @@ class Filling:
                 number = self._contexts[context] = len(self._contexts)
                 self._context_list.append(context)
                 self._batch.contexts.append(context)
-            self._known[key] = number
+            self._context_numbers[key] = number
         return number
 
     def _string(self, pid: int, text: str) -> int:

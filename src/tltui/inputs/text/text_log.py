@@ -169,7 +169,7 @@ class TextLog(Log):
         if prefix is None:
             return b""
         kind, context = self.kind(record), self.context(record)
-        message = self._said(record)
+        message = self._message_of(record)
         value = self._row(record, message).value
         fields: object = value(message) if value is not None else {}
         if kind.event in NAMED or kind.event == "log":
@@ -194,7 +194,7 @@ class TextLog(Log):
         if payload is None:
             payload = self._in_place(record)
             if payload is None:
-                message = self._said(record)
+                message = self._message_of(record)
                 make = (
                     events.whole_payload
                     if self.kind(record) == TEXT
@@ -226,7 +226,7 @@ class TextLog(Log):
         begin, size = self.columns.offset[record] + self.columns.head[record], self.columns.size[record]
         return self.source.read(begin, min(size, HEAD_SIZE)).partition(b"\n")[0]
 
-    def _said(self, record: int) -> MessagePayload:
+    def _message_of(self, record: int) -> MessagePayload:
         return MessagePayload(self.lines(record) or [b""], lambda: self._latency_of(record), lambda: self._first_break(record))
 
     def _row(self, record: int, text: MessagePayload) -> Any:

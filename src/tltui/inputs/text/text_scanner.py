@@ -105,7 +105,7 @@ class TextScanner(Between):
                 remaining -= block
                 is_end = len(more) < block
                 self._data += more
-                self._take(is_end and last)
+                self._scan_lines(is_end and last)
                 if is_end and last:
                     self._finish()
                 elif is_end:
@@ -122,7 +122,7 @@ class TextScanner(Between):
             batch.clock = self._clock
         return batch
 
-    def _take(self, final: bool) -> None:
+    def _scan_lines(self, final: bool) -> None:
         """Scan the complete lines of the buffer; with `final` the last one too."""
         data, base, size, at = self._data, self._at, len(self._data), 0
         find, startswith = data.find, data.startswith

@@ -184,10 +184,10 @@ class CppRegions:
                 return
             position = end + len(open_.closes)
             if open_.is_python:
-                self._take(open_, self._index.line_of(base + end))
+                self._add_lines(open_, self._index.line_of(base + end))
             self._open = None
 
-    def _take(self, open_: _Open, last: int) -> None:
+    def _add_lines(self, open_: _Open, last: int) -> None:
         """Add the lines between the opening and the closing line, cut at triple quotes, which are edges of their own."""
         at, inside = open_.first + 1, ""
         times = Counter(open_.quotes)

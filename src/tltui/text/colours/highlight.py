@@ -353,7 +353,7 @@ class ByRegion:
         begin, end = max(region.first, first - before), min(region.last + 1, stop + behind)
         lines = [decode(line) for line in self._index.lines(begin, end, LEXED)]
         if region.kind == "string":
-            spans = [_whole(line) for line in lines]
+            spans = [_string_span(line) for line in lines]
         elif region.kind in ("open", "close"):
             spans = [_edge(lines[0], region)]
         else:
@@ -361,7 +361,7 @@ class ByRegion:
         return [tuple(_with_controls(*pair)) for pair in zip(lines, spans, strict=True)][first - begin : stop - begin]
 
 
-def _whole(line: str) -> Spans:
+def _string_span(line: str) -> Spans:
     return (Span(0, len(line), tokens.STRING),) if line else ()
 
 
@@ -371,9 +371,9 @@ def _edge(line: str, region: Region) -> Spans:
         cut = max(line.rfind(region.quote), 0)
         if line[:cut].endswith(("r", "f", "b")):
             cut -= 1
-        return (*lex("python", [line[:cut]])[0], *_shifted(_whole(line[cut:]), cut))
+        return (*lex("python", [line[:cut]])[0], *_shifted(_string_span(line[cut:]), cut))
     cut = line.find(region.quote) + len(region.quote)
-    return (*_whole(line[:cut]), *_shifted(lex("python", [line[cut:]])[0], cut))
+    return (*_string_span(line[:cut]), *_shifted(lex("python", [line[cut:]])[0], cut))
 
 
 def _shifted(spans: Spans, by: int) -> Spans:

@@ -59,7 +59,7 @@ def fx_sections(lines: Sequence[str], inputs: Mapping[str, str] | None = None) -
         if sub.last > sub.first:
             sections.append(Section(sub.first, sub.last, level, short_title(lines[sub.first].strip().rstrip(":"))))
         sections += _head(lines, sub, level + 1)
-        sections += _passes([_named(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
+        sections += _passes([_with_layer(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
     return sections
 
 
@@ -84,7 +84,7 @@ def _read(node: FxNode, inputs: Mapping[str, str]) -> Parameter | None:
     return parameter_of(node.target) if node.kind == "get_attr" else None
 
 
-def _named(block: Block, layers: dict[int, str]) -> Block:
+def _with_layer(block: Block, layers: dict[int, str]) -> Block:
     """Return a block with its layer, as far as names give it."""
     paths = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
     return Block(block.first, block.last, block.origin, common(paths)) if paths else block

@@ -211,7 +211,7 @@ class _Pool(ThreadPoolExecutor):
         self._is_left = False
 
     def submit(self, function: Callable[A, R], /, *args: A.args, **kwargs: A.kwargs) -> Future[R]:
-        return super().submit(self._have_done, function, args, kwargs)
+        return super().submit(self._run_task, function, args, kwargs)
 
     def end(self) -> None:
         """End all processes, whatever they are at."""
@@ -226,7 +226,7 @@ class _Pool(ThreadPoolExecutor):
         for process in living:
             process.kill()
 
-    def _have_done(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
+    def _run_task(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         worker = self._worker()
         try:
             worker.pipe.send((function, args, kwargs))
@@ -301,15 +301,15 @@ def _serve(pipe: Connection) -> None:
                     pipe.send(answer)
                 except (TypeError, AttributeError, ValueError) as error:  # what cannot be sent
                     pipe.send((False, TypeError(str(error))))
-        _hear_no_more()
+        _ignore_signals()
 
 
 def _leave(number: int) -> SystemExit:
-    _hear_no_more()
+    _ignore_signals()
     return SystemExit(128 + number)
 
 
-def _hear_no_more() -> None:
+def _ignore_signals() -> None:
     """Ignore further signals: the terminal and the parent both send one to the worker."""
     for number in ENDING:
         signal.signal(number, unheeded)

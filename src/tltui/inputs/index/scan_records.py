@@ -255,8 +255,7 @@ _CONTEXT: Checks = (
 _STARTED: Checks = (_int, _interned, _maybe_any_whole, _maybe_whole, _int)
 _METRICS: Checks = (
     _int, _text, _interned, _interned, _texts, _maybe_whole, _maybe_number, _maybe_number, _interned, _interned, _maybe_whole,
-    _maybe_whole,
-    _maybe_whole, _interned, _interned, _interned, _flag, _maybe_flag, _flag,
+    _maybe_whole, _maybe_whole, _interned, _interned, _interned, _flag, _maybe_flag, _flag,
 )  # fmt: skip
 
 

@@ -114,25 +114,25 @@ def join(units: Iterable[UnitCode[U]], codes: Iterable[TraceCode[C]]) -> dict[U,
     by_md5: dict[object, deque[TraceCode[C]]] = {}
     for code in codes:
         by_md5.setdefault(code.md5.lower(), deque()).append(code)
-    found: dict[U, Joined[C]] = {}
+    joined: dict[U, Joined[C]] = {}
     taken: set[int] = set()
     for unit in units:
         if same := by_md5.get(unit.md5):
             code = same.popleft()
             taken.add(code.record)
-            found[unit.unit] = Joined(code.compile, code.record, How.CODE)
-    left = [unit for unit in units if unit.unit not in found and unit.aot_id is not None]
-    if not left:
-        return found
+            joined[unit.unit] = Joined(code.compile, code.record, How.CODE)
+    remaining = [unit for unit in units if unit.unit not in joined and unit.aot_id is not None]
+    if not remaining:
+        return joined
     by_id: dict[tuple[int, str] | None, deque[TraceCode[C]]] = {}
     for code in codes:
         if code.record not in taken:
             by_id.setdefault(code.aot_id(), deque()).append(code)
-    for unit in left:
+    for unit in remaining:
         if same := by_id.get(unit.aot_id):
             code = same.popleft()
-            found[unit.unit] = Joined(code.compile, code.record, How.ORDER)
-    return found
+            joined[unit.unit] = Joined(code.compile, code.record, How.ORDER)
+    return joined
 
 
 TOGETHER = 64
@@ -150,7 +150,7 @@ class DebugScanner:
         self._source = source
         self._layout: Layout | None = None
         self._files: Iterator[UnitFile] | None = None
-        self._known: dict[str, tuple[int, int]] = {}  # path → its record, and its size
+        self._indexed: dict[str, tuple[int, int]] = {}  # path → its record, and its size
         self._refused: set[str] = set()
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
@@ -169,41 +169,41 @@ class DebugScanner:
             self._layout = layout_of(self._source.path)
             self._files = files_of(self._layout) if self._layout is not None else iter(())
         for _ in range(TOGETHER):
-            found = next(self._files, None)
-            if found is None:
+            file = next(self._files, None)
+            if file is None:
                 self._files = None
                 batch.finished, batch.waiting = last, not last
                 break
-            self._take(batch, found)
+            self._add_file(batch, file)
         batch.scanned = self._bytes
         return batch
 
-    def _take(self, batch: Batch, found: UnitFile) -> None:
-        if found.reason:
-            if found.reason not in self._refused:
-                self._refused.add(found.reason)
-                batch.damage.append(Damage(0, -1, found.reason))
+    def _add_file(self, batch: Batch, file: UnitFile) -> None:
+        if file.reason:
+            if file.reason not in self._refused:
+                self._refused.add(file.reason)
+                batch.damage.append(Damage(0, -1, file.reason))
             return
-        if found.path in self._known:
-            record, before = self._known[found.path]
-            if before != found.size:
-                self._known[found.path] = record, found.size
-                self._bytes += found.size - before
-                batch.resized[record] = found.size
+        if file.path in self._indexed:
+            record, before = self._indexed[file.path]
+            if before != file.size:
+                self._indexed[file.path] = record, file.size
+                self._bytes += file.size - before
+                batch.resized[record] = file.size
             return
-        record = self._append(batch, found)
-        self._known[found.path] = record, found.size
-        self._bytes += found.size
-        if found.name == READABLE and (named := self._named(record, found)) is not None:
+        record = self._append(batch, file)
+        self._indexed[file.path] = record, file.size
+        self._bytes += file.size
+        if file.name == READABLE and (named := self._function_of(record, file)) is not None:
             batch.named.append(named)
 
-    def _append(self, batch: Batch, found: UnitFile) -> int:
-        kind = written(found.name, bool(found.unit)).kind
+    def _append(self, batch: Batch, file: UnitFile) -> int:
+        kind = written(file.name, bool(file.unit)).kind
         number = self._kinds.get(kind)
         if number is None:
             number = self._kinds[kind] = len(self._kinds)
             batch.kinds.append(kind)
-        context = Context(self._layout.pid if self._layout is not None else 0, name=found.unit)
+        context = Context(self._layout.pid if self._layout is not None else 0, name=file.unit)
         place = self._contexts.get(context)
         if place is None:
             place = self._contexts[context] = len(self._contexts)
@@ -212,20 +212,20 @@ class DebugScanner:
         columns = batch.columns
         columns.offset.append(0)
         columns.head.append(0)
-        columns.size.append(found.size)
+        columns.size.append(file.size)
         columns.kind.append(number)
         columns.context.append(place)
         columns.flags.append(DECLARED)
-        columns.source.append(self._source.add(found.path, found.identity))
+        columns.source.append(self._source.add(file.path, file.identity))
         batch.members[place].append(record)
         if kind.name in NOTABLE or kind.event in NOTABLE:
             batch.notable.append((record, number))
         return record
 
-    def _named(self, record: int, found: UnitFile) -> Named | None:
+    def _function_of(self, record: int, file: UnitFile) -> Named | None:
         """Return the function of the last operation of a graph, from the comments of the graph."""
         try:
-            text = self._source.files[-1].read(max(found.size - NAMED_IN, 0), NAMED_IN)
+            text = self._source.files[-1].read(max(file.size - NAMED_IN, 0), NAMED_IN)
         except OSError:
             return None
         place = next(iter(deque(_PLACE.finditer(text), maxlen=1)), None)
@@ -253,8 +253,8 @@ class DebugLog(Log):
 
     def apply(self, batch: Batch) -> None:
         super().apply(batch)
-        known = len(self.sources) - 1
-        self.sources += self._directory.files[known : len(self.columns)]
+        index = len(self.sources) - 1
+        self.sources += self._directory.files[index : len(self.columns)]
         for record in batch.resized:
             self._digests.pop(record, None)
 
@@ -282,9 +282,9 @@ class DebugLog(Log):
         else:
             event = {kind.event: self._place_of_code(record)}
         event["has_payload"] = self.md5(record)
-        made = written(self.name_of(record), bool(context.name))
+        file_kind = written(self.name_of(record), bool(context.name))
         when = self._time_of(record).strftime("%m%d %H:%M:%S.%f")
-        return f"V{when} {context.pid} {made.path}:{made.line}] {json.dumps(event)}".encode()
+        return f"V{when} {context.pid} {file_kind.path}:{file_kind.line}] {json.dumps(event)}".encode()
 
     def written(self, record: int) -> bytes:
         """Return the path of the file: it has no envelope line."""
@@ -304,13 +304,13 @@ class DebugLog(Log):
 
     def check(self, record: int) -> Checked | None:
         """Return None: a file of a debug directory has no recorded md5."""
-        payload, found = self.payload(record), self._digest(record)
+        payload, digest = self.payload(record), self._digest(record)
         assert payload is not None
-        return Checked(Check.GOOD, payload, found.size, found.lines, found.md5)
+        return Checked(Check.GOOD, payload, digest.size, digest.lines, digest.md5)
 
     def units(self) -> list[UnitCode[str]]:
         """Read the generated code of each unit, in order, to join it with the compiles of a trace."""
-        found = []
+        codes = []
         for record in self.records():
             name = self.context(record).name
             if name and self.kind(record).event == "inductor_output_code" and self.name_of(record) == CODE:
@@ -320,15 +320,15 @@ class DebugLog(Log):
                 except OSError:
                     continue
                 aot_id = (int(match[1]), match[2].decode()) if match else None
-                found.append(UnitCode(name, md5, aot_id or _aot_id_of(name)))
-        return sorted(found, key=lambda unit: unit_order(unit.unit))
+                codes.append(UnitCode(name, md5, aot_id or _aot_id_of(name)))
+        return sorted(codes, key=lambda unit: unit_order(unit.unit))
 
     def _digest(self, record: int) -> Digest:
-        if (found := self._digests.get(record)) is None:
+        if (cached := self._digests.get(record)) is None:
             payload = self.payload(record)
             assert payload is not None
-            found = self._digests[record] = digest(payload)
-        return found
+            cached = self._digests[record] = digest(payload)
+        return cached
 
     def _place_of_code(self, record: int) -> dict[str, str]:
         """Return the path of the code in Inductor's cache, where a unit directory has the name of that file; else nothing."""

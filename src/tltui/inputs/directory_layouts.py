@@ -92,8 +92,8 @@ def written(name: str, is_of_unit: bool = True) -> Written:
 
     An unknown file is an artifact of its own name.
     """
-    if is_of_unit and (known := FILES.get(name)) is not None:
-        return known
+    if is_of_unit and (kind := FILES.get(name)) is not None:
+        return kind
     if is_of_unit and SDSC.fullmatch(name):
         return Written(Kind("artifact", name.removesuffix(".json"), "json"), "torch_spyre/_inductor/codegen", 1)
     if not is_of_unit and name.endswith("debug.log"):  # torchdynamo/debug.log, enable_aot_logging's aot_model___0_debug.log
@@ -189,10 +189,10 @@ def layout_of(path: str, listing: Listing | None = None) -> Layout | None:
         return Layout(pid, started, _units(os.path.join(path, INDUCTOR)), path, None)
     if _is_unit(path, name, files):
         return Layout(pid, started, ((name, path),), "", None)
-    if own := frozenset(unit for unit in directories if UNIT.fullmatch(unit)):
+    if units := frozenset(unit for unit in directories if UNIT.fullmatch(unit)):
         if name == INDUCTOR:
             return Layout(pid, started, _units(path), path, None)
-        return Layout(pid, started, tuple(unit for unit in _units(path) if unit[0] in own), "", own)
+        return Layout(pid, started, tuple(unit for unit in _units(path) if unit[0] in units), "", units)
     return _cache(path, name, directories)
 
 
@@ -210,14 +210,14 @@ def files_of(layout: Layout) -> Iterator[UnitFile]:
     if layout.rest:
         places.append(("", layout.rest, frozenset(path for _, path in layout.units)))
     for unit, top, without in places:
-        for found in _files(unit, top, without):
+        for file in _files(unit, top, without):
             count += 1
             if count > MOST:
                 reason = f"more than {MOST:,} files: the rest was not looked at"
                 yield UnitFile(unit, "", top, 0, (0, 0), 0.0, reason)
                 return
-            if found.size or found.reason:
-                yield found
+            if file.size or file.reason:
+                yield file
 
 
 def _of_file(path: str) -> Layout | None:
@@ -247,36 +247,36 @@ def _units(path: str) -> tuple[tuple[str, str], ...]:
 def _cache(path: str, name: str, directories: Sequence[str]) -> Layout | None:
     """Recognise a cache of Inductor, a part of it, or a cache of torch-spyre."""
     if name == SPYRE_CACHE:
-        own = _spyre(path)
-        return Layout(0, None, own, "", None) if own else None
-    found = [(unit, os.path.join(path, unit)) for unit in directories if CACHED.fullmatch(unit)]
-    inside = {unit for unit, _ in found}
+        spyre_kernels = _spyre(path)
+        return Layout(0, None, spyre_kernels, "", None) if spyre_kernels else None
+    units = [(unit, os.path.join(path, unit)) for unit in directories if CACHED.fullmatch(unit)]
+    inside = {unit for unit, _ in units}
     for shard in directories:
         if not SHARD.fullmatch(shard):
             continue
-        own = tuple((unit, place) for unit, place in _units(os.path.join(path, shard)) if CACHED.fullmatch(unit))
-        if own:
-            found += own
+        spyre_kernels = tuple((unit, place) for unit, place in _units(os.path.join(path, shard)) if CACHED.fullmatch(unit))
+        if spyre_kernels:
+            units += spyre_kernels
             inside.add(shard)
     kernels = _spyre(os.path.join(path, SPYRE_CACHE)) if SPYRE_CACHE in directories else ()
     if kernels:
         inside.add(SPYRE_CACHE)
-    if not found and not kernels:
+    if not units and not kernels:
         return None
-    return Layout(0, None, (*sorted(found), *kernels), "", frozenset(inside))
+    return Layout(0, None, (*sorted(units), *kernels), "", frozenset(inside))
 
 
 def _spyre(path: str) -> tuple[tuple[str, str], ...]:
     """Return the kernels of a cache of torch-spyre."""
-    found = []
+    kernels = []
     for name, place in _units(path):
         try:
             names = [entry.name for entry in _listed(place)]
         except OSError:
             continue
         if any(SDSC.fullmatch(file) for file in names):
-            found.append((name, place))
-    return tuple(found)
+            kernels.append((name, place))
+    return tuple(kernels)
 
 
 def _is_sdsc(path: str) -> bool:

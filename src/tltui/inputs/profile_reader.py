@@ -209,7 +209,7 @@ class Reading:
         events = Events(stream)
         try:
             for block in events.blocks():
-                self._take(block)
+                self._add_event(block)
                 if len(self.profile) > MOST_EVENTS:
                     self.profile.faults.append(f"only its first {MOST_EVENTS:,} events were read")
                     break
@@ -223,7 +223,7 @@ class Reading:
 
     # events
 
-    def _take(self, block: list[Any]) -> None:
+    def _add_event(self, block: list[Any]) -> None:
         for event in block:
             try:
                 if event["ph"] == "X":
@@ -248,29 +248,29 @@ class Reading:
         if category[:11] in ("privateuse1", "PrivateUse1") and (category not in LAUNCHES or "device" in arguments):
             category = "privateuse1"  # plug-ins of devices say so of what they launch, and of what ran
         name, thread = event["name"], (event["pid"], event["tid"])
-        own = self.profile
+        profile = self.profile
         name_at = self._names.get(name)
         if name_at is None:
-            name_at = self._named(name)
+            name_at = self._intern(name)
         thread_at = self._threads.get(thread)
         if thread_at is None:
             thread_at = self._thread(thread)
         category_at = self._categories.get(category)
         if category_at is None:
             category_at = self._category(category)
-        number = len(own.begin)
+        number = len(profile.begin)
         if category in ON_DEVICE:
-            own.on_device.append(number)
-            own.operator.append(_int(arguments.get("External id", -1)))
+            profile.on_device.append(number)
+            profile.operator.append(_int(arguments.get("External id", -1)))
         is_of_device = category in ON_DEVICE or category in LAUNCHES
         link = _int(arguments.get("correlation" if is_of_device else "External id", -1))
-        own.order.append(_index(arguments.get("Ev Idx", -1)))
-        own.begin.append(begin)
-        own.duration.append(duration)
-        own.name.append(name_at)
-        own.thread.append(thread_at)
-        own.category.append(category_at)
-        own.link.append(link)
+        profile.order.append(_index(arguments.get("Ev Idx", -1)))
+        profile.begin.append(begin)
+        profile.duration.append(duration)
+        profile.name.append(name_at)
+        profile.thread.append(thread_at)
+        profile.category.append(category_at)
+        profile.link.append(link)
         if len(arguments) > 3 or "debug_handle" in arguments:
             self._keep_extra(number, name, arguments)
         if begin < self._first:
@@ -296,24 +296,24 @@ class Reading:
             self._out[f"events of kind {str(kind)[:10]}"] += 1
 
     def _keep_extra(self, number: int, name: str, arguments: dict[str, Any]) -> None:
-        kept = tuple((key, arguments[key]) for key in KEPT_EXTRA if key in arguments)
-        if not kept or (kept[0][0] == "Sequence number" and not name.startswith("CompiledFunction")):
+        extra = tuple((key, arguments[key]) for key in KEPT_EXTRA if key in arguments)
+        if not extra or (extra[0][0] == "Sequence number" and not name.startswith("CompiledFunction")):
             return
         try:
-            self.profile.extra[number] = self._extras.setdefault(kept, dict(kept))
+            self.profile.extra[number] = self._extras.setdefault(extra, dict(extra))
         except TypeError:  # a list where a number should be
             return
 
     # names
 
-    def _named(self, name: object) -> int:
+    def _intern(self, name: object) -> int:
         if not isinstance(name, str):
             raise TypeError
         if len(self._names) >= MOST_NAMES:
             name = MANY
-        known = self._names.get(name)
-        if known is not None:
-            return known
+        index = self._names.get(name)
+        if index is not None:
+            return index
         self.profile.names.append(name[:LONGEST_NAME])
         self._names[name] = len(self.profile.names) - 1
         return self._names[name]
@@ -337,20 +337,20 @@ class Reading:
     # the end
 
     def _end(self, events: Events) -> None:
-        own = self.profile
-        own.head = events.head
-        own.damaged += events.damaged
-        own.left_out = dict(self._out)
+        profile = self.profile
+        profile.head = events.head
+        profile.damaged += events.damaged
+        profile.left_out = dict(self._out)
         base = events.head.get("baseTimeNanoseconds", 0)
-        own.base_ns = base if isinstance(base, int) and not isinstance(base, bool) and abs(base) < LARGEST_NS else 0
+        profile.base_ns = base if isinstance(base, int) and not isinstance(base, bool) and abs(base) < LARGEST_NS else 0
         if events.is_cut:
-            own.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
-        if own.damaged:
-            own.faults.append(f"{own.damaged:,} of its events could not be read")
-        begins = [*self._window[::2], *((self._first,) if len(own) else ())] or [0]
-        ends = self._window[1::2] or ([self._last] if len(own) else [0])
-        own.window = min(begins), max(*ends, min(begins))
-        own.pid = self._pid()
+            profile.faults.append("it is cut off: the process ended while it was written, and what is whole counts")
+        if profile.damaged:
+            profile.faults.append(f"{profile.damaged:,} of its events could not be read")
+        begins = [*self._window[::2], *((self._first,) if len(profile) else ())] or [0]
+        ends = self._window[1::2] or ([self._last] if len(profile) else [0])
+        profile.window = min(begins), max(*ends, min(begins))
+        profile.pid = self._pid()
 
     def _pid(self) -> int:
         """Return the process id of most operators."""
@@ -383,8 +383,8 @@ def nanoseconds(us: float | str) -> int:
     if isinstance(us, str):
         front, _, behind = us.partition(".")
         return int(front) * 1000 + int(behind[:3].ljust(3, "0"))
-    whole = int(us)
-    return whole * 1000 + round((us - whole) * 1000)
+    integer = int(us)
+    return integer * 1000 + round((us - integer) * 1000)
 
 
 def _int(value: object) -> int:

@@ -106,9 +106,9 @@ class Events:
         text = text.removeprefix(b"\xef\xbb\xbf").strip(_BLANK + b",")
         text = text if text.startswith(b"{") else b"{" + text
         for end in (b"", b"}"):
-            found = _parsed(text + end)
-            if isinstance(found, dict):
-                self.head.update(found)
+            value = _parsed(text + end)
+            if isinstance(value, dict):
+                self.head.update(value)
                 return
 
     # the events
@@ -141,11 +141,11 @@ class Events:
                 return None
             for place in reversed(places[-2:]):
                 try:
-                    found = loads(b"[" + self._timed(self._rest[: place + 1]).lstrip(_BLANK + b",") + b"]")
+                    events = loads(b"[" + self._timed(self._rest[: place + 1]).lstrip(_BLANK + b",") + b"]")
                 except JSONDecodeError:
                     continue
                 self._rest = self._rest[place + 1 :]
-                return found  # type: ignore[no-any-return]
+                return events  # type: ignore[no-any-return]
             end = places[0] + 1
         return None
 

@@ -62,7 +62,7 @@ class Event:
     @property
     def time(self) -> datetime | None:
         """The UTC time in milliseconds, as in rows; None if the event has no valid time."""
-        match = next((found for line in reversed(self.lines) if (found := _TIME.match(line))), None)
+        match = next((matched for line in reversed(self.lines) if (matched := _TIME.match(line))), None)
         try:
             return _EPOCH + timedelta(milliseconds=float(match[1]) // 1000) if match else None
         except OverflowError:
@@ -71,35 +71,35 @@ class Event:
     @property
     def ids(self) -> dict[str, int]:
         """The ids of the event's compile, from its arguments."""
-        match = next((found for line in self.lines if (found := _COMPILE.match(line))), None)
-        told = _ID.fullmatch(match[1].decode("ascii", "replace")) if match else None
-        if told is None:
+        match = next((matched for line in self.lines if (matched := _COMPILE.match(line))), None)
+        id_match = _ID.fullmatch(match[1].decode("ascii", "replace")) if match else None
+        if id_match is None:
             return {}
-        autograd, frame, compile_ = told[1], told[2] or told[4], told[3] or told[5]
-        given = {"compiled_autograd_id": autograd, "frame_id": frame, "frame_compile_id": compile_}
-        return {key: int(value) for key, value in given.items() if value is not None}
+        autograd, frame, compile_ = id_match[1], id_match[2] or id_match[4], id_match[3] or id_match[5]
+        values = {"compiled_autograd_id": autograd, "frame_id": frame, "frame_compile_id": compile_}
+        return {key: int(value) for key, value in values.items() if value is not None}
 
 
 def row_of(line: bytes) -> Row | None:
     """Parse a line of `raw.jsonl`; None for an invalid row."""
     try:
-        found = parse_json(line, exact=True)
+        parsed = parse_json(line, exact=True)
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return None
-    event = {key: value for key, value in found.items() if key not in CONTEXT_KEYS and key not in ADDED}
+    event = {key: value for key, value in parsed.items() if key not in CONTEXT_KEYS and key not in ADDED}
     artifact = event.get("artifact")
     is_json = isinstance(artifact, dict) and artifact.get("encoding") == "json"
-    context = {key: found[key] for key in ORDER if key in found}
-    pid, line_number, file = found.get("thread"), found.get("lineno"), found.get("payload_filename")
-    place = f"{str(found.get('pathname', '')).strip() or '?'}:{line_number if isinstance(line_number, int) else 0}"
+    context = {key: parsed[key] for key in ORDER if key in parsed}
+    pid, line_number, file = parsed.get("thread"), parsed.get("lineno"), parsed.get("payload_filename")
+    place = f"{str(parsed.get('pathname', '')).strip() or '?'}:{line_number if isinstance(line_number, int) else 0}"
     return Row(
         {**event, **context},
-        _local(found.get("timestamp")),
+        _local(parsed.get("timestamp")),
         pid if isinstance(pid, int) and pid >= 0 else 0,
         place.replace("\n", " "),
-        str(found.get("has_payload") or ""),
+        str(parsed.get("has_payload") or ""),
         file if isinstance(file, str) else "",
         is_json or str(file).endswith(".json"),
     )
@@ -118,10 +118,10 @@ def _local(stamp: object) -> datetime | None:
 def strings_of(line: bytes) -> dict[int, str]:
     """Parse the string table (id → string). tlparse fills the gaps with null."""
     try:
-        found = parse_json(line)
+        value = parse_json(line)
     except ValueError:
         return {}
-    table = found.get("string_table") if isinstance(found, dict) else None
+    table = value.get("string_table") if isinstance(value, dict) else None
     return {number: text for number, text in enumerate(table if isinstance(table, list) else ()) if isinstance(text, str)}
 
 
@@ -145,10 +145,10 @@ def events_in(file: IO[bytes], most: int) -> Iterator[Event]:
 
 def _events_of(data: bytes) -> Iterator[Event]:
     try:
-        found = parse_json(data)
+        value = parse_json(data)
     except ValueError:
         return
-    for event in found if isinstance(found, list) else ():
+    for event in value if isinstance(value, list) else ():
         if isinstance(event, dict):
             yield Event([line.encode() for line in json.dumps(event, indent=0).split("\n")])
 
@@ -242,13 +242,13 @@ class _Report:
             f"{where} is what tlparse kept of a trace (there is no raw.log): to which attempt a phase belongs is not in it, nor "
             "are records that tlparse did not take"
         )
-        for count, what in (
+        for count, label in (
             (self._again, "JSON artifact{} laid out again by tlparse: equal as JSON, other bytes than in the trace"),
             (self._missing, "payload{} not in the report"),
             (self._outside, "payload{} outside of the report: not read"),
         ):
             if count:
-                yield f"{where}: {count:,} {what.format('s' * (count != 1))}"
+                yield f"{where}: {count:,} {label.format('s' * (count != 1))}"
 
     def _write(self, file: IO[bytes]) -> None:
         self._strings = strings_of(file.readline(LINE))
@@ -280,8 +280,8 @@ class _Report:
 
     def _record(self, time: datetime | None, pid: int, place: str, envelope: dict[str, Any], md5: str) -> None:
         stamp = time.strftime("%m%d %H:%M:%S.%f") if time is not None else "0101 00:00:00.000000"
-        whole = {**envelope, "has_payload": md5} if md5 else envelope
-        self._member.write(f"V{stamp} {pid} {place}] {json.dumps(whole)}\n".encode())
+        fields = {**envelope, "has_payload": md5} if md5 else envelope
+        self._member.write(f"V{stamp} {pid} {place}] {json.dumps(fields)}\n".encode())
 
     def _begin(self, pid: int, time: datetime | None) -> None:
         """Write the string table before the first row of a process: the arrival time of each string is unknown."""

@@ -99,32 +99,32 @@ def artifacts_of(compile_: Compile) -> list[Artifact]:
 
 
 def _derived(compile_: Compile) -> tuple[Artifact, ...]:
-    found = _plain(compile_)
+    units = _plain(compile_)
     return tuple(
         artifact if unit is None else replace(artifact, unit=unit)
-        for artifact, unit in zip(found, _assign(found), strict=True)
+        for artifact, unit in zip(units, _assign(units), strict=True)
     )  # fmt: skip
 
 
 def _plain(compile_: Compile) -> list[Artifact]:
     log = compile_.process.log
     kinds, contexts, listed = log.columns.kind, log.columns.context, {}
-    found: list[tuple[int, str, LogKind]] = []
+    records: list[tuple[int, str, LogKind]] = []
     for record in sorted(compile_.records):
         number = kinds[record]
         if number not in listed:
             listed[number] = log.kinds[number].event not in NEVER
         if listed[number] and is_artifact(log.kinds[number], log.has_payload(record)):
-            found.append((record, artifact_name(log.kinds[number]), log.kinds[number]))
-    total = Counter(name for _, name, _ in found)
-    seen: Counter[str] = Counter()
+            records.append((record, artifact_name(log.kinds[number]), log.kinds[number]))
+    total = Counter(name for _, name, _ in records)
+    counts: Counter[str] = Counter()
     artifacts = []
-    for record, name, kind in found:
-        seen[name] += 1
+    for record, name, kind in records:
+        counts[name] += 1
         context = log.contexts[contexts[record]]
         artifacts.append(
             Artifact(
-                compile_, record, name, seen[name], total[name] == 1,
+                compile_, record, name, counts[name], total[name] == 1,
                 context.attempt or 0, context.subgraph, kind_of(*kind),
             )
         )  # fmt: skip
@@ -263,8 +263,8 @@ def units_of(artifacts: list[Artifact]) -> list[Unit]:
     if not any(artifact.unit is not None for artifact in artifacts):
         return []
     owner = artifacts[0].owner
-    asked = ("units", tuple(artifact.record for artifact in artifacts))
-    return list(owner.process.parts.lately(asked, owner, lambda: tuple(_units(artifacts))))
+    key = ("units", tuple(artifact.record for artifact in artifacts))
+    return list(owner.process.parts.lately(key, owner, lambda: tuple(_units(artifacts))))
 
 
 def _units(artifacts: list[Artifact]) -> list[Unit]:
@@ -272,19 +272,19 @@ def _units(artifacts: list[Artifact]) -> list[Unit]:
     for artifact in artifacts:
         if artifact.unit is not None:
             members.setdefault(artifact.unit, []).append(artifact)
-    directions = {number: _direction(found) for number, found in members.items()}
+    directions = {number: _direction(records) for number, records in members.items()}
     plain = {
         number: _piece_name(members[number][0])
         or " ".join(part for part in (members[number][-1].subgraph, directions[number] or "graph") if part)
         for number in sorted(members)
     }
-    total, seen = Counter(plain.values()), Counter[str]()
+    total, counts = Counter(plain.values()), Counter[str]()
     units = []
     for number, name in plain.items():
-        seen[name] += 1
+        counts[name] += 1
         first = members[number][-1]
         mark = "#" if members[number][0].name == PIECE_STARTS else ""  # its name may end in a number
-        unique = name if total[name] == 1 else f"{name} {mark}{seen[name]}"
+        unique = name if total[name] == 1 else f"{name} {mark}{counts[name]}"
         units.append(Unit(number, unique, directions[number], first.attempt, first.subgraph))
     return units
 

@@ -33,14 +33,14 @@ def has_break(compile_: Compile) -> bool:
 
 
 def next_compile(
-    run: Run, current: Compile | None, wanted: Callable[[Compile], bool], back: bool = False
+    run: Run, current: Compile | None, matches: Callable[[Compile], bool], back: bool = False
 ) -> Compile | None:
     """Return the next matching compile in tree order; without a current one from the beginning (or the end)."""
     order = list(in_order(run))
     if back:
         order.reverse()
     start = order.index(current) + 1 if current in order else 0
-    return next((compile_ for compile_ in order[start:] if wanted(compile_)), None)
+    return next((compile_ for compile_ in order[start:] if matches(compile_)), None)
 
 
 def next_in_frame(current: Compile, back: bool = False) -> Compile | None:
@@ -64,20 +64,20 @@ def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compil
     The same code object: same name, file and line, and ordinal. The remark: ids differ between ranks, or there is no such compile.
     """
     processes = [rank.processes[-1] for rank in run.ranks]
-    own = next((place for place, rank in enumerate(run.ranks) if current.process in rank.processes), 0)
+    index = next((place for place, rank in enumerate(run.ranks) if current.process in rank.processes), 0)
     code, ordinal = current.frame.code, _ordinal(current)
-    others = processes[own + 1 :] if not back else list(reversed(processes[:own]))
+    candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
     if code[0] is None:
         return None, f"{current.label} has no code object to look for on other ranks"
-    for passed, process in enumerate(others):
+    for passed, process in enumerate(candidates):
         same = _same_code(process, code)
         if len(same) > ordinal:
-            found = same[ordinal]
-            remark = "" if found.id == current.id else f"there it is {found.label}, not {current.label}"
+            target = same[ordinal]
+            remark = "" if target.id == current.id else f"there it is {target.label}, not {current.label}"
             if passed:
                 remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
-            return found, remark
-    if not others:
+            return target, remark
+    if not candidates:
         return None, f"there is no rank {'before' if back else 'after'} this one"
     return None, f"no {'earlier' if back else 'further'} rank compiled {code[0]} as often"
 

@@ -66,8 +66,8 @@ class Parts:
 
     def get(self, question: Hashable, node: Hashable) -> Any:
         """Return the cached answer if still valid, else `MISSING`; its dependencies are added to the part in progress."""
-        asked = self._asked.get(question)
-        entry = asked.items.get(node) if asked is not None else None
+        answers = self._asked.get(question)
+        entry = answers.items.get(node) if answers is not None else None
         if entry is None:
             return MISSING
         read, value, _ = entry
@@ -103,20 +103,20 @@ class Parts:
         weight = weigh(value) + OVERHEAD
         with self._lock:
             self.made += 1
-            asked = self._asked.get(question)
-            if asked is None:
-                asked = self._asked[question] = _Asked()
+            answers = self._asked.get(question)
+            if answers is None:
+                answers = self._asked[question] = _Asked()
             else:
                 self._asked.move_to_end(question)
-            old = asked.items.pop(node, None)
+            old = answers.items.pop(node, None)
             if old is not None:
-                asked.weight -= old[2]
+                answers.weight -= old[2]
                 self.weight -= old[2]
             while self.weight + weight > self.limit and len(self._asked) > 1:
                 self.weight -= self._asked.popitem(last=False)[1].weight
             if self.weight + weight <= self.limit:
-                asked.items[node] = (read, value, weight)
-                asked.weight += weight
+                answers.items[node] = (read, value, weight)
+                answers.weight += weight
                 self.weight += weight
 
     def same(self, value: H) -> H:
@@ -131,13 +131,13 @@ class Parts:
         self.reads(node)
         key, stamp = (question, node), node.stamp
         with self._lock:
-            found = self._late.get(key)
-        if found is not None and found[0] == stamp:
-            return cast("tuple[T, ...]", found[1])
-        made = make()
+            entry = self._late.get(key)
+        if entry is not None and entry[0] == stamp:
+            return cast("tuple[T, ...]", entry[1])
+        items = make()
         with self._lock:
-            self._late.put(key, (stamp, made), len(made) + 1)
-        return made
+            self._late.put(key, (stamp, items), len(items) + 1)
+        return items
 
 
 def weigh(value: object) -> int:

@@ -346,16 +346,16 @@ def absent(outcome: Outcome) -> list[Absent]:
     reached = max((place for place, row in enumerate(_TABLE[:-1]) if _present(row, outcome)), default=-1)
     if _has(outcome, _AFTER_CODE):
         reached = max(reached, _OUTPUT_CODE)
-    found: list[Absent] = []
+    missing: list[Absent] = []
     for place, row in enumerate(_TABLE):
         if row.wanted(outcome) and not _present(row, outcome):
             why = _why(row, outcome, beyond=place > reached)
             if why is not None:
-                found.append(_row(row.name, *why))
-    found += _absent_backward(outcome)
+                missing.append(_row(row.name, *why))
+    missing += _absent_backward(outcome)
     if outcome.waiting and not (outcome.failed and outcome.complete):
-        return [_row(row.name, NOT_YET, None) for row in found]
-    return found
+        return [_row(row.name, NOT_YET, None) for row in missing]
+    return missing
 
 
 def there(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:

@@ -99,7 +99,7 @@ class Follower:
         self._writers = writers or Writers()
         self._is_over = run.found.is_over
         self._clock = clock
-        self._found = run.found
+        self._results = run.found
         self._logs: list[_Followed] = []
         self._turns: Turns[int] = Turns()
         self._watching: Watching | None = None
@@ -125,8 +125,8 @@ class Follower:
 
     def stop(self) -> None:
         """Stop the workers and the search for logs."""
-        if self._found.search is not None:
-            self._found.search.stop()
+        if self._results.search is not None:
+            self._results.search.stop()
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -136,12 +136,12 @@ class Follower:
         for number in range(len(self._logs)):
             if not self._logs[number].done:
                 yield from self._stat(number, look)
-        if self._found.search is not None:
-            yield from self._sought(self._found.search, look, size)
+        if self._results.search is not None:
+            yield from self._sought(self._results.search, look, size)
         else:
-            known = len(self._logs)
+            count = len(self._logs)
             yield from self._discover()
-            for number in range(known, len(self._logs)):
+            for number in range(count, len(self._logs)):
                 if number not in look:
                     yield from self._stat(number, look)
             yield from self._read_all(look, size)
@@ -155,37 +155,37 @@ class Follower:
         """Read logs while others are still being looked for. What was looked at goes to `look`."""
         search.go_on()
         while (new := search.come()) is not None and not search.is_stopped:
-            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), look, size)
+            yield from self._arrived(new, replace(self._results, logs=(*self._results.logs, *new)), look, size)
         if search.is_stopped:
             return
         try:
-            found = search.result()
+            results = search.result()
         except NothingFound as nothing:
             if nothing.is_empty:  # a log may come
-                self._found = replace(self._found, search=None)
-                yield Looked(self._found)
+                self._results = replace(self._results, search=None)
+                yield Looked(self._results)
             else:
                 yield Nothing(str(nothing))
             return
-        known = {followed.path for followed in self._logs}
-        yield from self._arrived([log for log in found.logs if log.path not in known], found, look, size)
+        paths = {followed.path for followed in self._logs}
+        yield from self._arrived([log for log in results.logs if log.path not in paths], results, look, size)
 
     def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
         """Read logs that were left out (`Run.unread`), as far as they are written."""
-        new = [log for log in dict.fromkeys(logs) if log not in self._found.logs]
+        new = [log for log in dict.fromkeys(logs) if log not in self._results.logs]
         if new:
-            yield from self._arrived(new, replace(self._found, logs=(*self._found.logs, *new)), {}, STEP)
+            yield from self._arrived(new, replace(self._results, logs=(*self._results.logs, *new)), {}, STEP)
 
-    def _arrived(self, new: list[FoundLog], found: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _arrived(self, new: list[FoundLog], results: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read newly discovered logs."""
-        self._found = found
-        yield Looked(found)
-        own: dict[int, os.stat_result] = {}
+        self._results = results
+        yield Looked(results)
+        statuses: dict[int, os.stat_result] = {}
         for log in new:
             yield self._added(log)
-            yield from self._stat(len(self._logs) - 1, own)
-        yield from self._read_all(own, size)
-        look |= own
+            yield from self._stat(len(self._logs) - 1, statuses)
+        yield from self._read_all(statuses, size)
+        look |= statuses
 
     def _read_all(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read several logs further, one piece of each in turn, and to the end those without a writer."""
@@ -209,13 +209,13 @@ class Follower:
         """Have parts of logs scanned by other processes, but for the last record of each. What they do not find is found here."""
         if self._pool is None:
             self._pool = Workers(self._workers)
-        for number, part, found in self._pool.scan(self._parts(look)):
+        for number, part, result in self._pool.scan(self._parts(look)):
             scanner = self._logs[number].scanner
             if not isinstance(scanner, Scanner) or scanner.reached != part.begin:
                 continue  # something was wrong before: it is read on where that was
-            if found is not None:
-                scanner.take_over(*found)
-                for batch in found.batches:
+            if result is not None:
+                scanner.take_over(*result)
+                for batch in result.batches:
                     yield Read(number, batch)
             elif not part.is_last:
                 yield from self._read_part(number, scanner, part.end, size)
@@ -321,46 +321,46 @@ class Follower:
             identity = _identity(log.path)
             if any(identity == followed.source.identity and not followed.source.gone for followed in self._logs):
                 continue  # another name of what is read already
-            self._found = discovery.with_log(self._found, log)
-            yield Looked(self._found)
+            self._results = discovery.with_log(self._results, log)
+            yield Looked(self._results)
             yield self._added(log)
         yield from self._beside(self._watching)
         if self._watching.has_index:
             self._watching.has_index = False
             yield from self._discover()
-        if not self._logs and not self._found.is_over and discovery.has_ended():
+        if not self._logs and not self._results.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)
 
     def _beside(self, watching: Watching) -> Iterator[Event]:
         """Profiles and dumps of the flight recorder that are new, or were written again."""
-        profiles, dumps = _renewed(self._found.profiles, watching.profiles), _renewed(self._found.dumps, watching.dumps)
+        profiles, dumps = _renewed(self._results.profiles, watching.profiles), _renewed(self._results.dumps, watching.dumps)
         watching.profiles.clear()
         watching.dumps.clear()
-        if (profiles, dumps) != (self._found.profiles, self._found.dumps):
-            self._found = replace(self._found, profiles=profiles, dumps=dumps)
-            yield Looked(self._found)
+        if (profiles, dumps) != (self._results.profiles, self._results.dumps):
+            self._results = replace(self._results, profiles=profiles, dumps=dumps)
+            yield Looked(self._results)
 
     def _came_to_nothing(self, discovery: Discovery) -> Iterator[Event]:
         """Report that standard input has ended without a log."""
         try:
-            self._found = discovery.look()
+            self._results = discovery.look()
         except NothingFound as nothing:
-            self._found = replace(self._found, is_over=True, notes=(str(nothing),))
-        yield Looked(self._found)
+            self._results = replace(self._results, is_over=True, notes=(str(nothing),))
+        yield Looked(self._results)
 
     def _begun(self, number: int) -> Iterator[Event]:
         """When a log began is said by its first event, which its beginning may not have had yet when the log was found."""
         path = self._logs[number].path
-        known = next((log for log in self._found.logs if log.path == path), None)
-        if self._discovery is None or known is None or known.clock is not None or known.size >= SNIFF:
+        entry = next((log for log in self._results.logs if log.path == path), None)
+        if self._discovery is None or entry is None or entry.clock is not None or entry.size >= SNIFF:
             return
         again = self._discovery.look_at(path)
         if isinstance(again, FoundLog) and again.clock is not None:
-            yield self._look_known(tuple(again if log is known else log for log in self._found.logs))
+            yield self._look_known(tuple(again if log is entry else log for log in self._results.logs))
 
     def _look_known(self, logs: tuple[FoundLog, ...]) -> Looked:
-        self._found = replace(self._found, logs=logs)
-        return Looked(self._found)
+        self._results = replace(self._results, logs=logs)
+        return Looked(self._results)
 
     def _unreadable(self, number: int, reason: str) -> Iterator[Event]:
         followed = self._logs[number]
@@ -373,13 +373,13 @@ class Follower:
         if self._discovery is None:
             return
         try:
-            found = self._discovery.look()
+            results = self._discovery.look()
         except NothingFound:
             return
-        self._found = found
-        yield Looked(found)
+        self._results = results
+        yield Looked(results)
         names = {followed.path for followed in self._logs}
-        for log in found.logs:
+        for log in results.logs:
             if log.path not in names:
                 yield self._added(log)
 
@@ -457,8 +457,8 @@ class Follower:
             except Gone as gone:
                 instead: dict[int, os.stat_result] = {}
                 yield from self._lost(number, gone.strerror or "", status, instead)
-                for other, own in instead.items():
-                    yield from self._read(other, own, last, size)
+                for other, renewed in instead.items():
+                    yield from self._read(other, renewed, last, size)
                 return
             except OSError as error:
                 if is_first or last:
@@ -481,12 +481,12 @@ class Follower:
         yield from self._unreadable(number, "")
 
 
-def open_run(found: Found, writers: Writers | None = None) -> Run:
+def open_run(results: Found, writers: Writers | None = None) -> Run:
     """Read all logs at once, as far as they are written, for the command line.
 
     Logs that fail on the way are kept as far as they were read.
     """
-    run = Run(found)
+    run = Run(results)
     for event in Follower(run, writers=writers).read(8 << 20):
         run.take(event)
     settle(run)
@@ -500,9 +500,9 @@ def _identity(path: str) -> Identity | None:
         return None
 
 
-def _renewed(known: tuple[Beside, ...], seen: Sequence[Beside]) -> tuple[Beside, ...]:
+def _renewed(previous: tuple[Beside, ...], current: Sequence[Beside]) -> tuple[Beside, ...]:
     """Replace files by their changed versions."""
-    same = {(own.path, own.size, own.changed) for own in known}
-    new: dict[str, Beside] = {own.path: own for own in seen if (own.path, own.size, own.changed) not in same}
-    kept = [own for own in known if own.path not in new]
-    return tuple(kept + list(new.values()))
+    same = {(file.path, file.size, file.changed) for file in previous}
+    new: dict[str, Beside] = {file.path: file for file in current if (file.path, file.size, file.changed) not in same}
+    unchanged = [file for file in previous if file.path not in new]
+    return tuple(unchanged + list(new.values()))

@@ -70,7 +70,7 @@ class Epochs:
 
     def owner(self, record: int) -> Compile:
         """Return the compile of a record."""
-        return next((own for own in reversed(self.compiles) if own.holds(record)), self.newest)
+        return next((compile_ for compile_ in reversed(self.compiles) if compile_.holds(record)), self.newest)
 
     def begin(self, new: Compile) -> None:
         """Begin the compile `new`, which owns the last opening events."""
@@ -101,16 +101,16 @@ class Epochs:
 
     def _index(self) -> None:
         """Look once at each compile that was closed since: which graphs it has, and whether a backward is to come."""
-        for own in self.compiles[self._indexed :]:
-            if not own.is_closed:
+        for compile_ in self.compiles[self._indexed :]:
+            if not compile_.is_closed:
                 break
             self._indexed += 1
-            for number, what in self._graph_ids(own.records):
-                if what == "forward":
-                    self._forward.setdefault(number, []).append(own)
-            has_backward = any(self.log.kind(record).event == "aot_backward_graph" for record in own.records)
-            if has_backward and all(metrics.ends_compile for metrics in own.metrics):
-                self._waiting.append(own)
+            for number, direction in self._graph_ids(compile_.records):
+                if direction == "forward":
+                    self._forward.setdefault(number, []).append(compile_)
+            has_backward = any(self.log.kind(record).event == "aot_backward_graph" for record in compile_.records)
+            if has_backward and all(metrics.ends_compile for metrics in compile_.metrics):
+                self._waiting.append(compile_)
 
     def _backward(self, record: int) -> Compile:
         """Metrics of a backward end its stretch. Those within the compile of a frame are another thread's."""
@@ -119,21 +119,21 @@ class Epochs:
         if not self.newest.is_closed:
             self._doubt(self._goes_to, *waiting, records=1)
             return waiting[0] if len(waiting) == 1 else self._goes_to
-        known = self._by_code(self._stretch)
-        if known is None and self._goes_to is self.newest:
+        match = self._by_code(self._stretch)
+        if match is None and self._goes_to is self.newest:
             if len(waiting) > 1:
                 self._doubt(*waiting, records=len(self._stretch) + 1)
             elif waiting:
-                known = waiting[0]
-        self._follow(known)
+                match = waiting[0]
+        self._follow(match)
         owner, self._stretch, self._goes_to = self._goes_to, [], self.newest
         return owner
 
-    def _follow(self, known: Compile | None) -> None:
+    def _follow(self, match: Compile | None) -> None:
         """Assign the records of the stretch to `known`."""
-        if known is not None and known is not self._goes_to:
-            self._move(self._stretch[self._opening() :], self._goes_to, known)
-            self._goes_to = known
+        if match is not None and match is not self._goes_to:
+            self._move(self._stretch[self._opening() :], self._goes_to, match)
+            self._goes_to = match
 
     def _by_code(self, records: list[int]) -> Compile | None:
         """Return the unique compile whose forward code has the graph id of the backward code among these records.
@@ -141,9 +141,9 @@ class Epochs:
         Code from a cache has the ids of the process that stored it: then several may have the same.
         """
         self._index()
-        numbers = {number for number, what in self._graph_ids(records) if what == "backward"}
-        found = {id(own): own for number in numbers for own in self._forward.get(number, ())}
-        only = next(iter(found.values())) if len(found) == 1 else None
+        numbers = {number for number, direction in self._graph_ids(records) if direction == "backward"}
+        matches = {id(compile_): compile_ for number in numbers for compile_ in self._forward.get(number, ())}
+        only = next(iter(matches.values())) if len(matches) == 1 else None
         return only if only is not None and not only.counts["fx_graph_cache_hit"] else None
 
     def _graph_ids(self, records: Iterable[int]) -> Iterator[tuple[str, str]]:
@@ -155,18 +155,18 @@ class Epochs:
 
     def _head(self) -> int:
         """Where in the stretch the records of the compile that begins now begin."""
-        found = len(self._stretch)
+        count = len(self._stretch)
         for place in range(len(self._stretch) - 1, -1, -1):
             phase, name = self._event(self._stretch[place])
             if phase == "B" and name in BACKWARD:
                 break
             if phase == "B" and name in INNER:
-                found = place
+                count = place
             if phase == "B" and name in OUTERMOST:
                 return place
             if self.log.kind(self._stretch[place]).name == "recompile_reasons":
-                found = place
-        return found
+                count = place
+        return count
 
     def _opening(self) -> int:
         """Return the index in the stretch at which a backward begins.
@@ -226,8 +226,8 @@ class Epochs:
                 return
 
     def _doubt(self, *compiles: Compile, records: int) -> None:
-        for own in compiles:
-            own.process.doubtful[own.id] = own.doubtful + records
+        for compile_ in compiles:
+            compile_.process.doubtful[compile_.id] = compile_.doubtful + records
         self.changed += compiles
 
 

@@ -80,15 +80,15 @@ def heard(processes: Iterable[Process]) -> frozenset[str]:
 def title_of(processes: Iterable[Process]) -> str:
     """Return the sources of the processes, as the beginning of a sentence."""
     origins = {origin for process in processes for origin in process.origins}
-    known = [title for origin, title in TITLES.items() if origin in origins]
-    return known[0] if len(known) == 1 else "What was opened"
+    titles = [title for origin, title in TITLES.items() if origin in origins]
+    return titles[0] if len(titles) == 1 else "What was opened"
 
 
 def told_less(left: Sequence[Process], right: Sequence[Process]) -> str:
     """Return the side without a trace where the other has one: its missing records are no difference. '' for none."""
-    for side, own, other in (("left", left, right), ("right", right, left)):
-        if own and not any(process.is_traced for process in own) and any(process.is_traced for process in other):
-            return f"{title_of(own)} tells of the {side} side: what was not logged is no difference."
+    for side, present, other in (("left", left, right), ("right", right, left)):
+        if present and not any(process.is_traced for process in present) and any(process.is_traced for process in other):
+            return f"{title_of(present)} tells of the {side} side: what was not logged is no difference."
     return ""
 
 
@@ -104,14 +104,14 @@ def untold(processes: Sequence[Process], needs: Needs) -> str:
         are = "processes is" if len(of) == 1 else "processes are"
         name = title if title == TITLES[TEXT] else title[:1].lower() + title[1:]
         title = f"{len(of)} of {len(processes)} {are} known from {name} alone, which"
-    said = []
+    sentences = []
     if not has_text and needs.shows and not needs.in_debug_dir:
-        said.append(f"{title} does not have {needs.shows}: {HOW}.")
+        sentences.append(f"{title} does not have {needs.shows}: {HOW}.")
     elif needs.lacks and (has_text or not needs.in_debug_dir or needs.is_overview):
-        said.append(f"{title} {needs.lacks}: {HOW}.")
+        sentences.append(f"{title} {needs.lacks}: {HOW}.")
     if has_text and needs.shows and not heard(of) & set(needs.logs):
         names = ",".join(needs.logs)
-        who = "It" if said else title
+        who = "It" if sentences else title
         so_far = "" if all(process.log.ended for process in of) else " so far"
-        said.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
-    return " ".join(said)
+        sentences.append(f"{who} has {needs.shows} only where TORCH_LOGS={names} was set, and nothing in it shows that{so_far}.")
+    return " ".join(sentences)

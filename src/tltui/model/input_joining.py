@@ -104,13 +104,13 @@ def span(process: Process) -> tuple[str, str] | None:
 
     Program output between the messages of torch has no time.
     """
-    log, rest = process.log, process.compiles.get(NO_ID)
-    compiles = [compile_.records for compile_ in process.compiles.values() if compile_ is not rest and compile_.records]
+    log, untagged = process.log, process.compiles.get(NO_ID)
+    compiles = [compile_.records for compile_ in process.compiles.values() if compile_ is not untagged and compile_.records]
     ends = []
     if compiles:
         ends = [_clock(log, min(records[0] for records in compiles)), _clock(log, max(records[-1] for records in compiles))]
-    if rest is not None:
-        ends += [_dated(log, rest.records[:UNDATED]), _dated(log, rest.records[-UNDATED:][::-1])]
+    if untagged is not None:
+        ends += [_dated(log, untagged.records[:UNDATED]), _dated(log, untagged.records[-UNDATED:][::-1])]
     clocks = sorted(filter(None, ends))
     if not clocks:
         return None
@@ -132,7 +132,7 @@ def _other_names(base: Process, other: Process) -> str:
     """Describe two functions with known names and the same compile id; '' for none."""
     for key, frame in other.frames.items():
         twin = base.find_frame(key)
-        if twin is None or any(own.named is not None and own.named.is_guess for own in (*twin.compiles, *frame.compiles)):
+        if twin is None or any(c.named is not None and c.named.is_guess for c in (*twin.compiles, *frame.compiles)):
             continue
         names = twin.code[0], frame.code[0]
         if names[0] and names[1] and names[0] != names[1]:
@@ -152,8 +152,8 @@ def _same_text(base: Process, other: Process) -> bool:
 
 
 def _md5(log: Log, record: int) -> str | None:
-    found = log.md5(record)
-    return None if found is None else found.lower()
+    digest = log.md5(record)
+    return None if digest is None else digest.lower()
 
 
 def _records(process: Process, name: str) -> Iterator[tuple[Compile, int]]:
@@ -186,9 +186,9 @@ def homes_of(members: Sequence[Process], log: DebugLog) -> dict[CompileId, Home]
     """Map units of a debug directory to compiles, by the first member that has the code. Raises OSError."""
     homes: dict[CompileId, Home] = {}
     for number, process in enumerate(members):
-        left = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
-        found: dict[str, Joined[CompileId]] = join(left, codes_of(process)) if left else {}
-        for unit, joined in found.items():
+        remaining = [unit for unit in log.units() if CompileId(name=unit.unit) not in homes]
+        matches: dict[str, Joined[CompileId]] = join(remaining, codes_of(process)) if remaining else {}
+        for unit, joined in matches.items():
             attempt = process.log.context(joined.record).attempt or 0
             homes[CompileId(name=unit)] = Home(joined.compile.of(0), attempt, (number, joined.record))
     return homes
@@ -249,8 +249,8 @@ class Joining:
 
         Joining a large run is slow: while it grows, it is repeated only some time after the last time.
         """
-        seen = [_state(model) for model in models]
-        if self.is_plain(models) or seen == self._seen:
+        states = [_state(model) for model in models]
+        if self.is_plain(models) or states == self._seen:
             return False
         began = time.monotonic()
         self.is_behind = not finished and bool(self._seen) and began - self._done < max(REST, 10 * self._took)
@@ -258,7 +258,7 @@ class Joining:
             return False
         self.merged, self.apart = _join(models, self._memory)
         self._part_of = {process: merged for merged in self.merged for process in merged.members}
-        self._seen, self._done = seen, time.monotonic()
+        self._seen, self._done = states, time.monotonic()
         self._took = self._done - began
         return True
 
@@ -278,14 +278,14 @@ class Joining:
 
     def shown(self, processes: Iterable[Process]) -> list[Process]:
         """Return the processes with joined ones in place of their members."""
-        kept = [process for process in processes if process not in self._part_of]
-        return kept + [process for merged in self.merged for process in merged.model.processes]
+        separate = [process for process in processes if process not in self._part_of]
+        return separate + [process for merged in self.merged for process in merged.model.processes]
 
     def name_members(self) -> None:
         """Give the members of joined processes the names of these."""
         for member, merged in self._part_of.items():
-            whole = merged.model.processes[0]
-            member.named(whole.number, whole.alone, whole.ranks_differ)
+            joined = merged.model.processes[0]
+            member.named(joined.number, joined.alone, joined.ranks_differ)
 
     def home(self, model: LogModel, record: int) -> tuple[Compile, int]:
         """Return the compile in which a record is displayed, and its number in the log of that compile.
@@ -311,12 +311,12 @@ def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], li
         for process in model.processes:
             if not is_of_job(model.form, process):
                 continue
-            own = (model, process)
-            home = None if model.form == ORDER[0] else _group(own, groups, apart, memory)
+            member = (model, process)
+            home = None if model.form == ORDER[0] else _group(member, groups, apart, memory)
             if home is None:
-                groups.append([own])
+                groups.append([member])
             else:
-                home.append(own)
+                home.append(member)
     merged = [_merged(group, memory) for group in groups if len(group) > 1]
     _fork(merged)
     return merged, apart
@@ -324,17 +324,17 @@ def _join(models: Sequence[LogModel], memory: _Memory) -> tuple[list[Merged], li
 
 def _fork(merged: Sequence[Merged]) -> None:
     """Set the fork parents of joined processes to the joined parents of their bases."""
-    wholes = {own.members[0]: own.model.processes[0] for own in merged}
-    for base, whole in wholes.items():
-        whole.twin = base.twin
+    wholes = {joined.members[0]: joined.model.processes[0] for joined in merged}
+    for base, process in wholes.items():
+        process.twin = base.twin
         if base.inherits and base.parent is not None:
-            whole.parent, whole.inherits = wholes.get(base.parent, base.parent), True
+            process.parent, process.inherits = wholes.get(base.parent, base.parent), True
 
 
-def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: _Memory) -> list[Member] | None:
+def _group(member: Member, groups: list[list[Member]], apart: list[Apart], memory: _Memory) -> list[Member] | None:
     """Return the group with the most evidence for a process, if it is unique."""
-    _, process = own
-    found: list[tuple[int, list[Member]]] = []
+    _, process = member
+    matches: list[tuple[int, list[Member]]] = []
     against: list[Apart] = []
     for group in groups:
         base = group[0][1]
@@ -342,14 +342,14 @@ def _group(own: Member, groups: list[list[Member]], apart: list[Apart], memory: 
             continue
         evidence = _compared(base, process, memory)
         if evidence.is_enough:
-            found.append((len(evidence.equal), group))
+            matches.append((len(evidence.equal), group))
         elif evidence.against and process.pid:
             against.append(Apart(base, process, evidence.against))
-    if not found:  # that others have its pid too is nothing to be told of what has found its own
+    if not matches:  # that others have its pid too is nothing to be told of what has found its own
         apart += against
-    best = [group for equal, group in found if equal == max(number for number, _ in found)]
-    left = [group for group in best if not _is_gone(group[0][0])] or best  # the same log may have been copied here again
-    return left[0] if len(left) == 1 else None
+    best = [group for equal, group in matches if equal == max(number for number, _ in matches)]
+    readable = [group for group in best if not _is_gone(group[0][0])] or best  # the same log may have been copied here again
+    return readable[0] if len(readable) == 1 else None
 
 
 def _is_gone(model: LogModel) -> bool:
@@ -368,10 +368,10 @@ def _compared(base: Process, other: Process, memory: _Memory) -> Evidence:
 
 def _merged(group: list[Member], memory: _Memory) -> Merged:
     homes: dict[CompileId, Home] = {}
-    told = [process for _, process in group if not isinstance(process.log, DebugLog)]  # they come first
+    traced = [process for _, process in group if not isinstance(process.log, DebugLog)]  # they come first
     for _, process in group[1:]:
         if isinstance(process.log, DebugLog):
             with suppress(OSError):  # then what was known before still holds
-                memory.homes[process.log.key] = homes_of(told, process.log)
+                memory.homes[process.log.key] = homes_of(traced, process.log)
             homes.update(memory.homes.get(process.log.key, {}))
     return merge(group, homes)

@@ -26,11 +26,11 @@ def reader_of(node: Node) -> Reader:
     """Return the reader of the log of a node, shared by all questions so that each text is read once."""
     process = node if isinstance(node, Process) else node.process
     readers: Lru[Log, Reader] = process.parts.readers
-    found = readers.get(process.log)
-    if found is None:
-        found = Reader(process.log)
-        readers.put(process.log, found)
-    return found
+    reader = readers.get(process.log)
+    if reader is None:
+        reader = Reader(process.log)
+        readers.put(process.log, reader)
+    return reader
 
 
 def reads(node: Node, *others: Node) -> None:
@@ -51,16 +51,16 @@ class Part(Generic[N, A, P]):
         process = node if isinstance(node, Process) else node.process
         parts: Parts = process.parts
         question = (self, args, *kwargs.items()) if args or kwargs else self
-        found = parts.get(question, node)
-        if found is not MISSING:
-            return cast(P, found)
+        answer = parts.get(question, node)
+        if answer is not MISSING:
+            return cast(P, answer)
         parts.begin(node, process.naming)
         try:
-            made = self._make(node, reader_of(node), *args, **kwargs)
+            value = self._make(node, reader_of(node), *args, **kwargs)
         finally:
             read = parts.end()
-        parts.put(question, node, read, made)
-        return made
+        parts.put(question, node, read, value)
+        return value
 
 
 def part(make: Callable[Concatenate[N, Reader, A], P]) -> Part[N, A, P]:
@@ -76,26 +76,26 @@ def part_of(question: Hashable, nodes: Sequence[Node], make: Callable[[], P]) ->
     first = nodes[0]
     process = first if isinstance(first, Process) else first.process
     parts: Parts = process.parts
-    found = parts.get(question, first)
-    if found is not MISSING and found[0] == len(nodes):
-        return cast(P, found[1])
+    answer = parts.get(question, first)
+    if answer is not MISSING and answer[0] == len(nodes):
+        return cast(P, answer[1])
     parts.begin(process.naming, *nodes)
     try:
-        made = make()
+        value = make()
     finally:
         read = parts.end()
-    parts.put(question, first, read, (len(nodes), made))
-    return made
+    parts.put(question, first, read, (len(nodes), value))
+    return value
 
 
 def shared(node: Node, question: Hashable, key: Hashable, make: Callable[[], P]) -> P:
     """Return an answer that depends only on `key`, the content of its texts; it is computed once for all compiles and ranks."""
     parts = (node if isinstance(node, Process) else node.process).parts
-    found = parts.get(question, key)
-    if found is MISSING:
-        found = make()
-        parts.put(question, key, (), found)
-    return cast(P, found)
+    answer = parts.get(question, key)
+    if answer is MISSING:
+        answer = make()
+        parts.put(question, key, (), answer)
+    return cast(P, answer)
 
 
 def digest_of(*texts: bytes) -> bytes:
@@ -138,14 +138,14 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
     log, columns = compile_.process.log, compile_.process.log.columns
     kinds, contexts, sizes = columns.kind, columns.context, columns.size
     md5 = hashlib.md5(usedforsecurity=False)
-    known: dict[int, tuple[bytes, bool, int]] = {}
-    found = False
+    by_number: dict[int, tuple[bytes, bool, int]] = {}
+    has_text = False
     for record in compile_.records:
         number = kinds[record]
-        told = known.get(number)
-        if told is None:
-            told = known[number] = _told(log.kinds[number], names)
-        label, always, much = told
+        kind = by_number.get(number)
+        if kind is None:
+            kind = by_number[number] = _digest_rule(log.kinds[number], names)
+        label, always, much = kind
         if not label or not (always or log.has_payload(record)):
             continue
         context = log.contexts[contexts[record]]
@@ -153,15 +153,15 @@ def content_key(compile_: Compile, reader: Reader, names: frozenset[str], limit:
         if much == HEAD:
             md5.update(reader.payload(record, HEAD))
         elif much:
-            found = True
+            has_text = True
             text = reader.payload(record, limit) if sizes[record] <= limit else str(log.md5(record)).encode()
             md5.update(b"%d\n" % len(text))
             md5.update(text)
-    return md5.digest() if found else b""
+    return md5.digest() if has_text else b""
 
 
 @lru_cache(maxsize=4096)
-def _told(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
+def _digest_rule(kind: Kind, names: frozenset[str]) -> tuple[bytes, bool, int]:
     """Return how a kind of record enters the digest.
 
     The result is its name, b"" for no artifact; whether it is one even without payload; how much of its text counts: all, the head,

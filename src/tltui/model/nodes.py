@@ -231,8 +231,8 @@ class Frame:
 
     def learn(self) -> bool:
         """Update the code from the frame's compiles; return whether it changed."""
-        told, self._told = self._told, self.code
-        return told != self._told
+        previous, self._told = self._told, self.code
+        return previous != self._told
 
     @property
     def first_code(self) -> int:
@@ -259,26 +259,26 @@ class Frame:
         before end in Dynamo, or in the caller: there the metrics alone have the function.
         """
         for compile_ in self.compiles:
-            told = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
+            titled = next((metrics for metrics in compile_.metrics if metrics.co_name), None)
             if (started := compile_.started) is not None and started.name is not None:
                 file = self.process.string(started.filename)
-                same = told is None or (told.co_name, told.co_firstlineno) == (started.name, started.line)
+                same = titled is None or (titled.co_name, titled.co_firstlineno) == (started.name, started.line)
                 if same and not is_entry(file):
                     return started.name, file, started.line
-            if told is not None:
-                return told.co_name, told.co_filename, told.co_firstlineno
+            if titled is not None:
+                return titled.co_name, titled.co_filename, titled.co_firstlineno
         named = [compile_.named for compile_ in self.compiles if compile_.named is not None]
-        for own in sorted(named, key=lambda own: own.is_guess)[:1]:
-            return own.name, own.filename, own.line
+        for name in sorted(named, key=lambda name: name.is_guess)[:1]:
+            return name.name, name.filename, name.line
         return None, None, None
 
     @property
     def is_guessed(self) -> bool:
         """Whether `code` is inferred from the last operation of a graph, which may be in an inlined function."""
         return self.code[0] is not None and not any(
-            (own.started is not None and own.started.name) or any(metrics.co_name for metrics in own.metrics)
-            or (own.named is not None and not own.named.is_guess)
-            for own in self.compiles
+            (compile_.started is not None and compile_.started.name) or any(metrics.co_name for metrics in compile_.metrics)
+            or (compile_.named is not None and not compile_.named.is_guess)
+            for compile_ in self.compiles
         )  # fmt: skip
 
     @property
@@ -386,11 +386,11 @@ class Process:
     def undefined_strings(self) -> set[int]:
         """Ids that an older process must have defined: those below its first own one, and those that it uses."""
         first = min(self.strings, default=0)
-        wanted = {0, first - 1} if first > 0 else set()
+        undefined = {0, first - 1} if first > 0 else set()
         for compile_ in self.compiles.values():
             if compile_.started is not None and (filename := compile_.started.filename) is not None and filename >= 0:
-                wanted.add(filename)
-        return wanted - self.strings.keys()
+                undefined.add(filename)
+        return undefined - self.strings.keys()
 
     @property
     def ref(self) -> Ref:
@@ -413,21 +413,21 @@ class Process:
     def epochs_of(self, compile_id: CompileId) -> list[Compile]:
         """Return the compiles with this id, newest last; only those of its epoch if it has one."""
         if compile_id.epoch or compile_id == NO_ID:
-            found = self.compiles.get(compile_id)
-            return [] if found is None else [found]
+            compile_ = self.compiles.get(compile_id)
+            return [] if compile_ is None else [compile_]
         ids = (compile_id.of(epoch) for epoch in range(1, self.epochs + 1))
-        return [self.compiles[own] for own in ids if own in self.compiles]
+        return [self.compiles[epoch_id] for epoch_id in ids if epoch_id in self.compiles]
 
     def find(self, compile_id: CompileId) -> Compile | None:
         """Return the compile with this id, the newest one if it has no epoch."""
         if compile_id.epoch or compile_id == NO_ID:
             return self.compiles.get(compile_id)
         ids = (compile_id.of(epoch) for epoch in range(self.epochs, 0, -1))
-        return next((self.compiles[own] for own in ids if own in self.compiles), None)
+        return next((self.compiles[epoch_id] for epoch_id in ids if epoch_id in self.compiles), None)
 
     def frames_of(self, key: CompileId) -> list[Frame]:
         """Return the frames with this key, newest last."""
-        return [self.frames[own] for epoch in range(1, self.epochs + 1) if (own := key.of(epoch)) in self.frames]
+        return [self.frames[epoch_key] for epoch in range(1, self.epochs + 1) if (epoch_key := key.of(epoch)) in self.frames]
 
     def find_frame(self, key: CompileId) -> Frame | None:
         """Return the frame with this key, the newest one if it has no epoch."""
@@ -438,8 +438,8 @@ class Process:
     def owner(self, record: int) -> Compile | None:
         """Return the compile of a record of its log; None for a record of another process."""
         context = self.log.context(record)
-        found = self.epochs_of(CompileId(context.autograd, context.frame, context.compile, name=context.name))
-        return next((own for own in found if own.holds(record)), None)
+        candidates = self.epochs_of(CompileId(context.autograd, context.frame, context.compile, name=context.name))
+        return next((compile_ for compile_ in candidates if compile_.holds(record)), None)
 
     def owns(self, record: int) -> bool:
         """Whether a record of its log is one of its own."""

@@ -141,17 +141,17 @@ class Profiles:
 
     def derived(self, profile: Profile, make: Callable[[Profile], object]) -> object:
         """Return a value computed, once, from one profile alone."""
-        known = self._derived.get(id(profile))
-        if known is None or known[0] is not profile:
-            known = self._derived[id(profile)] = profile, make(profile)
-        return known[1]
+        entry = self._derived.get(id(profile))
+        if entry is None or entry[0] is not profile:
+            entry = self._derived[id(profile)] = profile, make(profile)
+        return entry[1]
 
-    def add(self, found: Iterable[FoundProfile]) -> None:
+    def add(self, profiles: Iterable[FoundProfile]) -> None:
         """There are more, or others of the same name: those are read anew."""
-        known = {file.found: file for file in self.files}
-        files = tuple(known.get(own) or ProfileFile(own) for own in found)
+        previous = {file.found: file for file in self.files}
+        files = tuple(previous.get(profile) or ProfileFile(profile) for profile in profiles)
         if files != self.files:
             self.files = files
             read = [file.profile for file in files]
-            self._derived = {key: kept for key, kept in self._derived.items() if kept[0] in read}
+            self._derived = {key: entry for key, entry in self._derived.items() if entry[0] in read}
             self.version += 1

@@ -62,9 +62,9 @@ def range_text(runs: Sequence[Range]) -> str:
         first, last = runs[0][0], runs[-1][1]
         if even := _even([(a + 1, b - 1) for (_, a), (b, _) in pairwise(runs)]):
             return f"{first}–{last} but {even}"
-    said = [f"{a}" if a == b else f"{a}, {b}" if b == a + 1 else f"{a}–{b}" for a, b in runs[:SHOWN]]
-    left = sum(b - a + 1 for a, b in runs[SHOWN:])
-    return ", ".join(said) + (f" and {left:,} more" if left else "")
+    texts = [f"{a}" if a == b else f"{a}, {b}" if b == a + 1 else f"{a}–{b}" for a, b in runs[:SHOWN]]
+    remaining = sum(b - a + 1 for a, b in runs[SHOWN:])
+    return ", ".join(texts) + (f" and {remaining:,} more" if remaining else "")
 
 
 def shortened(text: str, width: int) -> str:

@@ -83,10 +83,10 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
 def _failures(merged: Merged, places: Sequence[Sequence[int]]) -> None:
     """Mark compiles as failed if the output of the job reports it, whichever input has them."""
     merged.model.tell_failed(
-        merged.model.owner(where[told.records[0]])
+        merged.model.owner(where[failed.records[0]])
         for process, where in zip(merged.members, places, strict=True)
-        for told in process.compiles.values()
-        if told.is_told_failed and told.records
+        for failed in process.compiles.values()
+        if failed.is_told_failed and failed.records
     )
 
 
@@ -113,12 +113,12 @@ class _Keys:
     def of(self, record: int) -> Key:
         columns = self._log.columns
         pair = (columns.context[record], columns.kind[record])
-        found = self._known.get(pair)
-        if found is None:
+        pair_keys = self._known.get(pair)
+        if pair_keys is None:
             context, kind, home = self._log.contexts[pair[0]], self._log.kinds[pair[1]]._replace(encoding=""), self.homes[pair[0]]
-            own = (_id_of(context), context.attempt or 0) if home is None else (home.compile.of(0), home.attempt)
-            found = self._known[pair] = (*own, kind)
-        return found
+            identity = (_id_of(context), context.attempt or 0) if home is None else (home.compile.of(0), home.attempt)
+            pair_keys = self._known[pair] = (*identity, kind)
+        return pair_keys
 
     def home(self, record: int) -> Home | None:
         """Return the compile of the unit of a record."""
@@ -138,30 +138,30 @@ Stretch = tuple[int, Sequence[int]]
 def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Stretch]:
     """All that is kept, in order."""
     keys = [_Keys(process.log, homes) for process in merged.members]
-    known = _twins_of_base(merged, keys)
+    base_twins = _twins_of_base(merged, keys)
     behind: dict[Place, list[Place]] = defaultdict(list)
-    kept: dict[Place, Place] = {}
+    originals: dict[Place, Place] = {}
     for number, process in enumerate(merged.members[1:], 1):
-        seen, anchor = Counter[Key](), START
+        counts, anchor = Counter[Key](), START
         new: list[tuple[Key, Place]] = []
         for record in records_of(process):
             key, place = keys[number].of(record), (number, record)
-            twins, nth = known[key], seen[key]
-            seen[key] += 1
+            twins, nth = base_twins[key], counts[key]
+            counts[key] += 1
             home = keys[number].home(record)
             if home is not None:
-                anchor = kept.get(home.code, home.code)
-                codes = known[keys[anchor[0]].of(anchor[1])]
+                anchor = originals.get(home.code, home.code)
+                codes = base_twins[keys[anchor[0]].of(anchor[1])]
                 nth = codes.index(anchor) if anchor in codes else len(codes)  # which of the lowerings of its compile it is
             if nth < len(twins):
                 merged.twins.append(Twins(twins[nth], place))
-                kept[place] = twins[nth]
+                originals[place] = twins[nth]
                 anchor = max(anchor, twins[nth]) if home is None and twins[nth][0] == 0 else anchor
             else:
                 behind[anchor].append(place)
                 new.append((key, place))
         for key, place in new:
-            known[key].append(place)
+            base_twins[key].append(place)
     return _laid_out(records_of(merged.members[0]), behind)
 
 
@@ -169,13 +169,13 @@ def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
     """Return the records of the base that other inputs may repeat. Most of a trace are events that no other input has."""
     base = merged.members[0]
     kinds = {kind._replace(encoding="") for process in merged.members[1:] for kind in process.log.kinds}
-    wanted = {number for number, kind in enumerate(base.log.kinds) if kind._replace(encoding="") in kinds}
+    repeatable = {number for number, kind in enumerate(base.log.kinds) if kind._replace(encoding="") in kinds}
     column = base.log.columns.kind
-    known: dict[Key, list[Place]] = defaultdict(list)
+    twins: dict[Key, list[Place]] = defaultdict(list)
     for record in records_of(base):
-        if column[record] in wanted:
-            known[keys[0].of(record)].append((0, record))
-    return known
+        if column[record] in repeatable:
+            twins[keys[0].of(record)].append((0, record))
+    return twins
 
 
 def _laid_out(base: Sequence[int], behind: dict[Place, list[Place]]) -> list[Stretch]:
@@ -183,11 +183,11 @@ def _laid_out(base: Sequence[int], behind: dict[Place, list[Place]]) -> list[Str
     order: list[Stretch] = []
 
     def add(anchor: Place) -> None:
-        left = list(reversed(behind[anchor]))
-        while left:
-            place = left.pop()
+        pending = list(reversed(behind[anchor]))
+        while pending:
+            place = pending.pop()
             order.append((place[0], (place[1],)))
-            left += reversed(behind.get(place, ()))
+            pending += reversed(behind.get(place, ()))
 
     if START in behind:
         add(START)
@@ -213,15 +213,15 @@ def _batch(
     kinds: dict[Kind, int] = {}
     contexts: dict[Context, int] = {}
     for member, records in order:
-        own, stored = logs[member].columns, member == 0 and not logs[0].is_made
+        source, stored = logs[member].columns, member == 0 and not logs[0].is_made
         new = len(columns)
-        columns.offset.extend(_taken(own.offset, records) if stored else records)
+        columns.offset.extend(_taken(source.offset, records) if stored else records)
         columns.source.extend([0 if stored else member + 1] * len(records))
-        columns.head.extend(_taken(own.head, records))
-        columns.size.extend(_taken(own.size, records))
-        columns.flags.extend(_taken(own.flags, records))
-        columns.kind.extend(numbers[member].kinds(_taken(own.kind, records), kinds))
-        for context in numbers[member].contexts(_taken(own.context, records), contexts):
+        columns.head.extend(_taken(source.head, records))
+        columns.size.extend(_taken(source.size, records))
+        columns.flags.extend(_taken(source.flags, records))
+        columns.kind.extend(numbers[member].kinds(_taken(source.kind, records), kinds))
+        for context in numbers[member].contexts(_taken(source.context, records), contexts):
             columns.context.append(context)
             batch.members[context].append(new)
             new += 1
@@ -251,20 +251,20 @@ class _Numbers:
         self._kinds: dict[int, int] = {}
         self._contexts: dict[int, int] = {}
 
-    def kinds(self, own: Sequence[int], known: dict[Kind, int]) -> list[int]:
+    def kinds(self, numbers: Sequence[int], table: dict[Kind, int]) -> list[int]:
         """Kinds of records as the joined log numbers them."""
-        for number in dict.fromkeys(own):
+        for number in dict.fromkeys(numbers):
             if number not in self._kinds:
-                self._kinds[number] = known.setdefault(self._log.kinds[number], len(known))
-        return [self._kinds[number] for number in own]
+                self._kinds[number] = table.setdefault(self._log.kinds[number], len(table))
+        return [self._kinds[number] for number in numbers]
 
-    def contexts(self, own: Sequence[int], known: dict[Context, int]) -> list[int]:
+    def contexts(self, numbers: Sequence[int], table: dict[Context, int]) -> list[int]:
         """Contexts of records as the joined log numbers them."""
-        for number in dict.fromkeys(own):
+        for number in dict.fromkeys(numbers):
             if number not in self._contexts:
                 context = _at_home(self._log.contexts[number], self._homes, self._who)
-                self._contexts[number] = known.setdefault(context, len(known))
-        return [self._contexts[number] for number in own]
+                self._contexts[number] = table.setdefault(context, len(table))
+        return [self._contexts[number] for number in numbers]
 
 
 def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Context:
@@ -273,8 +273,8 @@ def _at_home(context: Context, homes: dict[CompileId, Home], who: Context) -> Co
     context = context._replace(pid=who.pid, rank=who.rank)
     if home is None:
         return context
-    own = home.compile
-    return context._replace(autograd=own.autograd, frame=own.frame, compile=own.compile, attempt=home.attempt, name="")
+    owner = home.compile
+    return context._replace(autograd=owner.autograd, frame=owner.frame, compile=owner.compile, attempt=home.attempt, name="")
 
 
 def _facts(merged: Merged, batch: Batch, places: list[array[int]]) -> None:

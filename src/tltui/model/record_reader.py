@@ -153,10 +153,10 @@ def json_in(fields: object, key: str) -> dict[str, Any]:
     if value is None:
         return {}
     try:
-        found = parse_json(value.encode("utf-8", "surrogatepass"))
+        parsed = parse_json(value.encode("utf-8", "surrogatepass"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 _NAMES: WeakKeyDictionary[Log, list[str]] = WeakKeyDictionary()
@@ -173,8 +173,8 @@ def _names(log: Log) -> list[str]:
 def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
-    wanted = frozenset(names)
-    kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted}
+    wanted_names = frozenset(names)
+    kinds = {n: name for n, name in enumerate(_names(log)) if name in wanted_names}
     if kinds:
         column = log.columns.kind
         for record in compile_.records:
@@ -210,16 +210,16 @@ def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
     """
     log, base = compile_.process.log, str(compile_.ref)
     same: dict[str, list[int]] = {}
-    found: dict[int, str] = {}
+    by_record: dict[int, str] = {}
     for record, name in named(compile_, names):
         if is_artifact(log.kind(record), log.has_payload(record)):
             same.setdefault(name, []).append(record)
         else:
-            found[record] = record_ref(compile_.process, record)
+            by_record[record] = record_ref(compile_.process, record)
     for name, records in same.items():
         plain = f"{base}:{name}"
-        found.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
-    return found
+        by_record.update({r: f"{plain}#{n}" for n, r in enumerate(records, 1)} if len(records) > 1 else {records[0]: plain})
+    return by_record
 
 
 def record_ref(process: Process, record: int) -> str:

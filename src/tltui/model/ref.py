@@ -202,13 +202,13 @@ def parse_ref(text: str) -> Ref:
 
 def named_in(ref: Ref) -> list[Ref]:
     """Return an address and the addresses in it: that of a comparison has two, separated by a blank."""
-    found = [ref]
+    refs = [ref]
     for text in (ref.artifact or "").split(" ") if ref.view else ():
         try:
-            found.append(parse_ref(text))
+            refs.append(parse_ref(text))
         except BadAddress:
             continue
-    return found
+    return refs
 
 
 _BARE = re.compile(r"\[?\d+/-")
@@ -229,7 +229,7 @@ def _compile_id(text: str | None, name: str | None, epoch: int) -> CompileId | N
     parts = text.lstrip("!a").split("/")
     if text[0] in "!a":
         numbers = [_number(part) for part in parts]
-        found = CompileId(numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else CompileId(numbers[0])
+        compile_id = CompileId(numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else CompileId(numbers[0])
     else:
-        found = CompileId(None, _number(parts[0]), _number(parts[1] or None))
-    return found.of(epoch)
+        compile_id = CompileId(None, _number(parts[0]), _number(parts[1] or None))
+    return compile_id.of(epoch)

@@ -110,19 +110,19 @@ def find_parents(processes: list[Process]) -> None:
     Evidence: its first own string id is above 0, or its stacks name ids that it does not define. The parent is the
     youngest older process of the same directory that defines them.
     """
-    wanting = [(child, wanted) for child in processes if not child.inherits and (wanted := child.undefined_strings())]
+    wanting = [(child, undefined) for child in processes if not child.inherits and (undefined := child.undefined_strings())]
     if not wanting:
         return
     older: dict[str, list[Process]] = {}
     for process in sorted(processes, key=lambda process: process.started):
         older.setdefault(os.path.dirname(process.log.path), []).append(process)
-    for child, wanted in wanting:
+    for child, undefined in wanting:
         near = older[os.path.dirname(child.log.path)]
         parent: Process | None = None
         for other in reversed(near[: bisect_right(near, child.started, key=lambda process: process.started)]):
             if parent is not None and other.started < parent.started:
                 break
-            if other is not child and other.pid != child.pid and wanted <= other.strings.keys():
+            if other is not child and other.pid != child.pid and undefined <= other.strings.keys():
                 parent = other  # of several that began at once the first one
         if parent is not None and parent is not child.parent:
             child.forked_from(parent)
@@ -161,11 +161,11 @@ class Run:
         """For which version the counts of the run are."""
         self._stale = False
 
-    def _model(self, found: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
-        log = FORMS[found.form].log(found.name, source, generation)
-        if found.fault:
-            log.damage.append(Damage(found.size, -1, found.fault))
-        return LogModel(log, found.rank, found.launch, found.started, self.parts, found.clock is not None, found.form)
+    def _model(self, opened: FoundLog, source: FileBytes, generation: int = 0) -> LogModel:
+        log = FORMS[opened.form].log(opened.name, source, generation)
+        if opened.fault:
+            log.damage.append(Damage(opened.size, -1, opened.fault))
+        return LogModel(log, opened.rank, opened.launch, opened.started, self.parts, opened.clock is not None, opened.form)
 
     def scanners(self) -> list[StepScanner]:
         """One scanner for each log, in the order of `models`."""
@@ -192,13 +192,13 @@ class Run:
         return Delta((), True)
 
     def _add(self, event: Added) -> None:
-        found, before = event.found, event.instead_of
+        opened, before = event.found, event.instead_of
         generation = 0
         if before is not None:
-            generation = sum(model.log.path == found.name for model in self.models)
-            same = next((log for log in self.found.logs if log.path == found.path), found)
-            found = replace(found, rank=same.rank, launch=same.launch)
-        self.models.append(self._model(found, event.source, generation))
+            generation = sum(model.log.path == opened.name for model in self.models)
+            same = next((log for log in self.found.logs if log.path == opened.path), opened)
+            opened = replace(opened, rank=same.rank, launch=same.launch)
+        self.models.append(self._model(opened, event.source, generation))
 
     def _lose(self, event: Lost) -> None:
         model = self.models[event.log]
@@ -212,12 +212,12 @@ class Run:
         else:
             self.unreadable.pop(path, None)
 
-    def _look(self, found: Found) -> None:
+    def _look(self, results: Found) -> None:
         """Update the sizes and start times of the logs and the list of profiles."""
-        self.found = found
-        self.profiles.add(found.profiles)
-        self.dumps.add(found.dumps)
-        began = {log.name: (log.started, log.clock is not None) for log in found.logs}
+        self.found = results
+        self.profiles.add(results.profiles)
+        self.dumps.add(results.dumps)
+        began = {log.name: (log.started, log.clock is not None) for log in results.logs}
         for model in self.models:
             if not model.log.ended and model.log.path in began and model.began(*began[model.log.path]):
                 self._stale = True
@@ -331,9 +331,9 @@ class Run:
         """Return the indexed but unread logs of the ranks in these addresses."""
         if self.crowd is None:
             return []
-        known = {rank.number for rank in self.ranks}
-        wanted = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in known}
-        return [log for log in self.crowd.logs_of(wanted) if log not in self.found.logs]
+        read = {rank.number for rank in self.ranks}
+        unread_ranks = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in read}
+        return [log for log in self.crowd.logs_of(unread_ranks) if log not in self.found.logs]
 
     @property
     def restarted(self) -> frozenset[str]:
@@ -371,13 +371,13 @@ class Run:
 
     def _let_stand_for(self, crowd: Crowd) -> None:
         """Let the first rank read of each class represent the unread ranks."""
-        known = {rank.number for rank in self._ranks}
+        read = {rank.number for rank in self._ranks}
         stood: set[tuple[int, ...]] = set()
         for rank in self._ranks:
-            own = crowd.like(rank.number) if rank.number is not None else ()
-            if own and own not in stood:
-                stood.add(own)
-                rank.unread = tuple(number for number in own if number not in known)
+            equivalent = crowd.like(rank.number) if rank.number is not None else ()
+            if equivalent and equivalent not in stood:
+                stood.add(equivalent)
+                rank.unread = tuple(number for number in equivalent if number not in read)
 
     def resolve(self, ref: Ref | str) -> Node | None:
         """Return the node at an address; None for the run itself. Raises `BadAddress` with near ones or the candidates."""
@@ -401,11 +401,11 @@ class Run:
         processes = self._candidates(ref)
         if len(processes) != 1 or processes[0].epochs == 1:
             return ""
-        found: list[Frame] | list[Compile] = processes[0].frames_of(ref.id) if ref.is_frame else processes[0].epochs_of(ref.id)
-        if len(found) < 2:
+        nodes: list[Frame] | list[Compile] = processes[0].frames_of(ref.id) if ref.is_frame else processes[0].epochs_of(ref.id)
+        if len(nodes) < 2:
             return ""
-        named, others = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in found[:-1])
-        return f"{named} is the newest of {len(found)}, {found[-1].ref}: ids began again. There are also {others}"
+        named, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
+        return f"{named} is the newest of {len(nodes)}, {nodes[-1].ref}: ids began again. There are also {older}"
 
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
@@ -415,9 +415,9 @@ class Run:
         if rank is None and number is not None and self.crowd is not None and number in self.crowd.newest:
             raise BadAddress(f"rank {number} has not been read: rank {self.crowd.like(number)[0]} did the same")
         if rank is None:
-            there_are = _listed(str(own.ref) for own in self.ranks)
-            what = "process without a rank" if number is None else f"rank {number}"
-            raise BadAddress(f"there is no {what}. There are: {there_are}")
+            there_are = _listed(str(item.ref) for item in self.ranks)
+            label = "process without a rank" if number is None else f"rank {number}"
+            raise BadAddress(f"there is no {label}. There are: {there_are}")
         if ref.process is None:
             return rank
         if not 1 <= ref.process <= len(rank.processes):
@@ -435,10 +435,10 @@ class Run:
         processes = self._candidates(ref)
         if ref.is_frame and ref.artifact is None:
             return [frame for process in processes if (frame := process.find_frame(ref.id)) is not None]
-        found = [own for process in processes if (own := process.find(ref.id)) is not None]
+        compiles = [match for process in processes if (match := process.find(ref.id)) is not None]
         if ref.attempt is not None:
-            found = [compile_ for compile_ in found if ref.attempt in compile_.attempts]
-        return found
+            compiles = [compile_ for compile_ in compiles if ref.attempt in compile_.attempts]
+        return compiles
 
     def _artifact(self, ref: Ref, nodes: list[Frame] | list[Compile]) -> Artifact:
         owners = [node for node in nodes if isinstance(node, Compile)]
@@ -446,11 +446,11 @@ class Run:
         named = [artifact for artifact in all_of_them if artifact.name == ref.artifact]
         if ref.attempt is not None:
             named = [artifact for artifact in named if artifact.attempt == ref.attempt]
-        found = named if ref.n is None else [artifact for artifact in named if artifact.n == ref.n]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in found)}")
+        matches = named if ref.n is None else [artifact for artifact in named if artifact.n == ref.n]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in matches)}")
         if named:
             raise BadAddress(f"there is no {ref}. There are: {_listed(str(a.ref) for a in named)}")
         near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
@@ -460,8 +460,8 @@ class Run:
 
     def _nowhere(self, ref: Ref) -> str:
         assert ref.id is not None
-        known = {str(c.ref): c.id for process in self._candidates(ref) for c in process.compiles.values()}
-        if not known:
+        ids = {str(c.ref): c.id for process in self._candidates(ref) for c in process.compiles.values()}
+        if not ids:
             return f"there is no {ref}: the log has no records with an id"
 
         def distance(other: CompileId) -> tuple[int, int]:
@@ -469,7 +469,7 @@ class Run:
                 return (1 << 30, 0)
             return (abs(other.frame - ref.id.frame), abs((other.compile or 0) - (ref.id.compile or 0)))
 
-        near = sorted(known, key=lambda name: distance(known[name]))[:6]
+        near = sorted(ids, key=lambda name: distance(ids[name]))[:6]
         return f"there is no {ref}. Near it: {_listed(near)}"
 
 

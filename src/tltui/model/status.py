@@ -397,7 +397,7 @@ class Tally(NamedTuple):
         facts = compile_.facts
         exact = duration_s(compile_.metrics) or 0.0
         seconds = round(exact, 9)
-        one = cls(
+        counts = cls(
             compiles=1,
             breaks=facts.breaks,
             recompiles=int(compile_.is_recompile),
@@ -405,7 +405,7 @@ class Tally(NamedTuple):
             skips=int(facts.eager is Eager.SKIPPED and status is Status.EAGER),
             seconds=exact if exact == seconds else seconds,  # the number that its metrics have: there are thousands of them
         )
-        return one._replace(**{TABLE[status].field: 1})
+        return counts._replace(**{TABLE[status].field: 1})
 
 
 NO_TALLY = Tally()
@@ -440,15 +440,15 @@ def start_us(metrics: Sequence[Metrics]) -> float | None:
 
 def duration_s(metrics: Sequence[Metrics]) -> float | None:
     """How long it took, forward and backward together."""
-    found = [m.duration_s for m in metrics if m.duration_s is not None and m.event == FORWARD]
-    found += [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
-    return found[0] if len(found) == 1 else sum(found) if found else None
+    durations = [m.duration_s for m in metrics if m.duration_s is not None and m.event == FORWARD]
+    durations += [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    return durations[0] if len(durations) == 1 else sum(durations) if durations else None
 
 
 def backward_s(metrics: Sequence[Metrics]) -> float | None:
     """How long its backward took."""
-    found = [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
-    return sum(found) if found else None
+    durations = [m.duration_s for m in metrics if m.duration_s is not None and _is_backward(m)]
+    return sum(durations) if durations else None
 
 
 def facts_of(compile_: Recorded) -> SharedFacts:
@@ -497,7 +497,7 @@ def facts_of(compile_: Recorded) -> SharedFacts:
 
 def with_times(facts: SharedFacts, metrics: Sequence[Metrics]) -> Facts:
     """Return the facts of one compile, with its metrics."""
-    shared = {own.name: getattr(facts, own.name) for own in fields(SharedFacts)}
+    shared = {field.name: getattr(facts, field.name) for field in fields(SharedFacts)}
     return Facts(**shared, start_us=start_us(metrics), duration_s=duration_s(metrics), backward_s=backward_s(metrics))
 
 

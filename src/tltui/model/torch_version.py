@@ -27,8 +27,8 @@ def version_of(process: Process, reader: Reader) -> TorchVersion:
     It changes with every new record: a page may call it, but a part about a compile would be invalidated as often.
     """
     stated = torch_version(process, reader)
-    known = stated_version(stated) if stated is not None else TorchVersion()
-    return known if known.least is not None else replace(judged_version(_clues(process, reader)), stated=stated)
+    version = stated_version(stated) if stated is not None else TorchVersion()
+    return version if version.least is not None else replace(judged_version(_clues(process, reader)), stated=stated)
 
 
 def version_by_metrics(compile_: Compile, reader: Reader) -> TorchVersion:

@@ -56,40 +56,40 @@ def profile_at(path: str) -> FoundProfile | None:
     return FoundProfile(path, status.st_size, status.st_mtime_ns)
 
 
-def again(found: FoundProfile) -> FoundProfile:
+def again(profile: FoundProfile) -> FoundProfile:
     """Stat a profile again."""
     try:
-        status = os.stat(found.path)
+        status = os.stat(profile.path)
     except OSError:
-        return found
-    return replace(found, size=status.st_size, changed=status.st_mtime_ns)
+        return profile
+    return replace(profile, size=status.st_size, changed=status.st_mtime_ns)
 
 
 def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
     """Return the named profiles and those in named directories. Raises `NoProfileThere`."""
-    found: list[FoundProfile] = []
+    profiles: list[FoundProfile] = []
     for name in paths:
         path = os.path.expanduser(name)
         try:
             if os.path.isdir(path):
-                found += _inside(path)
+                profiles += _profiles_in(path)
             elif reason := reason_against(path):
                 raise NoProfileThere(f"{name}: {reason}")
             else:
-                found.append(again(FoundProfile(path, 0, is_named=True)))
+                profiles.append(again(FoundProfile(path, 0, is_named=True)))
         except OSError as error:
             raise NoProfileThere(f"{name}: {error.strerror or error}") from None
-    return tuple({own.path: own for own in found}.values())
+    return tuple({profile.path: profile for profile in profiles}.values())
 
 
-def _inside(directory: str) -> list[FoundProfile]:
+def _profiles_in(directory: str) -> list[FoundProfile]:
     """Return the profiles in a directory."""
     with os.scandir(directory) as entries:
         files = sorted(entry.path for entry in entries if entry.is_file())[:MOST]
-    found = [replace(own, is_named=True) for path in files if (own := profile_at(path)) is not None]
-    if not found:
+    profiles = [replace(profile, is_named=True) for path in files if (profile := profile_at(path)) is not None]
+    if not profiles:
         raise NoProfileThere(f"{directory}: there is no profile of torch.profiler in it")
-    return found
+    return profiles
 
 
 __all__ = [
@@ -234,66 +234,66 @@ class Discovery:
             try:
                 next(looking)
             except StopIteration as end:
-                found: Found = end.value
-                return found
+                results: Found = end.value
+                return results
 
     def looking(self) -> Generator[FoundLog | None, None, Found]:
         """`look`, file by file: each log when it is found, None for a file that is none."""
         logs: list[FoundLog] = []
         skipped: list[Skipped] = []
         notes: list[str] = []
-        others = 0
+        other_count = 0
         self._others.clear()
         self._printed.clear()
         self._given.clear()
         self._indexes.begin()
-        seen: set[str] = set()
-        profiles = {own.path: own for own in map(again, self.profiles)}
+        paths_seen: set[str] = set()
+        profiles = {profile.path: profile for profile in map(again, self.profiles)}
         dumps: list[FoundDump] = []
         outputs: list[str] = []
         for name in self.paths:
             path = os.path.expanduser(name)
             directory = os.path.isdir(path)
             candidates = walk(path, skipped) if directory else iter((path,))
-            fresh = (one for one in candidates if _is_new(os.path.realpath(one), seen))
+            fresh = (candidate_path for candidate_path in candidates if _is_new(os.path.realpath(candidate_path), paths_seen))
             top = path if directory else os.path.dirname(path)
-            for candidate, found in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
-                if isinstance(found, FoundProfile):
-                    profiles.setdefault(found.path, found)
-                elif isinstance(found, FoundDump):
-                    dumps.append(found)
-                elif isinstance(found, FoundLog) and not self._needs_log(found):
-                    logs.append(found)
-                elif isinstance(found, FoundLog):
-                    self._printed[found.path] = found
-                elif found.reason == KEPT:
+            for candidate, entry in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
+                if isinstance(entry, FoundProfile):
+                    profiles.setdefault(entry.path, entry)
+                elif isinstance(entry, FoundDump):
+                    dumps.append(entry)
+                elif isinstance(entry, FoundLog) and not self._needs_log(entry):
+                    logs.append(entry)
+                elif isinstance(entry, FoundLog):
+                    self._printed[entry.path] = entry
+                elif entry.reason == KEPT:
                     outputs += [candidate] * is_text(candidate)
-                elif found.reason == MEMBER or (directory and (found.reason == OTHER or _is_somebody_elses(found))):
-                    others += 1
+                elif entry.reason == MEMBER or (directory and (entry.reason == OTHER or _is_foreign_empty_file(entry))):
+                    other_count += 1
                     self._others.add(candidate)
                 else:
-                    skipped.append(found)
-                yield found if isinstance(found, FoundLog) and not self._needs_log(found) else None
+                    skipped.append(entry)
+                yield entry if isinstance(entry, FoundLog) and not self._needs_log(entry) else None
         outputs.sort(key=_changed)
         logs = self._indexes.merged(logs)
         notes += self._indexes.notes
         if not logs:
             printed = [Skipped(path, "what a job printed: tltui shows it") for path in outputs]
             printed += [Skipped(log.name, OUTPUT) for log in self._printed.values()]
-            printed += [Skipped(own.name, PROFILE) for own in profiles.values() if not own.is_named]
-            printed += [Skipped(own.name, DUMP) for own in dumps]
+            printed += [Skipped(profile.name, PROFILE) for profile in profiles.values() if not profile.is_named]
+            printed += [Skipped(profile.name, DUMP) for profile in dumps]
             directories = all(os.path.isdir(os.path.expanduser(path)) for path in self.paths)
-            is_empty = directories and not (skipped or printed or others)
-            raise NothingFound(_nothing(self.paths, [*skipped, *printed], others), outputs, is_empty)
+            is_empty = directories and not (skipped or printed or other_count)
+            raise NothingFound(_explain_nothing(self.paths, [*skipped, *printed], other_count), outputs, is_empty)
         self._has_logs = True
         logs += self._outputs_to_read(outputs)
         logs.sort(key=age)
         if self.latest:
             logs, remarks = latest_run(logs)
             notes += remarks
-        kept, crowd = self._indexes.chosen(logs, self._ranks)
+        chosen, crowd = self._indexes.chosen(logs, self._ranks)
         return Found(
-            self.paths, tuple(kept), tuple(skipped), others, tuple(notes), outputs=tuple(outputs),
+            self.paths, tuple(chosen), tuple(skipped), other_count, tuple(notes), outputs=tuple(outputs),
             profiles=tuple(profiles.values()), dumps=tuple(dumps), discovery=self, crowd=crowd,
         )  # fmt: skip
 
@@ -302,22 +302,22 @@ class Discovery:
     ) -> Iterator[tuple[str, Opened]]:
         """Yield each file with its detected type, and the files packed in it."""
         for path in paths:
-            found = self._look(path, top)
-            if isinstance(found, Skipped) and found.reason == PACKED:
+            entry = self._look(path, top)
+            if isinstance(entry, Skipped) and entry.reason == PACKED:
                 self.unpacks = True
                 for inside in self._packed().inside(path, path, not in_directory, notes):
                     yield path, inside
-            elif isinstance(found, Skipped) and found.reason == REPORT:
+            elif isinstance(entry, Skipped) and entry.reason == REPORT:
                 yield path, self._packed().report(path, notes)
-            elif isinstance(found, Skipped) and found.reason == INDEX:
+            elif isinstance(entry, Skipped) and entry.reason == INDEX:
                 if reason := self._indexes.add(path, self._known[path][0]):
                     yield path, Skipped(path, reason)
             else:
-                yield path, found
+                yield path, entry
 
-    def _needs_log(self, found: FoundLog) -> bool:
+    def _needs_log(self, log: FoundLog) -> bool:
         """Tell whether it is read only beside a log: an output without a record of torch that nobody named."""
-        return found.is_output and found.path not in self._named and found.name != STANDARD_INPUT
+        return log.is_output and log.path not in self._named and log.name != STANDARD_INPUT
 
     def _outputs_to_read(self, outputs: Iterable[str]) -> list[FoundLog]:
         """Return, once, the job output files next to logs: those written by tltui, and those recognised by their text."""
@@ -342,8 +342,8 @@ class Discovery:
 
     def _come(self, notes: list[str]) -> Iterator[tuple[str, Opened]]:
         """Yield the files received through standard input."""
-        for found in self._packed().come(notes):
-            yield STANDARD_INPUT, found
+        for entry in self._packed().come(notes):
+            yield STANDARD_INPUT, entry
 
     def _packed(self) -> Packed:
         """Return the reader of packed files; the unpacking code is imported on first use."""
@@ -359,32 +359,32 @@ class Discovery:
         tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
         return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
 
-    def with_log(self, found: Found, log: FoundLog) -> Found:
+    def with_log(self, results: Found, log: FoundLog) -> Found:
         """Return the results with one more log, which had no records or did not exist before."""
-        others = found.others - (log.path in self._others)
+        other_count = results.others - (log.path in self._others)
         self._others.discard(log.path)
-        skipped = tuple(own for own in found.skipped if own.path != log.path)
-        return replace(found, logs=(*found.logs, log), skipped=skipped, others=others)
+        skipped = tuple(entry for entry in results.skipped if entry.path != log.path)
+        return replace(results, logs=(*results.logs, log), skipped=skipped, others=other_count)
 
-    def is_new_index(self, path: str, found: Opened) -> bool:
+    def is_new_index(self, path: str, entry: Opened) -> bool:
         """Whether a file is a saved index that can be opened, and was not there at the last look at everything."""
-        is_index = isinstance(found, Skipped) and found.reason == INDEX
+        is_index = isinstance(entry, Skipped) and entry.reason == INDEX
         return is_index and not self._indexes.knows(path) and not self._indexes.add(path, self._known[path][0])
 
     def knows(self, path: str) -> bool:
         """Return whether the type of a file is final."""
-        (_, size, _), found = self._known.get(path, ((0, 0, 0), None))
-        if isinstance(found, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
-            return time.time_ns() - found.changed >= WRITTEN
-        if isinstance(found, FoundLog):
-            return self._has_logs or not self._needs_log(found)
-        if isinstance(found, Skipped) and found.reason == INDEX:
+        (_, size, _), entry = self._known.get(path, ((0, 0, 0), None))
+        if isinstance(entry, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
+            return time.time_ns() - entry.changed >= WRITTEN
+        if isinstance(entry, FoundLog):
+            return self._has_logs or not self._needs_log(entry)
+        if isinstance(entry, Skipped) and entry.reason == INDEX:
             return self._indexes.knows(path)  # else it may still be copied here
-        return found is not None and size >= UNDECIDED and not may_become(path, size)
+        return entry is not None and size >= UNDECIDED and not may_become(path, size)
 
     def come(self) -> list[FoundLog]:
         """Return the logs received through standard input, if it is one of the paths."""
-        return [found for _, found in self._come([]) if isinstance(found, FoundLog)] if STANDARD_INPUT in self.paths else []
+        return [log for _, log in self._come([]) if isinstance(log, FoundLog)] if STANDARD_INPUT in self.paths else []
 
     def has_ended(self, path: str = "") -> bool:
         """Whether standard input has come to its end, where `path` is its copy, or is not given. No other file is known to end."""
@@ -392,8 +392,8 @@ class Discovery:
             return False
         from tltui.inputs.archives.cache import standard_input
 
-        given = standard_input()
-        return given.has_ended and path in ("", given.path)
+        stream = standard_input()
+        return stream.has_ended and path in ("", stream.path)
 
     def forget(self, path: str) -> None:
         """Another file has this name now."""
@@ -408,25 +408,25 @@ class Discovery:
             gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
             return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
         now = (status.st_ino, status.st_size, status.st_mtime_ns)
-        before, found = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
+        before, entry = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
         if now == before:
-            return found
-        is_same = isinstance(found, FoundLog) and now[0] == before[0] and not self._needs_log(found)
-        if isinstance(found, FoundLog) and is_same and (found.clock is not None or SNIFF <= before[1] <= now[1]):
-            found = _again(found, status)
+            return entry
+        is_same = isinstance(entry, FoundLog) and now[0] == before[0] and not self._needs_log(entry)
+        if isinstance(entry, FoundLog) and is_same and (entry.clock is not None or SNIFF <= before[1] <= now[1]):
+            entry = _again(entry, status)
         else:
             is_given = path in self._named
-            found = _look(path, top, status, is_given if is_named is None else is_named, is_given)
-        self._known[path] = (now, found)
-        return found
+            entry = _look(path, top, status, is_given if is_named is None else is_named, is_given)
+        self._known[path] = (now, entry)
+        return entry
 
 
 
 
-def _is_new(key: str, seen: set[str]) -> bool:
+def _is_new(key: str, keys: set[str]) -> bool:
     """Whether it was not seen before. It is from now on."""
-    is_new = key not in seen
-    seen.add(key)
+    is_new = key not in keys
+    keys.add(key)
     return is_new
 
 
@@ -437,15 +437,15 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _is_somebody_elses(skipped: Skipped) -> bool:
+def _is_foreign_empty_file(skipped: Skipped) -> bool:
     """Return whether an empty file is no trace of torch: Inductor leaves many of them in its debug directories."""
     return skipped.reason == EMPTY and "torch_trace" not in os.path.basename(skipped.path)
 
 
-def _again(found: FoundLog, status: os.stat_result) -> FoundLog:
+def _again(log: FoundLog, status: os.stat_result) -> FoundLog:
     """Return an updated entry for a log that has grown since its beginning was read."""
-    started = status.st_mtime if found.clock is None else min(found.clock, status.st_mtime)
-    return replace(found, size=status.st_size, started=started, ended=status.st_mtime)
+    started = status.st_mtime if log.clock is None else min(log.clock, status.st_mtime)
+    return replace(log, size=status.st_size, started=started, ended=status.st_mtime)
 
 
 def _look(path: str, top: str, status: os.stat_result, is_named: bool = True, opens_plain: bool = False) -> Opened:
@@ -489,16 +489,16 @@ def _debug_directory(path: str, units: Layout, status: os.stat_result) -> FoundL
     )  # fmt: skip
 
 
-def _nothing(paths: tuple[str, ...], skipped: list[Skipped], others: int) -> str:
+def _explain_nothing(paths: tuple[str, ...], skipped: list[Skipped], other_count: int) -> str:
     where = ", ".join(paths)
-    if len(paths) == 1 and len(skipped) == 1 and not others and skipped[0].path == os.path.expanduser(paths[0]):
+    if len(paths) == 1 and len(skipped) == 1 and not other_count and skipped[0].path == os.path.expanduser(paths[0]):
         return f"{where}: {skipped[0].reason}"
     lines = [f"{where}: no trace, TORCH_LOGS text, debug directory or tlparse output found"]
     lines += [f"  {item.path}: {item.reason}" for item in skipped[:10]]
     if len(skipped) > 10:
         lines.append(f"  … and {len(skipped) - 10} more")
-    if others:
-        lines.append(f"  {others} other file{'s' * (others != 1)} that {'are' if others != 1 else 'is'} no log")
+    if other_count:
+        lines.append(f"  {other_count} other file{'s' * (other_count != 1)} that {'are' if other_count != 1 else 'is'} no log")
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ class Held:
     """The users of whose processes that cannot be known."""
 
 
-def held(wanted: Set[Identity], proc: str = PROC) -> Held | None:
+def held(identities: Set[Identity], proc: str = PROC) -> Held | None:
     """Who has them open; None where no process can be seen at all."""
     processes = pids(proc)
     if not processes:
@@ -43,11 +43,11 @@ def held(wanted: Set[Identity], proc: str = PROC) -> Held | None:
             continue  # it has ended meanwhile
         for descriptor in descriptors:
             try:
-                found = identity_of(os.stat(f"{place}/fd/{descriptor}"))
+                identity = identity_of(os.stat(f"{place}/fd/{descriptor}"))
             except OSError:
                 continue
-            if found in wanted and pid not in by[found] and _writes(f"{place}/fdinfo/{descriptor}"):
-                by[found].append(pid)
+            if identity in identities and pid not in by[identity] and _writes(f"{place}/fdinfo/{descriptor}"):
+                by[identity].append(pid)
     return Held({file: tuple(numbers) for file, numbers in by.items() if numbers}, frozenset(hidden))
 
 
@@ -120,20 +120,20 @@ class Writers:
     def abandoned(self, files: dict[str, os.stat_result]) -> set[str]:
         """Those of these paths that are quiet and that no process here has open: a job may hang for hours and still be there."""
         old = {path: identity_of(status) for path, status in files.items() if self.quiet(status)}
-        found = held(set(old.values()), self._proc) if old else None
-        return {path for path, file in old.items() if found is None or file not in found.by}
+        holders = held(set(old.values()), self._proc) if old else None
+        return {path for path, file in old.items() if holders is None or file not in holders.by}
 
     def ended(self, files: dict[str, os.stat_result]) -> set[str]:
         """Those of these paths that nobody can be writing into. One look at the processes serves for all."""
         local = {path: status for path, status in files.items() if self._file_system(path) in LOCAL}
         if not local:
             return set()
-        found = held({identity_of(status) for status in local.values()}, self._proc)
-        if found is None:
+        holders = held({identity_of(status) for status in local.values()}, self._proc)
+        if holders is None:
             return set()
         return {
             path for path, status in local.items()
-            if identity_of(status) not in found.by and status.st_uid not in found.hidden and self._sees(status.st_uid)
+            if identity_of(status) not in holders.by and status.st_uid not in holders.hidden and self._sees(status.st_uid)
         }  # fmt: skip
 
     def _sees(self, user: int) -> bool:
@@ -163,8 +163,8 @@ class Writers:
         try:
             with open(f"{self._proc}/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
                 for line in file:
-                    own, _, rest = line.partition(" - ")
-                    fields, kind = own.split(" "), rest.split(" ", 1)[0]
+                    mount, _, options = line.partition(" - ")
+                    fields, kind = mount.split(" "), options.split(" ", 1)[0]
                     if len(fields) > 4 and kind:
                         mounts[_unescaped(fields[4])] = kind
         except OSError:

@@ -105,20 +105,20 @@ def processes_of(
     logs: Mapping[str, Identity], interval: float = INTERVAL, proc: str = PROC, sleep: Callable[[float], None] = time.sleep
 ) -> tuple[LogProcesses, ...]:
     """Who writes these logs, by their paths. Takes `interval` seconds where somebody does."""
-    found = held(set(logs.values()), proc)
-    if found is None:
+    writers = held(set(logs.values()), proc)
+    if writers is None:
         return tuple(LogProcesses(log, (), unseen=True) for log in logs)
-    ours = {pid for group in found.by.values() for pid in group if owner(f"{proc}/{pid}") == os.getuid()}
+    ours = {pid for group in writers.by.values() for pid in group if owner(f"{proc}/{pid}") == os.getuid()}
     before, began = _stats(proc) if ours else {}, time.monotonic()
     if ours:
         sleep(interval)
     table = _Table(before, _stats(proc) if ours else {}, max(time.monotonic() - began, interval, 0.001), proc)
     answers = []
     for log, file in logs.items():
-        holders = found.by.get(file, ())
-        own = [pid for pid in holders if pid in ours]
-        there = tuple(process for pid in table.oldest(own) if (process := table.process(pid)) is not None)
-        answers.append(LogProcesses(log, there, len(holders) - len(own), not there and bool(found.hidden)))
+        holders = writers.by.get(file, ())
+        pids = [pid for pid in holders if pid in ours]
+        processes = tuple(process for pid in table.oldest(pids) if (process := table.process(pid)) is not None)
+        answers.append(LogProcesses(log, processes, len(holders) - len(pids), not processes and bool(writers.hidden)))
     return tuple(answers)
 
 
@@ -156,14 +156,14 @@ class _Table:
 
     def _below(self, pid: int) -> list[int]:
         """Everything that it started, at any depth. The two looks are no single moment: a circle must not be walked for ever."""
-        found: dict[int, None] = {}
+        pids: dict[int, None] = {}
         todo = list(self._children.get(pid, ()))
         while todo:
             child = todo.pop()
-            if child not in found and child != pid:
-                found[child] = None
+            if child not in pids and child != pid:
+                pids[child] = None
                 todo += self._children.get(child, ())
-        return list(found)
+        return list(pids)
 
     def _percent(self, pid: int) -> float:
         """Return the CPU usage since the last sample; a new process counts from its start."""
@@ -234,8 +234,8 @@ def _stat(path: str) -> _Stat | None:
     """
     try:
         with open(path, "rb") as file:
-            head, _, rest = file.read().rpartition(b") ")
-        fields = rest.split()
+            head, _, fields_text = file.read().rpartition(b") ")
+        fields = fields_text.split()
         name = sanitize(os.fsdecode(head.partition(b" (")[2]))
         ticks = int(fields[11]) + int(fields[12])
         return _Stat(name, os.fsdecode(fields[0]), int(fields[1]), ticks, int(fields[17]), int(fields[19]))
@@ -247,14 +247,14 @@ def _ticks_a_second() -> int:
     return os.sysconf("SC_CLK_TCK")
 
 
-def lines_of(found: LogProcesses) -> list[str]:
+def lines_of(processes: LogProcesses) -> list[str]:
     """Describe the processes of a log in lines that are safe to print."""
-    if not found.processes and not found.others:
-        return ["no process of yours here has it open" if found.unseen else "no process here has it open"]
-    lines = [line for process in found.processes for line in _lines(process)]
-    if found.others:
-        several = found.others != 1
-        lines.append(f"{found.others} process{'es' * several} of another user {'have' if several else 'has'} it open")
+    if not processes.processes and not processes.others:
+        return ["no process of yours here has it open" if processes.unseen else "no process here has it open"]
+    lines = [line for process in processes.processes for line in _lines(process)]
+    if processes.others:
+        several = processes.others != 1
+        lines.append(f"{processes.others} process{'es' * several} of another user {'have' if several else 'has'} it open")
     return lines
 
 
@@ -314,11 +314,11 @@ def compilers_of(pid: int, log: Identity, proc: str = PROC) -> tuple[str, ...]:
     if not holds(pid, log, proc):
         return ()
     commands: list[str] = []
-    todo, seen = [pid], {pid}
-    while todo and len(seen) < CHILDREN_READ:
+    todo, visited = [pid], {pid}
+    while todo and len(visited) < CHILDREN_READ:
         for child in _children_of(todo.pop(), proc):
-            if child not in seen:
-                seen.add(child)
+            if child not in visited:
+                visited.add(child)
                 todo.append(child)
                 if file := _compiled(words := _words(child, proc)):
                     commands.append(_short(words, file))
@@ -393,8 +393,8 @@ def _output(command: list[str], timeout: float) -> tuple[bytes, int | None]:
 def _read(descriptor: int, deadline: float) -> tuple[bytes, bool]:
     """Read bytes until a deadline; return them and whether the end was reached."""
     out = bytearray()
-    while len(out) < BYTES and (left := deadline - time.monotonic()) > 0:
-        if select.select([descriptor], [], [], left)[0]:
+    while len(out) < BYTES and (remaining := deadline - time.monotonic()) > 0:
+        if select.select([descriptor], [], [], remaining)[0]:
             data = os.read(descriptor, 1 << 16)
             if not data:
                 return bytes(out), True
@@ -409,8 +409,8 @@ def _fault(pid: int, lines: list[str]) -> str:
         scope = _scope()
         rule = f"kernel.yama.ptrace_scope is {scope}: {SCOPES[scope]}" if scope in SCOPES else "the kernel permits no ptrace here"
         return f"py-spy may not look into process {pid} ({rule})"
-    said = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "it failed and said nothing")
-    return f"py-spy: {said.removeprefix('Error: ')}"
+    message = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "it failed and said nothing")
+    return f"py-spy: {message.removeprefix('Error: ')}"
 
 
 def _scope() -> str:

@@ -46,8 +46,8 @@ def latest_run(logs: Sequence[FoundLog]) -> tuple[list[FoundLog], list[str]]:
         log for log in logs
         if log.is_output and log.ended >= began and (log.clock is None or log.clock <= ended) and _directory(log) not in dropped
     ]  # fmt: skip
-    wanted = {log.name for log in (*chosen, *outputs)}
-    return [log for log in logs if log.name in wanted], notes
+    names = {log.name for log in (*chosen, *outputs)}
+    return [log for log in logs if log.name in names], notes
 
 
 def newest(logs: Sequence[FoundLog]) -> list[FoundLog]:
@@ -109,16 +109,16 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
         why = "have logs of the same time without ranks: it is not known whether they are one job, and all are open"
         return run, [f"--latest: {_listed(common, order)} {why}"]
     first = have[0] - {None}
-    others = [name for name, ranks in zip(order[1:], have[1:], strict=True) if first & ranks]
-    if not others:
+    repeated = [name for name, ranks in zip(order[1:], have[1:], strict=True) if first & ranks]
+    if not repeated:
         return run, []
-    same = [name for name in others if began[name] == began[order[0]]]
+    same = [name for name in repeated if began[name] == began[order[0]]]
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began[order[0]]))
     place = os.path.join(common, order[0])
-    named = _listed(common, same or others)
+    named = _listed(common, same or repeated)
     how = f"began {when}, and so did {named}" if same else f"began last, {when}, while {named} ran"
-    chosen = [log for name in order if name not in others for log in jobs[name]]
-    return chosen, [f"--latest: {place} is open: it {how}; {'that is' if len(others) == 1 else 'these are'} left out"]
+    chosen = [log for name in order if name not in repeated for log in jobs[name]]
+    return chosen, [f"--latest: {place} is open: it {how}; {'that is' if len(repeated) == 1 else 'these are'} left out"]
 
 
 def _listed(common: str, names: Sequence[str]) -> str:
@@ -175,9 +175,9 @@ def head_of(file: FileBytes) -> bytes:
     at, size = len(head), 1 << 20
     while at < SNIFF_ON and (more := file.read(at, size)):
         # overlap: the first line of a record may lie on the edge
-        found = _RECORD.search(file.read(max(at - SNIFF, 0), SNIFF) + more)
-        if found:
-            return found.string[found.start() :].lstrip(b"\x00")[:SNIFF]
+        match = _RECORD.search(file.read(max(at - SNIFF, 0), SNIFF) + more)
+        if match:
+            return match.string[match.start() :].lstrip(b"\x00")[:SNIFF]
         if not head.strip(b"\r\n \x00"):
             head = more
         at += len(more)
@@ -252,7 +252,7 @@ def walk(top: str, skipped: list[Skipped]) -> Iterator[str]:
                 else:
                     skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels deep"))
             elif entry.is_symlink() and os.path.isdir(entry.path):
-                if not _inside(entry.path, top):
+                if not _is_inside(entry.path, top):
                     skipped.append(Skipped(entry.path, "a symbolic link to a directory: not followed"))
             elif chosen.takes(entry.name):
                 yield entry.path
@@ -288,7 +288,7 @@ class _Chosen:
         return f"stopped after {opened:,} of {more}{self._files:,} files{first}: name the log or its directory"
 
 
-def _inside(path: str, top: str) -> bool:
+def _is_inside(path: str, top: str) -> bool:
     """Return whether the target of a link is reached by the walk anyway."""
     real = os.path.realpath(top)
     return os.path.commonpath([os.path.realpath(path), real]) == real

@@ -58,12 +58,12 @@ class Packed:
         for copy in inside.contents.copies:
             yield _called(self._look(copy.path), copy.label, list(copy.parts), copy.fault)
         for tree in inside.contents.trees:
-            for file, found in self._walk(tree.path, notes):
+            for file, entry in self._walk(tree.path, notes):
                 name = file[len(tree.path) :]
-                if not isinstance(found, Skipped):
-                    yield _called(found, tree.label + name, [*tree.parts, *name.split(os.sep)], getattr(found, "fault", ""))
+                if not isinstance(entry, Skipped):
+                    yield _called(entry, tree.label + name, [*tree.parts, *name.split(os.sep)], getattr(entry, "fault", ""))
                 else:
-                    yield Skipped(tree.label + name, found.reason if found.reason != OTHER else MEMBER)
+                    yield Skipped(tree.label + name, entry.reason if entry.reason != OTHER else MEMBER)
         yield from (Skipped(*item) for item in inside.contents.refused)
         yield from [Skipped(label, MEMBER)] * inside.contents.others
 
@@ -93,20 +93,20 @@ class Packed:
     def come(self, notes: list[str]) -> Iterator[Opened]:
         """Yield the files received through standard input. Packed input is read to its end first."""
         try:
-            given = standard_input()
+            stream = standard_input()
         except CannotUnpack as cannot:
             yield Skipped(STANDARD_INPUT, str(cannot))
             return
-        has_ended = given.has_ended
-        found = self._look(given.path)
-        if isinstance(found, FoundLog):
-            yield replace(found, rank=None, label=STANDARD_INPUT, is_final=has_ended, fault=given.fault if has_ended else "")
-        elif has_ended and given.packing:
-            yield from self.inside(given.path, STANDARD_INPUT, True, notes)
-        elif has_ended and isinstance(found, (FoundProfile, FoundDump)):
-            yield replace(found, label=STANDARD_INPUT)
-        elif has_ended and isinstance(found, Skipped):
-            yield Skipped(STANDARD_INPUT, found.reason)
+        has_ended = stream.has_ended
+        entry = self._look(stream.path)
+        if isinstance(entry, FoundLog):
+            yield replace(entry, rank=None, label=STANDARD_INPUT, is_final=has_ended, fault=stream.fault if has_ended else "")
+        elif has_ended and stream.packing:
+            yield from self.inside(stream.path, STANDARD_INPUT, True, notes)
+        elif has_ended and isinstance(entry, (FoundProfile, FoundDump)):
+            yield replace(entry, label=STANDARD_INPUT)
+        elif has_ended and isinstance(entry, Skipped):
+            yield Skipped(STANDARD_INPUT, entry.reason)
 
 
 def _is_compressed(path: str) -> bool:
@@ -131,14 +131,14 @@ def _unpacked(path: str, label: str, cache: Cache, judge: Judge) -> _Inside:
     return _Inside(contents, f"{FOREIGN} ({files:,} file{'s' * (files != 1)})", is_foreign=True)
 
 
-def _called(found: Opened, label: str, parts: list[str], fault: str) -> Opened:
+def _called(entry: Opened, label: str, parts: list[str], fault: str) -> Opened:
     """Return a file of the cache with its detected type, under its name for the user."""
-    if isinstance(found, Skipped):
-        return Skipped(label, found.reason)
-    if isinstance(found, FoundDump):  # the cache calls its copies by numbers: the rank is in the name that the user knows
+    if isinstance(entry, Skipped):
+        return Skipped(label, entry.reason)
+    if isinstance(entry, FoundDump):  # the cache calls its copies by numbers: the rank is in the name that the user knows
         rank = rank_in(label)
-        return Skipped(label, NO_RANK) if rank is None else replace(found, label=label, rank=rank)
-    if isinstance(found, FoundProfile):
-        return replace(found, label=label)
+        return Skipped(label, NO_RANK) if rank is None else replace(entry, label=label, rank=rank)
+    if isinstance(entry, FoundProfile):
+        return replace(entry, label=label)
     rank, launch = labels(parts)
-    return replace(found, label=label, rank=rank, launch=launch, is_final=True, fault=fault)
+    return replace(entry, label=label, rank=rank, launch=launch, is_final=True, fault=fault)

@@ -121,7 +121,7 @@ class Watching:
 
     def look(self, now: float, most: int) -> list[FoundLog]:
         """Return new logs, with at most about `most` calls of the file system that may query a server."""
-        found: list[Opened] = []
+        entries: list[Opened] = []
         queue = self._turns.take(now, most)
         for path in queue:  # what a directory is found to have comes behind it
             if path in self._directories:
@@ -129,18 +129,18 @@ class Watching:
             elif path == STANDARD_INPUT:
                 has_ended, changed = self._discovery.has_ended(), True  # asked first: what came then is all
                 come = self._discovery.come()
-                found += come
+                entries += come
                 if has_ended or come:
                     self._turns.drop(path)
                     continue
             else:
                 file = self._look(path)
                 changed = isinstance(file, FoundLog)
-                found.append(file)
+                entries.append(file)
             self._turns.looked(path, now, changed)
             if path == queue[-1]:
                 queue += self._turns.take(now, most - len(queue))
-        return self._discovery.with_outputs(found)
+        return self._discovery.with_outputs(entries)
 
     def renamed(self, path: str) -> None:
         """Record that another file has this name now: it may be a new log."""
@@ -151,10 +151,10 @@ class Watching:
 
     def _list(self, path: str, now: float) -> bool:
         """List a directory again if it has changed; whether it has."""
-        own = self._directories[path]
+        directory = self._directories[path]
         try:
             status = os.stat(path)
-            if status.st_mtime_ns == own.listed:
+            if status.st_mtime_ns == directory.listed:
                 return False
             with os.scandir(path) as entries:
                 listing = list(entries)
@@ -163,12 +163,12 @@ class Watching:
             return False
         except OSError:
             return False  # not there, or not now
-        own.listed = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > COARSE else -1
+        directory.listed = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > COARSE else -1
         news = False
         for entry in listing:
             if entry.is_dir(follow_symlinks=False):
-                if own.depth < MAX_DEPTH:
-                    self._add_directory(entry.path, own.depth + 1, now)
+                if directory.depth < MAX_DEPTH:
+                    self._add_directory(entry.path, directory.depth + 1, now)
             elif entry.path not in self._settled and entry.path not in self._turns and self._has_room(entry.name):
                 news = True
                 if self._discovery.knows(entry.path):
@@ -184,16 +184,16 @@ class Watching:
 
     def _look(self, path: str) -> Opened:
         """Look at a file that may be a log."""
-        found = self._discovery.look_at(path)
-        self.has_index |= self._discovery.is_new_index(path, found)
-        if isinstance(found, FoundProfile) and self._discovery.knows(path):
-            self.profiles.append(found)
-        if isinstance(found, FoundDump) and self._discovery.knows(path):
-            self.dumps.append(found)
+        entry = self._discovery.look_at(path)
+        self.has_index |= self._discovery.is_new_index(path, entry)
+        if isinstance(entry, FoundProfile) and self._discovery.knows(path):
+            self.profiles.append(entry)
+        if isinstance(entry, FoundDump) and self._discovery.knows(path):
+            self.dumps.append(entry)
         if self._discovery.knows(path):
             self._settled.add(path)
             self._turns.drop(path)
-        return found
+        return entry
 
 
 def name_of(path: str, identity: Identity) -> str | None:

@@ -30,16 +30,16 @@ class Crowd:
         """Rank → its newest process of the newest launch, in the order of the ranks."""
         numbered = [process for process in self.saved if process.rank is not None]
         last = max((_launch(process) for process in numbered), default=-1)
-        found = {process.rank: process for process in numbered if _launch(process) in (-1, last) and process.rank is not None}
-        return dict(sorted(found.items()))
+        newest = {process.rank: process for process in numbered if _launch(process) in (-1, last) and process.rank is not None}
+        return dict(sorted(newest.items()))
 
     @cached_property
     def classes(self) -> tuple[tuple[int, ...], ...]:
         """The ranks that did the same, together; those of the most ranks first."""
-        found: dict[bytes, list[int]] = {}
+        by_course: dict[bytes, list[int]] = {}
         for rank, process in self.newest.items():
-            found.setdefault(process.course, []).append(rank)
-        return tuple(map(tuple, sorted(found.values(), key=lambda ranks: (-len(ranks), ranks[0]))))
+            by_course.setdefault(process.course, []).append(rank)
+        return tuple(map(tuple, sorted(by_course.values(), key=lambda ranks: (-len(ranks), ranks[0]))))
 
     @cached_property
     def _class_of(self) -> dict[int, tuple[int, ...]]:
@@ -60,15 +60,15 @@ class Crowd:
         """
         if sum(process.compiles for process in self.saved) <= most:
             return _once(process.found for process in self.saved)
-        wanted, left = set(ranks), most
-        for own in self.classes:
-            left -= self.newest[own[0]].compiles
-            if left < 0 and wanted:
+        chosen, remaining = set(ranks), most
+        for members in self.classes:
+            remaining -= self.newest[members[0]].compiles
+            if remaining < 0 and chosen:
                 break
-            wanted.add(own[0])
+            chosen.add(members[0])
         unnumbered = [process for process in self.saved if process.rank is None]
-        numbered = [self.newest[rank] for rank in sorted(wanted) if rank in self.newest]
-        return _once(process.found for process in (*numbered, *(unnumbered if left > 0 else ())))
+        numbered = [self.newest[rank] for rank in sorted(chosen) if rank in self.newest]
+        return _once(process.found for process in (*numbered, *(unnumbered if remaining > 0 else ())))
 
     def is_partial(self, logs: Collection[FoundLog]) -> bool:
         """Whether some are not among these logs."""
@@ -156,67 +156,67 @@ class Indexes:
         self.saved.clear()
         if not self._files:
             return list(logs)
-        known = self._newest()
-        found = self._matched(logs, known)
-        names = {log.name for log in found}
-        for index, own in known.values():
-            name = own.path if own.path not in names else f"{own.host}:{own.path}"
+        indexed = self._newest()
+        matched = self._matched(logs, indexed)
+        names = {log.name for log in matched}
+        for index, saved in indexed.values():
+            name = saved.path if saved.path not in names else f"{saved.host}:{saved.path}"
             names.add(name)
-            found.append(_only_indexed(index, own, name))
+            matched.append(_only_indexed(index, saved, name))
         files = {index.path: index for index in self._files}
-        self.saved += [_saved(log, own) for log in found if log.index for own in files[log.index].logs[log.number].processes]
-        return found
+        self.saved += [_saved(log, saved) for log in matched if log.index for saved in files[log.index].logs[log.number].processes]
+        return matched
 
     def _newest(self) -> dict[tuple[str, str], tuple[IndexFile, SavedLog]]:
         """Map host and path to the log; of several indexes the one that has read the most of it.
 
         Logs of two hosts under one path with the same beginning are one file.
         """
-        known: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
+        newest: dict[tuple[str, str], tuple[IndexFile, SavedLog]] = {}
         files: dict[tuple[str, str, int], tuple[str, str]] = {}
         for index in self._files:
-            for own in index.logs:
-                file = (own.path, own.head, min(PLACE, own.reached))
-                key = files.setdefault(file, (own.host, own.path)) if own.reached else (own.host, own.path)
-                if key not in known or known[key][1].reached < own.reached:
-                    known[key] = index, own
-        return known
+            for saved in index.logs:
+                file = (saved.path, saved.head, min(PLACE, saved.reached))
+                key = files.setdefault(file, (saved.host, saved.path)) if saved.reached else (saved.host, saved.path)
+                if key not in newest or newest[key][1].reached < saved.reached:
+                    newest[key] = index, saved
+        return newest
 
     def chosen(self, logs: Sequence[FoundLog], ranks: Collection[int] = ()) -> tuple[list[FoundLog], Crowd | None]:
         """Return the logs to read, those of `ranks` included, and all indexed processes; None without an index."""
-        there = set(logs)
-        crowd = Crowd(own for own in self.saved if own.found in there and own.kept is not None and not own.kept.is_forked)
+        present = set(logs)
+        crowd = Crowd(item for item in self.saved if item.found in present and item.kept is not None and not item.kept.is_forked)
         if not crowd.saved:
             return list(logs), None
-        told, wanted = {process.found for process in crowd.saved}, set(crowd.to_read(ranks))
-        return [log for log in logs if log in wanted or log not in told], crowd
+        indexed, chosen = {process.found for process in crowd.saved}, set(crowd.to_read(ranks))
+        return [log for log in logs if log in chosen or log not in indexed], crowd
 
-    def _matched(self, logs: Iterable[FoundLog], known: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:
+    def _matched(self, logs: Iterable[FoundLog], indexed: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:
         """Return the discovered logs with their index entries; matched entries are removed from `known`."""
         by_head: dict[tuple[int, str], list[tuple[str, str]]] = {}
-        for key, (_, own) in known.items():
-            by_head.setdefault((min(PLACE, own.reached), own.head), []).append(key)
+        for key, (_, saved) in indexed.items():
+            by_head.setdefault((min(PLACE, saved.reached), saved.head), []).append(key)
         sizes = {size for size, _ in by_head if size}
-        found: list[FoundLog] = []
+        matched: list[FoundLog] = []
         changed: list[str] = []
-        places = {own.path: key for key, (_, own) in known.items()}
+        places = {saved.path: key for key, (_, saved) in indexed.items()}
         for log in logs:
-            same = _same(log, sizes, by_head, known) if log.form == TRACE and not log.label else None
+            same = _same(log, sizes, by_head, indexed) if log.form == TRACE and not log.label else None
             if same is not None:
-                index, own = known.pop(same)
-                log = replace(log, index=index.path, number=own.number)
-            elif log.path in places and (before := known.pop(places[log.path], None)) is not None and before[1].reached:
+                index, saved = indexed.pop(same)
+                log = replace(log, index=index.path, number=saved.number)
+            elif log.path in places and (before := indexed.pop(places[log.path], None)) is not None and before[1].reached:
                 changed.append(log.path)
-            found.append(log)
+            matched.append(log)
         if changed:
             more = f" and {len(changed) - SAID} more" if len(changed) > SAID else ""
             self.notes.append(f"other bytes than the index knows, read anew: {', '.join(changed[:SAID])}{more}")
-        return found
+        return matched
 
 
 def _same(
     log: FoundLog, sizes: set[int], by_head: dict[tuple[int, str], list[tuple[str, str]]],
-    known: dict[tuple[str, str], tuple[IndexFile, SavedLog]],
+    indexed: dict[tuple[str, str], tuple[IndexFile, SavedLog]],
 ) -> tuple[str, str] | None:  # fmt: skip
     """Return the index entry of a file; of several equal ones that of the same name."""
     source = FileBytes(log.path)
@@ -225,20 +225,20 @@ def _same(
         for size in sizes:
             if size <= log.size:
                 for key in by_head.get((size, digest(source.read(0, size))), ()):
-                    own = known[key][1] if key in known else None
-                    if own is not None and own.size <= log.size and ends_of(source, own.reached) == (own.head, own.tail):
+                    saved = indexed[key][1] if key in indexed else None
+                    if saved is not None and saved.size <= log.size and ends_of(source, saved.reached) == (saved.head, saved.tail):
                         same.append(key)
     except OSError:
         return None  # whoever reads it will say so
     return min(same, key=lambda key: (key[1] != log.path, key), default=None)
 
 
-def _only_indexed(index: IndexFile, own: SavedLog, name: str) -> FoundLog:
+def _only_indexed(index: IndexFile, entry: SavedLog, name: str) -> FoundLog:
     return FoundLog(
-        index.path, own.size, own.rank, own.launch, own.started, own.changed / 1e9, own.clock, TRACE, name, own.ended, own.fault,
-        index.path, own.number,
+        index.path, entry.size, entry.rank, entry.launch, entry.started, entry.changed / 1e9, entry.clock, TRACE, name, entry.ended,
+        entry.fault, index.path, entry.number,
     )  # fmt: skip
 
 
-def _saved(log: FoundLog, own: SavedProcess) -> Saved:
-    return Saved(log, own.rank, own.pid, own.host, own.launch, own.started, own.compiles, own.course, own)
+def _saved(log: FoundLog, item: SavedProcess) -> Saved:
+    return Saved(log, item.rank, item.pid, item.host, item.launch, item.started, item.compiles, item.course, item)

@@ -41,15 +41,15 @@ def left_out(language: str, text: str) -> Columns:
     """Return the columns of a line that are not needed to read its computation."""
     if language not in GRAPHS:
         return ()
-    found = [(0, INDENT)] if text.startswith(" " * INDENT) else []
+    columns = [(0, INDENT)] if text.startswith(" " * INDENT) else []
     if text.lstrip().startswith("#"):
         file = _FILE.match(text)
-        return (*found, file.span("before")) if file is not None else tuple(found)
-    found += [match.span() for match in _PARTS.finditer(text) if match.lastgroup]
+        return (*columns, file.span("before")) if file is not None else tuple(columns)
+    columns += [match.span() for match in _PARTS.finditer(text) if match.lastgroup]
     freed = _FREED.search(text)
     if freed is not None:
-        found = [(first, last) for first, last in found if last <= freed.start()] + [freed.span()]
-    return tuple(found)
+        columns = [(first, last) for first, last in columns if last <= freed.start()] + [freed.span()]
+    return tuple(columns)
 
 
 def is_aside(language: str, text: str) -> bool:
@@ -69,9 +69,9 @@ def without(line: Line, parts: Columns) -> Line:
     text, at = "", 0
     for first, last in (*parts, (len(line.text), len(line.text))):
         text, at = text + line.text[at:first], last
-    spans = [Span(shown_column(own.start, parts), shown_column(own.end, parts), own.style) for own in line.spans]
-    links = [replace(own, start=shown_column(own.start, parts), end=shown_column(own.end, parts)) for own in line.links]
-    return Line(text, tuple(own for own in spans if own.start < own.end), tuple(own for own in links if own.start < own.end))
+    spans = [Span(shown_column(x.start, parts), shown_column(x.end, parts), x.style) for x in line.spans]
+    links = [replace(x, start=shown_column(x.start, parts), end=shown_column(x.end, parts)) for x in line.links]
+    return Line(text, tuple(x for x in spans if x.start < x.end), tuple(x for x in links if x.start < x.end))
 
 
 class Unannotated:
@@ -171,20 +171,20 @@ class Unannotated:
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         """Yield hits in the full text at their displayed columns; a hit in an omitted part is at the start of that part."""
-        found = self.whole.find(pattern, start, back)
-        known = -1
+        hits = self.whole.find(pattern, start, back)
+        last = -1
         parts: Columns = ()
         try:
-            for hit in found:
+            for hit in hits:
                 if hit is None:
                     yield None
                     continue
-                if hit.line != known:
-                    known, parts = hit.line, self._parts_of(hit.line)
+                if hit.line != last:
+                    last, parts = hit.line, self._parts_of(hit.line)
                 first = shown_column(hit.start, parts)
                 yield Hit(hit.line, first, max(shown_column(hit.end, parts), first + 1)) if parts else hit
         finally:
-            close = getattr(found, "close", None)
+            close = getattr(hits, "close", None)
             if close is not None:
                 close()
 

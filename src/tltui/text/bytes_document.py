@@ -27,13 +27,13 @@ def links(text: str) -> tuple[Link, ...]:
     """Return links to the files and lines named in a sanitised line."""
     if ":" not in text and "File" not in text:
         return ()
-    found = []
+    places = []
     for match in _PLACE.finditer(text):
         which = (match.lastgroup or "p1")[1:]
         path, line = match["p" + which], match["l" + which]
         start = match.start("p" + which)
-        found.append(Link(start, match.end("l" + which), f"file:{path}:{line}"))
-    return tuple(found)
+        places.append(Link(start, match.end("l" + which), f"file:{path}:{line}"))
+    return tuple(places)
 
 
 OVERLAP = 64 << 10
@@ -78,13 +78,13 @@ class PayloadFinder:
     def backward(self, lo: int, hi: int) -> Iterator[Hit | None]:
         """Yield the same hits in reverse order."""
         for first, stop in self._index.chunks_back(lo, hi, self._size):
-            found: list[Hit] = []
+            hits: list[Hit] = []
             for hit in self._huge(first) if self._is_huge(first, stop) else self._hits(first, stop):
                 if hit is None:
                     yield None
                 else:
-                    found.append(hit)
-            yield from reversed(found)
+                    hits.append(hit)
+            yield from reversed(hits)
 
     def _is_huge(self, first: int, stop: int) -> bool:
         return stop == first + 1 and self._index.weight(first) > LONG
@@ -232,20 +232,20 @@ class BytesDocument:
         with self._lock:
             if self._stored(n) > SHORT:
                 return self._window(n, lo, hi)
-            whole = self._lines.get(n)
-            if whole is None:
-                whole = self._read(n)
-        if lo == 0 and (hi is None or hi >= len(whole.text)):
-            return whole
-        return Line(whole.text[lo:hi], whole.spans, whole.links, lo)
+            cached = self._lines.get(n)
+            if cached is None:
+                cached = self._read(n)
+        if lo == 0 and (hi is None or hi >= len(cached.text)):
+            return cached
+        return Line(cached.text[lo:hi], cached.spans, cached.links, lo)
 
     def _read(self, n: int) -> Line:
         text = decode(self._index.stored(n))
         spans = self._highlighter.spans(n, n + 1)[0]
-        whole = Line(text, spans, links(text))
-        self._lines.put(n, whole, len(text) + 64 * len(spans) + 64)
+        line = Line(text, spans, links(text))
+        self._lines.put(n, line, len(text) + 64 * len(spans) + 64)
         self._widest = max(self._widest, len(text))
-        return whole
+        return line
 
     def _window(self, n: int, lo: int, hi: int | None) -> Line:
         """Return part of a line that is too long to be returned in full."""
@@ -261,12 +261,12 @@ class BytesDocument:
     def _marks(self, text: str, lo: int) -> tuple[tuple[Span, ...], tuple[Link, ...]]:
         """Spans and links of a window, from the window alone, in columns of the line."""
         spans = self._highlighter.window(text, lo > 0)
-        found = links(text) if len(text) <= LEXED else ()
+        places = links(text) if len(text) <= LEXED else ()
         if not lo:
-            return spans, found
+            return spans, places
         return (
             tuple(Span(span.start + lo, span.end + lo, span.style) for span in spans),
-            tuple(Link(link.start + lo, link.end + lo, link.target) for link in found),
+            tuple(Link(link.start + lo, link.end + lo, link.target) for link in places),
         )
 
     def _is_plain(self, n: int) -> bool:
@@ -318,9 +318,9 @@ class BytesDocument:
                 return
             start = max(start, 0)  # a search that begins again at the top comes from before it
             while True:
-                known = len(self._index)
-                yield from finder.forward(start, known)
-                start = max(start, known)
+                count = len(self._index)
+                yield from finder.forward(start, count)
+                start = max(start, count)
                 if self.complete and start >= len(self._index):
                     return
                 self.advance()
@@ -339,8 +339,8 @@ class BytesDocument:
         """Uncapped. What is not indexed yet is indexed first when `hi` is None."""
         while hi is None and not self.advance():
             pass
-        known = len(self._index)
-        for first, stop in self._index.chunks(max(lo, 0), known if hi is None else min(hi, known)):
+        count = len(self._index)
+        for first, stop in self._index.chunks(max(lo, 0), count if hi is None else min(hi, count)):
             yield from decode_lines(self._index.block(first, stop)).split("\n")
 
     def data(self) -> object | None:

@@ -45,12 +45,12 @@ class DocumentChain:
         raise IndexError(n)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        part, own = self._at(n)
-        return part.line(own, lo, hi)
+        part, offset = self._at(n)
+        return part.line(offset, lo, hi)
 
     def length(self, n: int) -> int:
-        part, own = self._at(n)
-        return part.length(own)
+        part, offset = self._at(n)
+        return part.length(offset)
 
     def width(self) -> int:
         return max(part.width() for part in self._parts)
@@ -68,12 +68,12 @@ class DocumentChain:
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         pairs = list(zip(self._parts, self._starts, strict=True))
         for part, first in reversed(pairs) if back else pairs:
-            own = start - first
-            if back and own < 0:
+            offset = start - first
+            if back and offset < 0:
                 continue
-            if not back and first != self._starts[-1] and own >= len(part):
+            if not back and first != self._starts[-1] and offset >= len(part):
                 continue
-            begin = min(own, len(part) - 1) if back and part is not self._parts[-1] else max(own, 0)
+            begin = min(offset, len(part) - 1) if back and part is not self._parts[-1] else max(offset, 0)
             for hit in part.find(pattern, begin, back):
                 yield None if hit is None else replace(hit, line=hit.line + first)
 
@@ -175,9 +175,9 @@ class GrowingDocument(TextDocument):
         builder = make(ref, title, options)
         self._builder: Builder = builder
         self.is_stopped = False
-        made = builder.growing()
-        super().__init__(ref, made.title, complete=False)
-        self.lines, self.anchors, self.section_list = made.lines, made.anchors, made.section_list
+        document = builder.growing()
+        super().__init__(ref, document.title, complete=False)
+        self.lines, self.anchors, self.section_list = document.lines, document.anchors, document.section_list
         self._pieces = fill(builder)
         self._work(SLICE)
 

@@ -215,18 +215,18 @@ class TextDocument:
         return len(self.lines)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        whole = self.lines[n]
-        if lo == 0 and (hi is None or hi >= len(whole.text)):
-            return whole
-        return Line(whole.text[lo:hi], whole.spans, whole.links, lo)
+        line = self.lines[n]
+        if lo == 0 and (hi is None or hi >= len(line.text)):
+            return line
+        return Line(line.text[lo:hi], line.spans, line.links, lo)
 
     def length(self, n: int) -> int:
         return len(self.lines[n].text)
 
     def width(self) -> int:
-        known, end = self._measured, len(self.lines)
-        if known < end:  # lines are only ever added: a growing page is not measured anew with each slice
-            self._widest = max(self._widest, *(len(self.lines[n].text) for n in range(known, end)))
+        measured, end = self._measured, len(self.lines)
+        if measured < end:  # lines are only ever added: a growing page is not measured anew with each slice
+            self._widest = max(self._widest, *(len(self.lines[n].text) for n in range(measured, end)))
             self._measured = end
         return self._widest
 
@@ -238,8 +238,8 @@ class TextDocument:
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         order = range(start, -1, -1) if back else range(start, len(self.lines))
-        for found in in_lines(pattern, ((n, self.lines[n].text) for n in order), back):
-            yield None if found is None else Hit(*found)
+        for hit in in_lines(pattern, ((n, self.lines[n].text) for n in order), back):
+            yield None if hit is None else Hit(*hit)
 
     def anchor(self, n: int) -> str:
         return next((name for name, line in self.anchors.items() if line == n), str(n + 1))
@@ -343,10 +343,10 @@ NARROW = 74
 """Cells of a line that fits a terminal of 80 columns."""
 
 
-def error_document(ref: str, title: str, what: str, error: Exception) -> TextDocument:
+def error_document(ref: str, title: str, task: str, error: Exception) -> TextDocument:
     """Return a document that reports an internal error or an unreadable file, so that the failure stays local."""
     builder = Builder(ref, title)
-    builder.add((f"tltui could not show this: {what}", "error"))
+    builder.add((f"tltui could not show this: {task}", "error"))
     if isinstance(error, OSError):
         builder.add(f"{error.filename or 'a file'}: {error.strerror or error}")
         builder.blank()

@@ -91,7 +91,7 @@ AROUND = 2
 """Characters that stay before the part in which texts differ."""
 
 
-def _marked(whole: str, head: str, tail: str) -> str:
+def _marked(text: str, head: str, tail: str) -> str:
     """All that is cut is put together here."""
     return f"{head}{ELLIPSIS}{tail}"
 
@@ -176,27 +176,27 @@ def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = nam
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
     """Group the different texts that look equal after cutting."""
-    found: dict[str, list[str]] = {}
-    for text, said in shown.items():
-        found.setdefault(said, []).append(text)
-    return [texts for texts in found.values() if len(texts) > 1]
+    groups: dict[str, list[str]] = {}
+    for text, look in shown.items():
+        groups.setdefault(look, []).append(text)
+    return [texts for texts in groups.values() if len(texts) > 1]
 
 
 def _told_apart(texts: list[str], width: int) -> dict[str, str]:
     """Cut the texts in the way that distinguishes most of them; recurse on those that still look equal."""
     first = _first(texts)
     ways = [{text: way(text, width, first) for text in texts} for way in WAYS]
-    told = max(ways, key=lambda way: len(set(way.values())))
-    for same in _alike(told):
+    best = max(ways, key=lambda way: len(set(way.values())))
+    for same in _alike(best):
         if len(same) < len(texts):
-            told.update(_told_apart(same, width))
-    return told
+            best.update(_told_apart(same, width))
+    return best
 
 
 def _first(texts: Sequence[str]) -> int:
     """Return the first column in which the texts differ."""
     low, high = min(texts), max(texts)
-    return next((n for n, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), min(len(low), len(high)))
+    return next((n for n, (char, other) in enumerate(zip(low, high, strict=False)) if char != other), min(len(low), len(high)))
 
 
 def _beginning(text: str, width: int, first: int) -> str:
@@ -216,8 +216,8 @@ def _around(text: str, width: int, first: int) -> str:
     if cells(text) <= width or width < 1:
         return crop(text, width)
     head = crop(text, (width - 1) // 3)
-    rest = text[max(first - AROUND, len(head)) :]
-    return _marked(text, head, end(rest, width - 1 - cells(head)))
+    tail = text[max(first - AROUND, len(head)) :]
+    return _marked(text, head, end(tail, width - 1 - cells(head)))
 
 
 WAYS = (_ends_of, _beginning, _end, _around)

@@ -84,7 +84,7 @@ def _is_too_deep(value: Any) -> bool:
     """Whether a value has more levels than orjson reads. One that a later equal key has replaced is not looked at."""
     level = [value] if type(value) in (dict, list) else []
     for _ in range(READ):
-        level = [one for own in level for one in (own.values() if type(own) is dict else own) if type(one) in (dict, list)]
+        level = [x for outer in level for x in (outer.values() if type(outer) is dict else outer) if type(x) in (dict, list)]
         if not level:
             return False
     return True
@@ -109,7 +109,7 @@ class _Encoder:
         self.parts: list[str] = []
         self._indent, self._default, self._non_str_keys = indent, default, non_str_keys
 
-    def write(self, value: Any, level: int, asked: int = 0) -> None:
+    def write(self, value: Any, level: int, depth: int = 0) -> None:
         """Append a value at nesting depth `level`; `asked`: number of `default` calls for it so far."""
         kind = type(value)
         if kind is str:
@@ -134,10 +134,10 @@ class _Encoder:
             self._object(_attributes(value), level)
         elif self._default is None:
             raise TypeError(f"Type is not JSON serializable: {kind.__name__}")
-        elif asked >= DEFAULTS:
+        elif depth >= DEFAULTS:
             raise TypeError("default serializer exceeds recursion limit")
         else:
-            self.write(self._default(value), level, asked + 1)
+            self.write(self._default(value), level, depth + 1)
 
     def _list(self, values: Any, level: int) -> None:
         if level >= WRITTEN:
@@ -221,7 +221,7 @@ def _float_text(value: float) -> str:
 def _attributes(value: Any) -> dict[str, Any]:
     """Return the public attributes of a dataclass; without slots also those set later."""
     if hasattr(value, "__dict__") and "__slots__" not in type(value).__dict__:
-        found = vars(value)
+        fields = vars(value)
     else:
-        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {name: one for name, one in found.items() if not name.startswith("_")}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {name: attribute for name, attribute in fields.items() if not name.startswith("_")}

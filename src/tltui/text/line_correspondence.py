@@ -96,17 +96,17 @@ class LineGroups:
         for number, group in enumerate(groups):
             bands.append(group.band if group.band >= 0 else number)
             for pane in range(panes):
-                for found in joined(group.ranges[pane] if pane < len(group.ranges) else ()):
-                    firsts.append(found[0])
-                    lasts.append(found[1])
-                    where[pane].setdefault(found, []).append(number)
+                for lines in joined(group.ranges[pane] if pane < len(group.ranges) else ()):
+                    firsts.append(lines[0])
+                    lasts.append(lines[1])
+                    where[pane].setdefault(lines, []).append(number)
                 offsets.append(len(firsts))
         return cls(panes, bands, offsets, firsts, lasts, tuple(map(_pane, where)))
 
     def groups(self, pane: int, line: int) -> Sequence[int]:
-        own = self._lines[pane]
-        n = own.at(line)
-        return own.members[own.offsets[n] : own.offsets[n + 1]] if n >= 0 else ()
+        pane_lines = self._lines[pane]
+        n = pane_lines.at(line)
+        return pane_lines.members[pane_lines.offsets[n] : pane_lines.offsets[n + 1]] if n >= 0 else ()
 
     def ranges(self, group: int, pane: int) -> Sequence[Range]:
         place = group * self.panes + pane
@@ -116,49 +116,49 @@ class LineGroups:
         return [line for first, last in self.ranges(group, pane) for line in range(first, last + 1)]
 
     def matches(self, pane: int, line: int, other: int) -> Sequence[Range]:
-        found: set[Range] = set()
+        ranges: set[Range] = set()
         for group in self.groups(pane, line):
-            found.update(self.ranges(group, other))
-        return joined(found)
+            ranges.update(self.ranges(group, other))
+        return joined(ranges)
 
     def band(self, group: int) -> int:
         """Return the colour band of a group."""
         return self._bands[group]
 
     def group_of_lines(self, pane: int, first: int, last: int) -> Sequence[int]:
-        own = self._lines[pane]
-        found = [-1] * max(last - first + 1, 0)
-        n = max(bisect_right(own.firsts, first) - 1, 0)
-        while n < len(own.firsts) and own.firsts[n] <= last:
-            group = own.members[own.offsets[n]]
-            for line in range(max(own.firsts[n], first), min(own.lasts[n], last) + 1):
-                found[line - first] = group
+        pane_lines = self._lines[pane]
+        groups = [-1] * max(last - first + 1, 0)
+        n = max(bisect_right(pane_lines.firsts, first) - 1, 0)
+        while n < len(pane_lines.firsts) and pane_lines.firsts[n] <= last:
+            group = pane_lines.members[pane_lines.offsets[n]]
+            for line in range(max(pane_lines.firsts[n], first), min(pane_lines.lasts[n], last) + 1):
+                groups[line - first] = group
             n += 1
-        return found
+        return groups
 
     def bands(self, pane: int, first: int, last: int) -> Sequence[int]:
         return [NO_BAND if group < 0 else self._bands[group] for group in self.group_of_lines(pane, first, last)]
 
     def next_line(self, pane: int, line: int, back: bool = False) -> int | None:
-        own = self._lines[pane]
-        n = bisect_right(own.firsts, line)
+        pane_lines = self._lines[pane]
+        n = bisect_right(pane_lines.firsts, line)
         if back:
-            n -= 1 if n > 0 and own.firsts[n - 1] < line else 2
-        return own.firsts[n] if 0 <= n < len(own.firsts) else None
+            n -= 1 if n > 0 and pane_lines.firsts[n - 1] < line else 2
+        return pane_lines.firsts[n] if 0 <= n < len(pane_lines.firsts) else None
 
 
 def joined(ranges: Iterable[Range]) -> list[Range]:
     """Ranges in order; those that touch or overlap become one."""
-    found: list[Range] = []
+    merged: list[Range] = []
     for first, last in sorted(ranges):
         if last < first or first < 0:
             continue
-        if found and first <= found[-1][1] + 1:
-            if last > found[-1][1]:
-                found[-1] = (found[-1][0], last)
+        if merged and first <= merged[-1][1] + 1:
+            if last > merged[-1][1]:
+                merged[-1] = (merged[-1][0], last)
         else:
-            found.append((first, last))
-    return found
+            merged.append((first, last))
+    return merged
 
 
 def of_lines(lines: Iterable[int]) -> tuple[Range, ...]:
@@ -174,7 +174,7 @@ def _pane(where: dict[Range, list[int]]) -> _Pane:
     cuts = sorted({first for first, _ in order} | {last + 1 for _, last in order})
     n = 0
     for cut, stop in pairwise(cuts):
-        active = [own for own in active if own[0][1] >= cut]
+        active = [item for item in active if item[0][1] >= cut]
         while n < len(order) and order[n][0] == cut:
             active.append((order[n], where[order[n]]))
             n += 1
@@ -262,9 +262,9 @@ class Renewed:
     def line(self, line: int) -> int:
         """Return the new line of an old line, or of its replacement."""
         end = max(len(self._new) - 1, 0)
-        found = self.kept(line)
-        if found is not None or self._there is None:
-            return min(line if found is None else found, end)
+        match = self.kept(line)
+        if match is not None or self._there is None:
+            return min(line if match is None else match, end)
         at = bisect_left(self._kept, line)
         above = self._kept[at - 1] if at else -1
         under = self._kept[at] if at < len(self._kept) else max(len(self._there), line + 1)
@@ -282,38 +282,38 @@ class Renewed:
 
     def folded(self, before: Sequence[Section], closed: set[int], sections: Sequence[Section]) -> set[int]:
         """Return the heads of closed sections: those closed before, and new sections that start closed."""
-        known = {section.first for section in before}
+        old_heads = {section.first for section in before}
         titles = _by_title(before)
-        found = set()
+        heads = set()
         for title, section in _titled(sections):
             was = self.was(section.first)
-            if was not in known:
+            if was not in old_heads:
                 was = titles.get(title)
             if was in closed if was is not None else section.folded:
-                found.add(section.first)
-        return found
+                heads.add(section.first)
+        return heads
 
 
 def _titled(sections: Sequence[Section]) -> list[tuple[tuple[str, ...], Section]]:
     """Sections with their titles, and those of the ones around them."""
-    found, path = [], list[tuple[int, str]]()
+    titles, path = [], list[tuple[int, str]]()
     for section in sections:
         while path and path[-1][0] < section.first:
             path.pop()
         path.append((section.last, blanked(section.title)))
-        found.append((tuple(title for _, title in path), section))
-    return found
+        titles.append((tuple(title for _, title in path), section))
+    return titles
 
 
 def _by_title(sections: Sequence[Section]) -> dict[tuple[str, ...], int]:
     """Map each unique section title to the first line of its section."""
-    found: dict[tuple[str, ...], int] = {}
+    titles: dict[tuple[str, ...], int] = {}
     twice = set()
     for title, section in _titled(sections):
-        if title in found:
+        if title in titles:
             twice.add(title)
-        found[title] = section.first
-    return {title: first for title, first in found.items() if title not in twice}
+        titles[title] = section.first
+    return {title: first for title, first in titles.items() if title not in twice}
 
 
 class _Matching:
@@ -324,7 +324,7 @@ class _Matching:
         self.there: array[int] = array("q", [-1]) * len(old.lines)
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
-            self._named(old, new)
+            self._pair_titled(old, new)
             if self.there[0] < 0 and self.back[0] < 0 and self._are_first():
                 self._pair(0, 0)
             numbers: dict[tuple[str, ...], int] = {}
@@ -348,7 +348,7 @@ class _Matching:
         self._open = range(first, len(left) - last), range(first, len(right) - last)
         return bool(self._open[0]) and bool(self._open[1])
 
-    def _named(self, old: TextDocument, new: TextDocument) -> None:
+    def _pair_titled(self, old: TextDocument, new: TextDocument) -> None:
         for name, line in old.anchors.items():
             place = new.anchors.get(name)
             if place is not None and self.there[line] < 0 and self.back[place] < 0:
@@ -391,11 +391,11 @@ class _Matching:
 
 def _once(keys: dict[int, Hashable]) -> dict[Hashable, int]:
     """Key → the line that has it; -1 where several do."""
-    found: dict[Hashable, int] = {}
+    counts: dict[Hashable, int] = {}
     for line, key in keys.items():
         if key is not None:
-            found[key] = -1 if key in found else line
-    return found
+            counts[key] = -1 if key in counts else line
+    return counts
 
 
 def _places(document: TextDocument, numbers: dict[tuple[str, ...], int]) -> array[int]:

@@ -37,18 +37,18 @@ def changes(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Change]
     """All runs of equal and changed lines, in order, covering both sides."""
     equal: list[tuple[int, int, int]] = []
     _match(left, right, 0, len(left), 0, len(right), equal, 0)
-    found: list[Change] = []
+    result: list[Change] = []
     a = b = 0
     for a0, b0, size in [*equal, (len(left), len(right), 0)]:
         if a < a0 or b < b0:
-            found.append(Change(False, a, a0, b, b0))
+            result.append(Change(False, a, a0, b, b0))
         if size:
-            if found and found[-1].same and found[-1].a1 == a0 and found[-1].b1 == b0:
-                found[-1] = Change(True, found[-1].a0, a0 + size, found[-1].b0, b0 + size)
+            if result and result[-1].same and result[-1].a1 == a0 and result[-1].b1 == b0:
+                result[-1] = Change(True, result[-1].a0, a0 + size, result[-1].b0, b0 + size)
             else:
-                found.append(Change(True, a0, a0 + size, b0, b0 + size))
+                result.append(Change(True, a0, a0 + size, b0, b0 + size))
         a, b = a0 + size, b0 + size
-    return found
+    return result
 
 
 def _match(
@@ -99,9 +99,9 @@ def _shared(
     out: list[tuple[int, int, int]],
 ) -> None:
     """Compare a large gap: lines that the other side lacks are left aside, which Myers' algorithm would pay for."""
-    own, other = set(left[slice(*a)]), set(right[slice(*b)])
+    items, other = set(left[slice(*a)]), set(right[slice(*b)])
     xs = [x for x in range(*a) if left[x] in other]
-    ys = [y for y in range(*b) if right[y] in own]
+    ys = [y for y in range(*b) if right[y] in items]
     for x, y in myers([left[x] for x in xs], [right[y] for y in ys]):
         out.append((xs[x], ys[y], 1))
 
@@ -111,8 +111,8 @@ def myers(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int
     pairs: list[tuple[int, int]] = []
     a = b = 0
     while a < len(left) and b < len(right):
-        found, a, b = _settle(left, right, a, b)
-        pairs += found
+        equal, a, b = _settle(left, right, a, b)
+        pairs += equal
     return pairs
 
 
@@ -150,8 +150,8 @@ def _settle(
         return [], a + 1, b + 1
     x = steps[last][best_k]
     y = b + (x - a) - best_k
-    found = _walked(steps[: last + 1], a, b, best_k)
-    return (found, x, y) if x + y > a + b else ([], a + 1, b + 1)
+    pairs = _walked(steps[: last + 1], a, b, best_k)
+    return (pairs, x, y) if x + y > a + b else ([], a + 1, b + 1)
 
 
 def _walked(steps: list[dict[int, int]], a: int, b: int, k: int) -> list[tuple[int, int]]:
@@ -178,17 +178,17 @@ def _anchors(
 
 
 def _unique(lines: Sequence[Hashable], lo: int, hi: int) -> dict[Hashable, int]:
-    seen: dict[Hashable, int] = {}
+    counts: dict[Hashable, int] = {}
     twice: set[Hashable] = set()
     for place in range(lo, hi):
         line = lines[place]
-        if line in seen:
+        if line in counts:
             twice.add(line)
         else:
-            seen[line] = place
+            counts[line] = place
     for line in twice:
-        del seen[line]
-    return seen
+        del counts[line]
+    return counts
 
 
 def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -204,12 +204,12 @@ def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
             ends.append(place)
         else:
             tails[pile], ends[pile] = y, place
-    found: list[tuple[int, int]] = []
+    longest: list[tuple[int, int]] = []
     place = ends[-1] if ends else -1
     while place >= 0:
-        found.append(pairs[place])
+        longest.append(pairs[place])
         place = before[place]
-    return found[::-1]
+    return longest[::-1]
 
 
 WORDS = 60_000
@@ -243,10 +243,10 @@ def _starts(words: list[str]) -> list[int]:
     return starts
 
 
-def hunks(found: Sequence[Change], context: int = CONTEXT) -> Iterator[list[Change]]:
+def hunks(changed: Sequence[Change], context: int = CONTEXT) -> Iterator[list[Change]]:
     """Yield groups of changes with `context` equal lines around them, as in a unified diff."""
     group: list[Change] = []
-    for change in found:
+    for change in changed:
         if not change.same:
             group.append(change)
             continue
@@ -270,12 +270,12 @@ def hunks(found: Sequence[Change], context: int = CONTEXT) -> Iterator[list[Chan
 def unified(left: bytes, right: bytes, name_a: str, name_b: str) -> Iterator[bytes]:
     """Yield the lines of a unified diff for `patch` and `git apply`, without line ends."""
     a, b = _byte_lines(left), _byte_lines(right)
-    found = changes(a, b)
-    if all(change.same for change in found):
+    changed = changes(a, b)
+    if all(change.same for change in changed):
         return
     yield f"--- {name_a}".encode()
     yield f"+++ {name_b}".encode()
-    for group in hunks(found):
+    for group in hunks(changed):
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first.a0, last.a1)} +{_range(first.b0, last.b1)} @@".encode()
         for change in group:
@@ -387,14 +387,14 @@ class ChangedLine:
 def changed_lines(left: str, right: str, limit: int = 3) -> tuple[list[ChangedLine], int]:
     """Return the first `limit` lines that differ, and the number of further ones."""
     a, b = left.split("\n")[:LINES], right.split("\n")[:LINES]
-    found: list[tuple[str | None, str | None]] = []
+    lines: list[tuple[str | None, str | None]] = []
     for tag, i, i_end, j, j_end in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         rows = max(i_end - i, j_end - j)
-        found += [(a[i + n] if i + n < i_end else None, b[j + n] if j + n < j_end else None) for n in range(rows)]
-    shown = [_marked(*pair) for pair in found[:limit]]
-    return shown, max(len(found) - limit, 0)
+        lines += [(a[i + n] if i + n < i_end else None, b[j + n] if j + n < j_end else None) for n in range(rows)]
+    shown = [_marked(*pair) for pair in lines[:limit]]
+    return shown, max(len(lines) - limit, 0)
 
 
 def _marked(left: str | None, right: str | None) -> ChangedLine:

@@ -93,8 +93,8 @@ def normalised(line: str, rules: Sequence[Rule] = RULES) -> tuple[str, int]:
     count = 0
     for rule in rules:
         if rule.needle in line:
-            line, found = rule.pattern.subn(rule.sign, line)
-            count += found
+            line, replaced = rule.pattern.subn(rule.sign, line)
+            count += replaced
     if "{'" in line:
         line = _SET.sub(_in_order, line)
     return line, count
@@ -135,11 +135,11 @@ NOBODY = RankIdentity()
 
 def devices_in(text: str) -> Counter[tuple[str, int]]:
     """How often a text names each device with an index as that of a tensor."""
-    found: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     for match in _DEVICES.finditer(text):
         kind, index = (group for group in match.groups() if group is not None)
-        found[kind, int(index)] += 1
-    return found
+        counts[kind, int(index)] += 1
+    return counts
 
 
 def most_used(devices: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:
@@ -147,12 +147,12 @@ def most_used(devices: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:
     return min(devices, key=lambda device: (-devices[device], device), default=None)
 
 
-def own_rules(own: RankIdentity, text: str) -> tuple[Rule, ...]:
+def own_rules(identity: RankIdentity, text: str) -> tuple[Rule, ...]:
     """Return the rules for one side from its full text; process groups are numbered in order of occurrence."""
-    found = _device_rules(own.device, own.index) if own.device else ()
-    if own.of_rank:
-        found += (*_group_rules(text), *_RANK)
-    return tuple(rule for rule in found if rule.needle in text and rule.pattern.search(text))
+    rules = _device_rules(identity.device, identity.index) if identity.device else ()
+    if identity.of_rank:
+        rules += (*_group_rules(text), *_RANK)
+    return tuple(rule for rule in rules if rule.needle in text and rule.pattern.search(text))
 
 
 @lru_cache(maxsize=256)

@@ -80,16 +80,16 @@ class Lines:
     def at(self, row: int) -> Row:
         if not 0 <= row < self._rows:
             return FILLER
-        kept = bisect_right(self._before, row) - 1
-        return Row(self._base[self._starts[kept] + row - self._before[kept]])
+        segment = bisect_right(self._before, row) - 1
+        return Row(self._base[self._starts[segment] + row - self._before[segment]])
 
     def row_of(self, line: int, column: int = 0) -> int:
         position = bisect_right(self._base, line) - 1
-        kept = bisect_right(self._starts, position) - 1
-        if kept < 0:
+        segment = bisect_right(self._starts, position) - 1
+        if segment < 0:
             return 0
-        end = self._before[kept + 1] if kept + 1 < len(self._before) else self._rows
-        return min(self._before[kept] + position - self._starts[kept], end - 1)
+        end = self._before[segment + 1] if segment + 1 < len(self._before) else self._rows
+        return min(self._before[segment] + position - self._starts[segment], end - 1)
 
     def shows(self, line: int) -> bool:
         return self._rows > 0 and self.at(self.row_of(line)).line == line
@@ -158,17 +158,17 @@ class Wrapped:
             block = bisect_right(self._before, row) - 1
             if self._measure(block):
                 continue
-            rest = row - self._before[block]
+            offset = row - self._before[block]
             index = block * _BLOCK
-            while rest >= self._heights[index]:
-                rest -= self._heights[index]
+            while offset >= self._heights[index]:
+                offset -= self._heights[index]
                 index += 1
             line = self._lines.at(index).line
             starts = self._starts_of(line)
-            hi = starts[rest + 1] if rest + 1 < len(starts) else None
+            hi = starts[offset + 1] if offset + 1 < len(starts) else None
             if hi is None and self._columns(line) > WRAP_CAP:
-                hi = max(WRAP_CAP, starts[rest] + 1)
-            return Row(line, rest, starts[rest], hi)
+                hi = max(WRAP_CAP, starts[offset] + 1)
+            return Row(line, offset, starts[offset], hi)
         return FILLER
 
     def row_of(self, line: int, column: int = 0) -> int:
@@ -232,12 +232,12 @@ class SectionIndex:
     def around(self, line: int) -> list[Section]:
         """Return the sections that contain a line, the innermost first."""
         place = bisect_right(self._firsts, line) - 1
-        found = []
+        sections = []
         while place >= 0:
             if self.sections[place].last >= line:
-                found.append(self.sections[place])
+                sections.append(self.sections[place])
             place = self._parents[place]
-        return found
+        return sections
 
     def headed(self, line: int) -> Section | None:
         """Return the section with head `line`; the outermost of several."""
@@ -275,8 +275,8 @@ class SectionIndex:
 
     def with_heads(self, lines: Iterable[int]) -> array[int]:
         """Return the filtered lines and the heads of their sections, ascending."""
-        kept: set[int] = set()
+        visible: set[int] = set()
         for line in lines:
-            kept.add(line)
-            kept.update(section.first for section in self.around(line))
-        return array("q", sorted(kept))
+            visible.add(line)
+            visible.update(section.first for section in self.around(line))
+        return array("q", sorted(visible))

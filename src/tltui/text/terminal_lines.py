@@ -77,11 +77,11 @@ class TerminalLines(LineIndex):
         if self._is_raw:
             return super()._bounds(n)
         key = first, last = self.payload.offset + self.start(n), self.payload.offset + self.end(n)
-        found = self._states.get(key)
-        if found is None:
-            found = self._last_state(first, last)
-            self._states.put(key, found)
-        return found
+        state = self._states.get(key)
+        if state is None:
+            state = self._last_state(first, last)
+            self._states.put(key, state)
+        return state
 
     def _last_state(self, first: int, last: int) -> tuple[int, int]:
         read = self.payload.source.read

@@ -131,28 +131,28 @@ class Parameter:
 def parameter_of(name: str, exported: bool = False) -> Parameter | None:
     """Return the parameter behind an input or attribute of a graph, None for any other name."""
     name = name.removeprefix("self.")
-    if found := _MARKED.match(name):
-        root, rest = found["root"], "_" + found["rest"]
-        modules, _, own = _last_cut(rest)
+    if match := _MARKED.match(name):
+        root, tail = match["root"], "_" + match["rest"]
+        modules, _, leaf = _last_cut(tail)
         parts = tuple(part for part in modules.split("_modules_") if part)
-        return Parameter(root, unwrapped(parts), own.rstrip("_").removesuffix("__1"))
+        return Parameter(root, unwrapped(parts), leaf.rstrip("_").removesuffix("__1"))
     if "." in name:  # an attribute of the graph, as export and AOTInductor have them: `layers.0.fc.weight`
         *path, last = name.split(".")
         return Parameter("", unwrapped(tuple(path)), last)
-    if found := _OLD.match(name):
-        return Parameter("", _by_numbers(found["rest"]), "")
-    if exported and (found := _EXPORTED.match(name)):
-        return Parameter("", _by_numbers(found["rest"]), "")
+    if match := _OLD.match(name):
+        return Parameter("", _by_numbers(match["rest"]), "")
+    if exported and (match := _EXPORTED.match(name)):
+        return Parameter("", _by_numbers(match["rest"]), "")
     return None
 
 
-def _last_cut(rest: str) -> tuple[str, str, str]:
+def _last_cut(text: str) -> tuple[str, str, str]:
     """Modules, marker and name of a parameter: the last marker counts, of a module can hold `_parameters_` too."""
-    at = max(rest.rfind("_parameters_"), rest.rfind("_buffers_"))
+    at = max(text.rfind("_parameters_"), text.rfind("_buffers_"))
     if at < 0:
-        return rest, "", ""
-    marker = "_parameters_" if rest.startswith("_parameters_", at) else "_buffers_"
-    return rest[:at], marker, rest[at + len(marker) :]
+        return text, "", ""
+    marker = "_parameters_" if text.startswith("_parameters_", at) else "_buffers_"
+    return text[:at], marker, text[at + len(marker) :]
 
 
 def _by_numbers(flat: str) -> tuple[str, ...]:

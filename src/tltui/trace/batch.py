@@ -214,7 +214,7 @@ class Batch:
         self.resized = {record + base: size for record, size in self.resized.items()}
         self.notable = [(record + base, kinds[kind]) for record, kind in self.notable]
         if base:
-            self.started = [own._replace(record=own.record + base) for own in self.started]
-            self.named = [own._replace(record=own.record + base) for own in self.named]
-            self.metrics = [own._replace(record=own.record + base) for own in self.metrics]
-            self.damage = [own._replace(record=own.record + base) for own in self.damage]
+            self.started = [start._replace(record=start.record + base) for start in self.started]
+            self.named = [start._replace(record=start.record + base) for start in self.named]
+            self.metrics = [start._replace(record=start.record + base) for start in self.metrics]
+            self.damage = [start._replace(record=start.record + base) for start in self.damage]

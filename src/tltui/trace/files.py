@@ -53,12 +53,12 @@ class _Descriptors:
             if fd is None:
                 # a pipe that has the name by now would wait for a writer
                 fd = os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
-                found = identity_of(os.fstat(fd))
-                if file.identity not in (None, found):
+                identity = identity_of(os.fstat(fd))
+                if file.identity not in (None, identity):
                     os.close(fd)
                     raise Gone(REPLACED, file.path)
-                file.identity = found
-                if (twin := self._open.pop(found, None)) is not None:
+                file.identity = identity
+                if (twin := self._open.pop(identity, None)) is not None:
                     os.close(twin)
             assert file.identity is not None
             self._open[file.identity] = fd

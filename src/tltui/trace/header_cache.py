@@ -64,22 +64,22 @@ class Seen:
         front = self._fronts.get(line[TIME:ids]) if ids < CACHED else None
         if front is not None:
             kind, notable, pid = front
-            found = self._ids.get((pid, declared, line[ids:end]))
-            if found is None:
+            id_place = self._ids.get((pid, declared, line[ids:end]))
+            if id_place is None:
                 return None
-            place = (kind, found[0], notable)
+            place = (kind, id_place[0], notable)
             if declared and len(line) < CACHED:
                 self._know(line, place)
             return place
-        known = self._heads.get(line[TIME:head])
-        found = self._ids.get((known[2], declared, line[ids:end])) if known is not None else None
-        if known is None or found is None:
+        heads = self._heads.get(line[TIME:head])
+        id_place = self._ids.get((heads[2], declared, line[ids:end])) if heads is not None else None
+        if heads is None or id_place is None:
             return None
         try:
-            envelope = loads(line[known[3] :])
+            envelope = loads(line[heads[3] :])
         except JSONDecodeError:
             return None
-        return (known[0], found[0], known[1]) if len(envelope) == 1 + found[1] + declared else None
+        return (heads[0], id_place[0], heads[1]) if len(envelope) == 1 + id_place[1] + declared else None
 
     def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool, pid: int) -> None:
         """Cache the site with these fields, and these ids, so that the next such line need not be parsed.

@@ -32,8 +32,8 @@ class JoinedLog(Log):
 
     def take(self, batch: Batch, places: Sequence[array[int]]) -> None:
         """Remember where the records of a batch come from."""
-        for own, more in zip(self.places, places, strict=True):
-            own.extend(more)
+        for column, more in zip(self.places, places, strict=True):
+            column.extend(more)
 
     def is_stored(self, record: int) -> bool:
         return not self.columns.source or self.columns.source[record] == 0

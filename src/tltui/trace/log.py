@@ -207,13 +207,13 @@ class Log:
             plain = digest(payload)
         if declared is None:
             return Checked(Check.UNDECLARED, payload, plain.size, plain.lines, "")
-        wanted = declared.lower()
-        if plain.md5 == wanted:
+        declared_md5 = declared.lower()
+        if plain.md5 == declared_md5:
             return Checked(Check.GOOD, payload, plain.size, plain.lines, declared)
         for reading in self._readings(record):
-            found = digest(reading)
-            if found.md5 == wanted:
-                return Checked(Check.GOOD, reading, found.size, found.lines, declared)
+            actual = digest(reading)
+            if actual.md5 == declared_md5:
+                return Checked(Check.GOOD, reading, actual.size, actual.lines, declared)
         return Checked(Check.BAD, payload, plain.size, plain.lines, declared)
 
     def _readings(self, record: int) -> Iterator[Payload]:
@@ -228,13 +228,13 @@ class Log:
             yield replace(payload, crlf=True)
         if payload is None or payload.size <= LARGE:
             lines = payload.source.read(payload.offset, payload.size).split(b"\n") if payload else []
-            kept = [line[1:] for line in lines if line.startswith(b"\t")]
-            if 0 < len(kept) < len(lines):
-                yield Payload.of(b"\n".join(kept))
-            whole = [line.removeprefix(b"\t") for line in lines]
+            tabbed = [line[1:] for line in lines if line.startswith(b"\t")]
+            if 0 < len(tabbed) < len(lines):
+                yield Payload.of(b"\n".join(tabbed))
+            untabbed = [line.removeprefix(b"\t") for line in lines]
             for _ in range(min(self._blank_lines_after(record), MAX_BLANK)):
-                whole.append(b"")
-                yield Payload.of(b"\n".join(whole))
+                untabbed.append(b"")
+                yield Payload.of(b"\n".join(untabbed))
         if (regrouped := self._regrouped(record)) is not None:
             yield regrouped
 
@@ -254,12 +254,12 @@ class Log:
             return None
         lines = both.source.read(both.offset, both.size).split(b"\n")
         for leader in (first, second):
-            wanted = (self.md5(leader) or "").lower()
+            declared_md5 = (self.md5(leader) or "").lower()
             md5, end = hashlib.md5(usedforsecurity=False), 0
             for number, line in enumerate(lines):
                 md5.update((b"\n" if number else b"") + line.removeprefix(b"\t"))
                 end += len(line) + 1
-                if md5.hexdigest() == wanted:
+                if md5.hexdigest() == declared_md5:
                     if record == leader:
                         return replace(both, size=end - 1)
                     return replace(both, offset=both.offset + end, size=max(both.size - end, 0))

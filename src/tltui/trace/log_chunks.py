@@ -67,9 +67,9 @@ def next_record(source: ByteSource, begin: int, end: int) -> int | None:
     at = begin
     while at + 1 < end:
         data = source.read(at, min(SIGHT, end - at))
-        found = data.find(b"\nV")
-        if found >= 0:
-            return at + found + 1
+        at_v = data.find(b"\nV")
+        if at_v >= 0:
+            return at + at_v + 1
         if len(data) < min(SIGHT, end - at):
             return None
         at += len(data) - 1
@@ -81,9 +81,9 @@ def last_record(source: ByteSource, begin: int, end: int) -> int | None:
     stop = end
     while stop > begin + 1:
         start = max(stop - SIGHT, begin)
-        found = source.read(start, stop - start).rfind(b"\nV")
-        if found >= 0:
-            return start + found + 1
+        at_v = source.read(start, stop - start).rfind(b"\nV")
+        if at_v >= 0:
+            return start + at_v + 1
         if start == begin:
             return None
         stop = start + 1

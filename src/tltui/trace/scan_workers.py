@@ -44,9 +44,9 @@ def end_all() -> None:
 
 def how_many() -> int:
     """How many processes may be started: as many as there are processors for us, none where there is one only."""
-    asked = said_by(os.environ, VARIABLE)
-    if isinstance(asked, int):
-        return min(asked, 64)
+    value = said_by(os.environ, VARIABLE)
+    if isinstance(value, int):
+        return min(value, 64)
     free = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(free, MOST) if free > 1 else 0
 
@@ -73,9 +73,9 @@ class _Worker(Generic[Key]):
         with suppress(OSError):  # it has ended: that is found when its answer is read
             os.write(self._to, data)
 
-    def ask(self, asked: _Asked[Key]) -> None:
-        self.parts.append(asked)
-        self._send(worker.packed(asked.part))
+    def ask(self, request: _Asked[Key]) -> None:
+        self.parts.append(request)
+        self._send(worker.packed(request.part))
 
     def hear(self) -> bool:
         """Receive an answer; return False when the worker has ended."""
@@ -93,15 +93,15 @@ class _Worker(Generic[Key]):
             size = worker.SIZE.unpack_from(self._come)[0] + worker.SIZE.size
             if len(self._come) < size:
                 break
-            asked = self.parts.popleft()
-            asked.answer, asked.is_done = bytes(self._come[worker.SIZE.size : size]), True
+            request = self.parts.popleft()
+            request.answer, request.is_done = bytes(self._come[worker.SIZE.size : size]), True
             del self._come[:size]
         return True
 
     def end(self) -> None:
         """End it at once. What it was asked stays without an answer."""
-        for asked in self.parts:
-            asked.is_done = True
+        for request in self.parts:
+            request.is_done = True
         self.parts.clear()
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):  # a file system may hold it
@@ -132,20 +132,20 @@ class Workers(Generic[Key]):
 
         with suppress(OSError):  # no more processes here: those that there are do it
             for _ in range(count):
-                own: _Worker[Key] = _Worker()
-                self._workers.append(own)
-                self._selector.register(own.out, selectors.EVENT_READ, own)
+                child: _Worker[Key] = _Worker()
+                self._workers.append(child)
+                self._selector.register(child.out, selectors.EVENT_READ, child)
 
     def close(self) -> None:
         """End them at once, whatever they do."""
-        for own in tuple(self._workers):
-            self._end(own)
+        for child in tuple(self._workers):
+            self._end(child)
         self._selector.close()
 
-    def _end(self, own: _Worker[Key]) -> None:
-        self._selector.unregister(own.out)
-        self._workers.remove(own)
-        own.end()
+    def _end(self, child: _Worker[Key]) -> None:
+        self._selector.unregister(child.out)
+        self._workers.remove(child)
+        child.end()
 
     def scan(self, parts: Iterable[tuple[Key, Part]]) -> Iterator[tuple[Key, Part, Scanned | None]]:
         """Yield the scan results of parts, in the order of these; None where the caller has to scan the part itself.
@@ -156,9 +156,9 @@ class Workers(Generic[Key]):
         source, waiting = iter(parts), deque[_Asked[Key]]()
         while True:
             while len(waiting) < max(len(self._workers), 1) * AHEAD and (following := next(source, None)) is not None:
-                asked = _Asked(*following)
-                waiting.append(asked)
-                self._give(asked)
+                request = _Asked(*following)
+                waiting.append(request)
+                self._give(request)
             if not waiting:
                 return
             first = waiting.popleft()
@@ -167,11 +167,11 @@ class Workers(Generic[Key]):
             yield first.key, first.part, pickle.loads(first.answer) if first.answer else None
             first.answer = b""
 
-    def _give(self, asked: _Asked[Key]) -> None:
+    def _give(self, request: _Asked[Key]) -> None:
         if self._workers:
-            min(self._workers, key=lambda own: len(own.parts)).ask(asked)
+            min(self._workers, key=lambda child: len(child.parts)).ask(request)
         else:
-            asked.is_done = True
+            request.is_done = True
 
     def _wait(self) -> None:
         """Wait a little for answers. A process that has ended, or gives nothing for long, is done with."""
@@ -180,7 +180,7 @@ class Workers(Generic[Key]):
             if not key.data.hear():
                 self._end(key.data)
         if not ready:  # not by the clock: who was stopped and goes on has not waited
-            for own in tuple(self._workers):
-                own.waited += WAIT if own.parts else 0.0
-                if own.waited >= PATIENCE:
-                    self._end(own)
+            for child in tuple(self._workers):
+                child.waited += WAIT if child.parts else 0.0
+                if child.waited >= PATIENCE:
+                    self._end(child)

@@ -47,10 +47,10 @@ def serve(source: BinaryIO, out: BinaryIO) -> None:
     answer: Callable[[Any], object] = scan
     while (part := _received(source)) is not None:
         try:
-            found = answer(part)
+            result = answer(part)
         except Exception:
-            found = None
-        out.write(packed(found))
+            result = None
+        out.write(packed(result))
         out.flush()
 
 

@@ -141,9 +141,9 @@ class Scheduler:
         """Cancel one task."""
         self._cancel(lambda other: other is task)
 
-    def _cancel(self, wanted: Callable[[Task], bool]) -> None:
+    def _cancel(self, is_cancelled: Callable[[Task], bool]) -> None:
         with self._lock:
-            tasks = [task for task in self._tasks if not task.is_cancelled and wanted(task)]
+            tasks = [task for task in self._tasks if not task.is_cancelled and is_cancelled(task)]
             for task in tasks:
                 task.is_cancelled = True
         for place in {task.place for task in tasks}:
@@ -205,9 +205,9 @@ class _Worker:
         with self._changed:
             for lane in self._lanes:
                 lane.extendleft([task for task in lane if task.is_cancelled])
-                kept = dict.fromkeys(lane)
+                remaining = dict.fromkeys(lane)
                 lane.clear()
-                lane.extend(kept)
+                lane.extend(remaining)
             self._changed.notify()
 
     def stop(self) -> None:

@@ -28,11 +28,11 @@ class Raising:
     """
 
     def __init__(self, made: Callable[[int], BaseException]) -> None:
-        self._made = made
+        self._exception_of = made
         self._number = 0
         self._deadline = 0.0
         self._raised: BaseException | None = None
-        self._told = sys.unraisablehook
+        self._previous_hook = sys.unraisablehook
 
     def __enter__(self) -> Raising:
         sys.unraisablehook = self._unraised
@@ -40,7 +40,7 @@ class Raising:
 
     def __exit__(self, *_: object) -> None:
         self._wait_no_more()
-        sys.unraisablehook = self._told
+        sys.unraisablehook = self._previous_hook
 
     def heard(self, number: int, frame: FrameType | None) -> None:
         is_first, self._number = self._number == 0, number
@@ -64,14 +64,14 @@ class Raising:
 
     def _raise(self) -> NoReturn:
         self._wait_no_more()
-        self._raised = self._made(self._number)
+        self._raised = self._exception_of(self._number)
         raise self._raised
 
     def _unraised(self, unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_value is not None and unraisable.exc_value is self._raised:
             self._wait()
         else:
-            self._told(unraisable)
+            self._previous_hook(unraisable)
 
 
 def unheeded(number: int, frame: FrameType | None) -> None:

@@ -53,32 +53,32 @@ class Cache:
         with self._guard:
             if self._directory is None:
                 try:
-                    self._directory = self._made()
+                    self._directory = self._create()
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise CannotUnpack(f"cannot unpack to {self.top}: {reason}; set XDG_CACHE_HOME") from None
             return self._directory
 
-    def _made(self) -> Path:
+    def _create(self) -> Path:
         self.top.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
         self.top.chmod(DIRECTORY)
         gate = os.open(self.top / GATE, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, FILE)
         try:
             fcntl.flock(gate, fcntl.LOCK_EX)
             self._remove_remains()
-            own = self.top / f"{os.getpid()}-{os.urandom(6).hex()}"
-            own.mkdir(mode=DIRECTORY)
-            self._lock = os.open(own / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE)
+            directory = self.top / f"{os.getpid()}-{os.urandom(6).hex()}"
+            directory.mkdir(mode=DIRECTORY)
+            self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         finally:
             os.close(gate)
-        return own
+        return directory
 
     def _remove_remains(self) -> None:
         """Remove directories of processes that no longer run."""
         with os.scandir(self.top) as entries:
-            others = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for path in others:
+            directories = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for path in directories:
             try:
                 lock = os.open(os.path.join(path, LOCK), os.O_RDWR | _NO_FOLLOW)
             except FileNotFoundError:
@@ -108,8 +108,8 @@ class Cache:
     def make_directories(self, path: Path) -> None:
         """Create `path`, in this directory, and its parents. Raises OSError and `CannotUnpack`."""
         missing = [path, *path.parents]
-        for own in reversed(missing[: missing.index(self.directory)]):
-            own.mkdir(mode=DIRECTORY, exist_ok=True)
+        for parent in reversed(missing[: missing.index(self.directory)]):
+            parent.mkdir(mode=DIRECTORY, exist_ok=True)
 
     def number(self) -> int:
         """Return an unused number."""
@@ -151,7 +151,7 @@ class Member:
     def write(self, data: bytes) -> None:
         """Append bytes. Raises `Full` at a limit, after writing the bytes that fit."""
         limits = self._cache.limits
-        whole, data = data, data[: max(min(limits.member - self.size, limits.total - self._cache.written), 0)]
+        complete, data = data, data[: max(min(limits.member - self.size, limits.total - self._cache.written), 0)]
         if self.size + len(data) > self._checked:
             self._cache.has_room(max(len(data), CHECKED))
             self._checked = self.size + max(len(data), CHECKED)
@@ -166,7 +166,7 @@ class Member:
             self.size += written
             self._cache.written += written
             view = view[written:]
-        if len(whole) > len(data):
+        if len(complete) > len(data):
             of_one = self.size >= limits.member
             raise Full(f"{size_of(limits.member)} of one file" if of_one else f"{size_of(limits.total)} of unpacked files in all")
 

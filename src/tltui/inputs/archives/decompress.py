@@ -89,26 +89,26 @@ class Deflated:
     def decompress(self, data: bytes, size: int) -> bytes:
         before, data = self._inner.copy(), self._rest + data
         try:
-            found = self._inner.decompress(data, size)
+            output = self._inner.decompress(data, size)
         except zlib.error as error:
             self.error = error
             return self._what_came_out(before, data)
-        self._rest, self._has_more = self._inner.unconsumed_tail, len(found) == size
-        return found
+        self._rest, self._has_more = self._inner.unconsumed_tail, len(output) == size
+        return output
 
     @staticmethod
     def _what_came_out(inner: Any, data: bytes) -> bytes:
-        found: list[bytes] = []
+        chunks: list[bytes] = []
         before = inner.copy()
         try:
             while piece := inner.decompress(data, A_LITTLE):
-                found.append(piece)
+                chunks.append(piece)
                 data, before = inner.unconsumed_tail, inner.copy()
         except zlib.error:
             with suppress(zlib.error):  # the byte that is wrong
                 for place in range(len(data)):
-                    found.append(before.decompress(data[place : place + 1], PIECE))
-        return b"".join(found)
+                    chunks.append(before.decompress(data[place : place + 1], PIECE))
+        return b"".join(chunks)
 
 
 class Unpacked:
@@ -135,32 +135,32 @@ class Unpacked:
                     self._end(CUT_OFF if self._began or self._first else "")
                     return b""
             try:
-                found = self._step(size)
+                output = self._step(size)
             except _errors() as error:
                 self._end(_why(error, self._first))
                 return b""
-            if found:
-                return found
+            if output:
+                return output
         return b""
 
     def _step(self, size: int) -> bytes:
         data, self._data = self._data, b""
         self._began = True
-        found: bytes = self._inner.decompress(data, size)
+        output: bytes = self._inner.decompress(data, size)
         if (error := getattr(self._inner, "error", None)) is not None:
             self._end(_why(error, self._first))
-        return found
+        return output
 
     def _next_stream(self) -> None:
         """Handle the bytes after the end of a stream: another stream, NULs to fill a block, or garbage."""
-        rest = self._inner.unused_data + self._data
+        unused = self._inner.unused_data + self._data
         self._data = b""
-        while not (rest := rest.lstrip(b"\x00")):
-            rest = self._file.read(PIECE)
-            if not rest:
+        while not (unused := unused.lstrip(b"\x00")):
+            unused = self._file.read(PIECE)
+            if not unused:
                 self._end("")
                 return
-        self._first, self._began, self._data = False, False, rest
+        self._first, self._began, self._data = False, False, unused
         self._inner = self._make()
 
     def _end(self, fault: str) -> None:
@@ -186,12 +186,12 @@ class _Program:
 
     def read(self, size: int) -> bytes:
         assert self._process.stdout is not None and self._process.stderr is not None
-        found = self._process.stdout.read(size)
-        if not found and not self.fault:
-            said = self._process.stderr.read(4096).decode("utf-8", "replace").strip()
+        output = self._process.stdout.read(size)
+        if not output and not self.fault:
+            message = self._process.stderr.read(4096).decode("utf-8", "replace").strip()
             if self._process.wait() != 0:
-                self.fault = f"{BROKEN}: {said.rpartition(': ')[2] or 'zstd failed'}"
-        return found
+                self.fault = f"{BROKEN}: {message.rpartition(': ')[2] or 'zstd failed'}"
+        return output
 
     def close(self) -> None:
         self._process.kill()
@@ -277,7 +277,7 @@ class ForwardFile(io.RawIOBase):
         self.stream = stream
         self._most = most
         self._at = 0
-        self._kept = b""  # the last bytes before `_reached`
+        self._buffered = b""  # the last bytes before `_reached`
         self._reached = 0  # bytes taken from the stream
         self._allowed = HEADER
         self.is_cut = False
@@ -295,7 +295,7 @@ class ForwardFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         assert whence == os.SEEK_SET
-        if offset < self._reached - len(self._kept):
+        if offset < self._reached - len(self._buffered):
             raise Oversized("it refers back to what was read already")
         while self._reached < offset and self._pull(min(PIECE, offset - self._reached)):
             pass
@@ -317,7 +317,7 @@ class ForwardFile(io.RawIOBase):
     def read_some(self, size: int) -> bytes:
         """At most `size` bytes, fewer at any place, none at the end."""
         behind = self._reached - self._at
-        part = self._kept[len(self._kept) - behind :][:size] if behind else self._pull(size)
+        part = self._buffered[len(self._buffered) - behind :][:size] if behind else self._pull(size)
         self._at += len(part)
         return part
 
@@ -326,7 +326,7 @@ class ForwardFile(io.RawIOBase):
         self._reached += len(part)
         if self._reached > self._most:  # members that nobody wants are unpacked too, to get past them
             raise Oversized(f"it unpacks to more than {size_of(self._most)}: the rest was not looked at")
-        self._kept = (self._kept + part)[-KEPT:]
+        self._buffered = (self._buffered + part)[-KEPT:]
         return part
 
 

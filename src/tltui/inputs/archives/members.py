@@ -206,13 +206,13 @@ def _overlapping(file: IO[bytes], members: list[zipfile.ZipInfo]) -> set[int]:
     An archive of some kilobytes can so hold one body thousands of times. No program that packs files writes this, and Python
     refuses to read it since 3.13 (`zipfile.ZipFile.open`).
     """
-    found = set()
+    overlaps = set()
     ordered = sorted(members, key=lambda info: info.header_offset)
     for info, following in pairwise(ordered):
         begin = info.header_offset + LOCAL.size
         if begin > following.header_offset or _begin_of(file, info) + info.compress_size > following.header_offset:
-            found.add(id(info))
-    return found
+            overlaps.add(id(info))
+    return overlaps
 
 
 def _begin_of(file: IO[bytes], info: zipfile.ZipInfo) -> int:

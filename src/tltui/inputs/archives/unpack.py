@@ -49,7 +49,7 @@ class Tree:
 
     def has(self, parts: Parts) -> bool:
         """Whether a member below it belongs to it."""
-        return not self.within or any(parts[: len(own)] == own for own in self.within)
+        return not self.within or any(parts[: len(prefix)] == prefix for prefix in self.within)
 
 
 def trees_in(names: Iterable[Parts]) -> list[Tree]:
@@ -58,22 +58,22 @@ def trees_in(names: Iterable[Parts]) -> list[Tree]:
     Debug output: the directory of a process, `run_…-pid_N`, and units, also alone or in Inductor's cache.
     """
     listing: dict[Parts, set[str]] = defaultdict(set)
-    found: dict[Parts, Tree] = {}
+    result: dict[Parts, Tree] = {}
     units: dict[Parts, list[Parts]] = defaultdict(list)
     for parts in names:
         listing[parts[:-1]].add(parts[-1])
         run = next((place for place, part in enumerate(parts[:-1], 1) if pid_of(part)), 0)
         if run:
-            found.setdefault(parts[:run], Tree(parts[:run]))
+            result.setdefault(parts[:run], Tree(parts[:run]))
     for parts, inside in listing.items():
         report = report_in(inside)
         if report is not Report.NONE:
-            found[parts] = Tree(parts, RAW_LOG if report is Report.WITH_LOG else "")
+            result[parts] = Tree(parts, RAW_LOG if report is Report.WITH_LOG else "")
         elif _is_unit(parts[-1] if parts else "", inside):
             units[_above(parts)].append(parts)
-    for parts, own in units.items():
-        found.setdefault(parts, Tree(parts, within=tuple(own) if own != [parts] else ()))
-    return [tree for parts, tree in found.items() if not any(parts[:length] in found for length in range(len(parts)))]
+    for parts, members in units.items():
+        result.setdefault(parts, Tree(parts, within=tuple(members) if members != [parts] else ()))
+    return [tree for parts, tree in result.items() if not any(parts[:length] in result for length in range(len(parts)))]
 
 
 def _is_unit(name: str, inside: set[str]) -> bool:
@@ -246,17 +246,17 @@ class _Unpacking:
                 fault = f"{CUT}{full}"
             finally:
                 copy.end()
-            found = self.file(str(copy.path), label, name, depth + 1)
+            contents = self.file(str(copy.path), label, name, depth + 1)
         except CannotUnpack as cannot:
             return Contents(refused=[(label, str(cannot))])
         finally:
             copy.drop()
             self._written.remove(copy)
-        if found.reason:
-            found.others += 1
+        if contents.reason:
+            contents.others += 1
         if fault or stream.fault:
-            found.refused.append((label, fault or stream.fault))
-        return found
+            contents.refused.append((label, fault or stream.fault))
+        return contents
 
     # an archive
 
@@ -288,12 +288,12 @@ class _Unpacking:
             for entry in members:
                 if self._allowance.fault:
                     break
-                own = f"{label}!{sanitize(entry.name)}"
+                label_inside = f"{label}!{sanitize(entry.name)}"
                 if entry.refused:
-                    contents.refused.append((own, entry.refused))
+                    contents.refused.append((label_inside, entry.refused))
                 else:
                     names.append(entry.parts)
-                    self._member(entry, own, depth, contents, taken)
+                    self._member(entry, label_inside, depth, contents, taken)
                     self._tell()
         faults = [*members.faults, self._allowance.fault]
         contents.refused += [(label, fault) for fault in dict.fromkeys(faults) if fault]
@@ -311,10 +311,10 @@ class _Unpacking:
         stream = Head(entry.stream)
         if packing_of(stream.head, entry.name):
             inside = self._nested(stream, label, entry.parts[-1] if entry.parts else "", depth)
-            own = [copy for copy in inside.copies if copy.label == label]
+            copies = [copy for copy in inside.copies if copy.label == label]
             inside.copies = [copy for copy in inside.copies if copy.label != label]
-            if own:  # a compressed log: in the archive it is what it unpacks to
-                taken.setdefault(entry.parts, []).extend(Copy(c.path, c.label, entry.parts, c.fault) for c in own)
+            if copies:  # a compressed log: in the archive it is what it unpacks to
+                taken.setdefault(entry.parts, []).extend(Copy(c.path, c.label, entry.parts, c.fault) for c in copies)
             contents.take(inside)
         elif not stream.head and stream.fault:
             contents.refused.append((label, stream.fault))
@@ -363,11 +363,11 @@ class _Unpacking:
         if not tops:
             return
         for entry in members:
-            own = tree_of(entry.parts, trees) if not entry.refused else None
-            if own is None or own.only:
+            owner = tree_of(entry.parts, trees) if not entry.refused else None
+            if owner is None or owner.only:
                 continue
-            top, rest = tops[own.parts], entry.parts[len(own.parts) :]
-            place = safe_parts(rest)
+            top, relative = tops[owner.parts], entry.parts[len(owner.parts) :]
+            place = safe_parts(relative)
             path = top.joinpath(*place) if place is not None else top / f"{self._cache.number():06}"
             fault = self._write_in_tree(entry, path)
             if fault:
@@ -420,8 +420,8 @@ class _Ends:
 
     def take(self, data: bytes) -> None:
         """Add the next piece."""
-        whole = self._edge + data
-        place = whole.rfind(self._mark)
+        window = self._edge + data
+        place = window.rfind(self._mark)
         if place >= 0:
             self.last = self._size - len(self._edge) + place + 1
         self._edge = data[-1:]

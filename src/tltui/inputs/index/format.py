@@ -70,7 +70,7 @@ def pack(data: bytes, offset: int = 0) -> tuple[bytes, Chunk]:
 
 def chunk_of(value: object, end: int) -> Chunk:
     """Parse a chunk in the directory of a file whose chunks end at `end`. Raises `BadIndex`."""
-    if not isinstance(value, list) or len(value) != 4 or not all(type(own) is int and 0 <= own < 1 << 62 for own in value):
+    if not isinstance(value, list) or len(value) != 4 or not all(type(number) is int and 0 <= number < 1 << 62 for number in value):
         raise BadIndex("it is damaged: no place of a chunk")
     chunk = Chunk(*value)
     inside = chunk.offset >= len(MAGIC) and chunk.offset + chunk.stored <= end
@@ -95,12 +95,12 @@ def unpack(source: ByteSource, chunk: Chunk) -> bytes:
         return data
     unpacking = zlib.decompressobj()
     try:
-        found = unpacking.decompress(data, chunk.size + 1)
+        output = unpacking.decompress(data, chunk.size + 1)
     except zlib.error:
         raise BadIndex("it is damaged: a chunk cannot be unpacked") from None
-    if len(found) != chunk.size or not unpacking.eof or unpacking.unused_data:
+    if len(output) != chunk.size or not unpacking.eof or unpacking.unused_data:
         raise BadIndex("it is damaged: a chunk has another length than it says")
-    return found
+    return output
 
 
 def write_directory(directory: dict[str, object], offset: int) -> bytes:
@@ -122,15 +122,15 @@ def read_directory(source: ByteSource) -> tuple[dict[str, Any], int]:
     if offset < len(MAGIC) or stored > size or offset + stored + _END.size != size:
         raise BadIndex("it is damaged: its end is")
     data = source.read(offset, stored)
-    own = zlib.crc32(data)
-    if zlib.crc32(struct.pack("<QQQ", offset, stored, length), own) != crc:
+    checksum = zlib.crc32(data)
+    if zlib.crc32(struct.pack("<QQQ", offset, stored, length), checksum) != crc:
         raise BadIndex("it is damaged: a checksum is wrong")
-    found = load_json(unpack(source, chunk_of([offset, stored, length, own], size)))
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        other = found.get("format") if isinstance(found, dict) else None
-        said = f"format {other}" if type(other) is int else "another format"
-        raise BadIndex(f"it has {said}, and this tltui reads format {FORMAT}: make it again with tltui index")
-    return found, offset
+    directory = load_json(unpack(source, chunk_of([offset, stored, length, checksum], size)))
+    if not isinstance(directory, dict) or directory.get("format") != FORMAT:
+        other = directory.get("format") if isinstance(directory, dict) else None
+        version = f"format {other}" if type(other) is int else "another format"
+        raise BadIndex(f"it has {version}, and this tltui reads format {FORMAT}: make it again with tltui index")
+    return directory, offset
 
 
 def dump_json(value: object) -> bytes:
@@ -246,7 +246,7 @@ class Keep(enum.IntEnum):
     ALL = 3
 
 
-def keep(source: ByteSource, columns: Columns, wanted: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
+def keep(source: ByteSource, columns: Columns, keeps: Iterable[Keep], pool: dict[bytes, bytes], piece: int = 4 << 20) -> Keeping:
     """Store of each record the part that `wanted` returns. Raises OSError."""
     keeping = Keeping(pool)
     offset, head, size, flags = columns.offset, columns.head, columns.size, columns.flags
@@ -258,17 +258,17 @@ def keep(source: ByteSource, columns: Columns, wanted: Iterable[Keep], pool: dic
             begin, data = start, source.read(start, max(length, piece))
         return data[start - begin : start - begin + length]
 
-    for record, what in enumerate(wanted):
+    for record, part in enumerate(keeps):
         at = offset[record]
-        if what is Keep.MD5:
+        if part is Keep.MD5:
             length = min(head[record], END_OF_LINE)
             keeping.line(at + head[record] - length, read(at + head[record] - length, length))
-        if what < Keep.LINE:
+        if part < Keep.LINE:
             continue
         if not flags[record] & ORPHAN:
             keeping.line(at, read(at, head[record] + 1))
             at += head[record] + 1
-        if size[record] and what is Keep.ALL:
+        if size[record] and part is Keep.ALL:
             keeping.text(at, read(at, size[record]))
             keeping.line(at + size[record], read(at + size[record], 1))
     keeping.flush()

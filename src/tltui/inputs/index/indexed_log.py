@@ -42,8 +42,8 @@ class Elsewhere(OSError):
             return ""
         if sanitize(self.path) != self.path:
             return ""
-        there = " ".join(("tltui", view, *map(quoted, (self.path, *([ref] if ref else ())))))
-        return f"ssh -- {quoted(self.host)} {quoted(there)}"
+        command = " ".join(("tltui", view, *map(quoted, (self.path, *([ref] if ref else ())))))
+        return f"ssh -- {quoted(self.host)} {quoted(command)}"
 
     def __str__(self) -> str:
         command = self.command()
@@ -171,8 +171,8 @@ def saved_of(index: IndexFile, number: int) -> Saved:
         saved = unpack_records(index.section(number, RECORDS))
     except BadIndex as bad:
         raise BadIndex(str(bad.strerror), index.path) from None
-    batches = [own for own in (saved.batch, saved.last) if own is not None]
-    ends = [own.columns.offset[-1] for own in batches if len(own.columns)]
+    batches = [batch for batch in (saved.batch, saved.last) if batch is not None]
+    ends = [batch.columns.offset[-1] for batch in batches if len(batch.columns)]
     if saved.state.reached != log.reached or log.reached > log.size or any(end >= log.size for end in ends):
         raise BadIndex("it is damaged: records behind the end of a log", index.path)
     return saved

@@ -138,7 +138,7 @@ class IndexFile:
             }
             pool = directory.get("pool")
             self._pool_chunk = None if pool is None else chunk_of(pool, self._end)
-            self.logs: tuple[SavedLog, ...] = tuple(self._log(n, own) for n, own in enumerate(_list(directory.get("logs"))))
+            self.logs: tuple[SavedLog, ...] = tuple(self._log(n, entry) for n, entry in enumerate(_list(directory.get("logs"))))
         except BadIndex as bad:
             raise BadIndex(str(bad.strerror), path) from None
         self._lock = threading.Lock()
@@ -191,25 +191,25 @@ class IndexFile:
         data = self.unpacked(self._pool_chunk)
         if len(data) % POOL_ROW:
             raise BadIndex("it is damaged: its list of texts is", self.path)
-        found = {}
+        texts = {}
         for at in range(0, len(data), POOL_ROW):
             row = data[at : at + POOL_ROW]
             numbers = [int.from_bytes(row[a:b], "little") for a, b in ((16, 24), (24, 28), (28, 32), (32, 36))]
-            found[row[:16]] = chunk_of(numbers, self._end)
-        return found
+            texts[row[:16]] = chunk_of(numbers, self._end)
+        return texts
 
-    def _log(self, number: int, own: object) -> SavedLog:
+    def _log(self, number: int, entry: object) -> SavedLog:
         """Facts of a log, each of the type that it must have."""
-        fact = _object(own)
+        fact = _object(entry)
         sections = {}
         for name, chunk in _object(fact.get("sections")).items():
             sections[name] = self._stream(chunk) if name == STREAM else chunk_of(chunk, self._end)
         host, ended = _text(fact, "host"), fact.get("ended") is True
-        processes = [self._process(number, place, host, ended, one) for place, one in enumerate(_list(fact.get("processes")))]
+        processes = [self._process(number, place, host, ended, item) for place, item in enumerate(_list(fact.get("processes")))]
         lean = fact.get("lean")
         return SavedLog(
             number, _text(fact, "path"), host, _count(fact, "size"), _count(fact, "changed"), _text(fact, "head"),
-            _text(fact, "tail"), _count(fact, "reached"), ended, _whole(fact.get("rank")), _launch(fact),
+            _text(fact, "tail"), _count(fact, "reached"), ended, _integer(fact.get("rank")), _launch(fact),
             _time(fact.get("started")), None if fact.get("clock") is None else _time(fact["clock"]), _text(fact, "fault"),
             fact.get("redacted") is True, lean if isinstance(lean, bool) else None, _count(fact, "records"), sections,
             tuple(processes),
@@ -217,20 +217,20 @@ class IndexFile:
 
     def _stream(self, value: object) -> Chunk:
         """Blocks, each of them checked when it is read."""
-        if not isinstance(value, list) or len(value) != 2 or not all(type(own) is int and own >= 0 for own in value):
+        if not isinstance(value, list) or len(value) != 2 or not all(type(number) is int and number >= 0 for number in value):
             raise BadIndex("it is damaged: no place of a chunk")
         if value[0] + value[1] > self._end:
             raise BadIndex("it is damaged: a chunk that does not fit into it")
         return Chunk(value[0], value[1], value[1], 0)
 
-    def _process(self, number: int, place: int, host: str, ended: bool, own: object) -> SavedProcess:
-        fact = _object(own)
+    def _process(self, number: int, place: int, host: str, ended: bool, entry: object) -> SavedProcess:
+        fact = _object(entry)
         course = bytes.fromhex(_match(fact.get("course")))
         if course not in self._courses:
             raise BadIndex("it is damaged: a course is missing")
         last = fact.get("last")
         return SavedProcess(
-            self, number, place, _whole(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
+            self, number, place, _integer(fact.get("rank")), _count(fact, "pid"), _count(fact, "twin"),
             fact.get("forked") is True, host,
             _launch(fact), _time(fact.get("started")), fact.get("dated") is True, ended, fact.get("traced") is True,
             math.nan if last is None else _time(last), tuple(_texts(fact.get("inside"))), _text(fact, "doing"),
@@ -239,8 +239,8 @@ class IndexFile:
         )  # fmt: skip
 
 
-def _bad(what: str) -> BadIndex:
-    return BadIndex(f"it is damaged: {what}")
+def _bad(detail: str) -> BadIndex:
+    return BadIndex(f"it is damaged: {detail}")
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _texts(value: object) -> list[str]:
-    if not all(isinstance(own, str) for own in _list(value)):
+    if not all(isinstance(text, str) for text in _list(value)):
         raise _bad("something else where texts must be")
     return _list(value)
 
@@ -288,7 +288,7 @@ def _count(fact: dict[str, Any], key: str) -> int:
     return value
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value < 1 << 63):
         raise _bad("no rank where one must be")
     return value

@@ -57,14 +57,14 @@ def unpack_records(data: bytes) -> Saved:
         if fact is not None:
             if not isinstance(fact, dict):
                 raise BadIndex(_DAMAGED)
-            count = _whole(fact.get("count"))
-            batch = Batch(sum(len(own.columns) for own in batches), _columns(data, at, count))
+            count = _int(fact.get("count"))
+            batch = Batch(sum(len(part.columns) for part in batches), _columns(data, at, count))
             at += count * _BYTES
             _fill(batch, fact, kinds, contexts)
             batches.append(batch)
     if at != len(data):
         raise BadIndex(_DAMAGED)
-    state = _row(State, value.get("state"), (_whole, _whole, _whole, _whole, _whole, _signed, _flag, _flag, _signed, _whole))
+    state = _row(State, value.get("state"), (_int, _int, _int, _int, _int, _signed, _flag, _flag, _signed, _int))
     if state.taken != len(batches[0].columns) or (state.taken and not state.last < len(contexts)):
         raise BadIndex(_DAMAGED)
     return Saved(batches[0], state, batches[1] if len(batches) > 1 else None)
@@ -131,16 +131,16 @@ def _fill(batch: Batch, fact: dict[str, Any], kinds: list[Kind], contexts: list[
     batch.strings = [_string(row) for row in _list(fact.get("strings"))]
     batch.started = [_row(Started, row, _STARTED) for row in _list(fact.get("started"))]
     batch.metrics = [_metrics(row) for row in _list(fact.get("metrics"))]
-    batch.damage = [_row(Damage, row, (_whole, _signed, _text)) for row in _list(fact.get("damage"))]
-    batch.resized = dict(_row(_Resized, row, (_whole, _whole)) for row in _list(fact.get("resized")))
-    records = [*(own.record for own in batch.started), *(own.record for own in batch.metrics)]
+    batch.damage = [_row(Damage, row, (_int, _signed, _text)) for row in _list(fact.get("damage"))]
+    batch.resized = dict(_row(_Resized, row, (_int, _int)) for row in _list(fact.get("resized")))
+    records = [*(item.record for item in batch.started), *(item.record for item in batch.metrics)]
     first_time = all(batch.first <= record < end for record in records)
-    if not first_time or any(own.record >= end for own in batch.damage) or any(own >= batch.first for own in batch.resized):
+    if not first_time or any(item.record >= end for item in batch.damage) or any(item >= batch.first for item in batch.resized):
         raise BadIndex(_DAMAGED)
-    batch.scanned, batch.clock = _whole(fact.get("scanned")), _text(fact.get("clock"))
+    batch.scanned, batch.clock = _int(fact.get("scanned")), _text(fact.get("clock"))
     batch.finished, batch.waiting = _flag(fact.get("finished")), _flag(fact.get("waiting"))
     tail = fact.get("tail")
-    batch.tail = None if tail is None else _row(Tail, tail, (_whole, _whole))
+    batch.tail = None if tail is None else _row(Tail, tail, (_int, _int))
     _members(batch, kinds)
     if any(not batch.members.get(number) for number in range(len(contexts) - len(batch.contexts), len(contexts))):
         raise BadIndex(_DAMAGED)
@@ -154,8 +154,8 @@ def _members(batch: Batch, kinds: Sequence[Kind]) -> None:
         end = begin + len(list(same))
         members[context].extend(range(begin, end))
         begin = end
-    wanted = {number for number, kind in enumerate(kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
-    batch.notable = [(record, kind) for record, kind in enumerate(columns.kind, batch.first) if kind in wanted]
+    notable = {number for number, kind in enumerate(kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
+    batch.notable = [(record, kind) for record, kind in enumerate(columns.kind, batch.first) if kind in notable]
 
 
 class _Resized(NamedTuple):
@@ -192,7 +192,7 @@ def _text(value: object) -> str:
     return value
 
 
-def _kept(value: object) -> str | None:
+def _interned(value: object) -> str | None:
     return None if value is None else sys.intern(_text(value))
 
 
@@ -204,7 +204,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
     return None if value is None else tuple(map(_text, _list(value)))
 
 
-def _whole(value: object) -> int:
+def _int(value: object) -> int:
     if type(value) is not int or not 0 <= value < MOST:
         raise BadIndex(_DAMAGED)
     return value
@@ -223,7 +223,7 @@ def _signed(value: object) -> int:
 
 
 def _maybe_whole(value: object) -> int | None:
-    return None if value is None else _whole(value)
+    return None if value is None else _int(value)
 
 
 def _maybe_any_whole(value: object) -> int | None:
@@ -252,30 +252,30 @@ Checks = Sequence[Callable[[Any], Any]]
 _CONTEXT: Checks = (
     _any_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_whole, _maybe_text, _flag, _text,
 )  # fmt: skip
-_STARTED: Checks = (_whole, _kept, _maybe_any_whole, _maybe_whole, _whole)
+_STARTED: Checks = (_int, _interned, _maybe_any_whole, _maybe_whole, _int)
 _METRICS: Checks = (
-    _whole, _text, _kept, _kept, _texts, _maybe_whole, _maybe_number, _maybe_number, _kept, _kept, _maybe_whole, _maybe_whole,
-    _maybe_whole, _kept, _kept, _kept, _flag, _maybe_flag, _flag,
+    _int, _text, _interned, _interned, _texts, _maybe_whole, _maybe_number, _maybe_number, _interned, _interned, _maybe_whole,
+    _maybe_whole, _maybe_whole, _interned, _interned, _interned, _flag, _maybe_flag, _flag,
 )  # fmt: skip
 
 
 def together(batches: Iterable[Batch], first: int = 0, kinds: Sequence[Kind] = ()) -> Batch:
     """Concatenate successive batches. `first` and `kinds`: the records and kinds before them."""
-    one = Batch(first)
+    joined = Batch(first)
     for batch in batches:
-        one.columns.extend(batch.columns)
+        joined.columns.extend(batch.columns)
         for record, size in batch.resized.items():
             if record < first:
-                one.resized[record] = size
+                joined.resized[record] = size
             else:
-                one.columns.size[record - first] = size
-        one.kinds += batch.kinds
-        one.contexts += batch.contexts
-        one.strings += batch.strings
-        one.started += batch.started
-        one.metrics += batch.metrics
-        one.damage += batch.damage
-        one.scanned, one.finished, one.waiting = batch.scanned, batch.finished, batch.waiting
-        one.tail, one.clock = batch.tail, batch.clock or one.clock
-    _members(one, [*kinds, *one.kinds])
-    return one
+                joined.columns.size[record - first] = size
+        joined.kinds += batch.kinds
+        joined.contexts += batch.contexts
+        joined.strings += batch.strings
+        joined.started += batch.started
+        joined.metrics += batch.metrics
+        joined.damage += batch.damage
+        joined.scanned, joined.finished, joined.waiting = batch.scanned, batch.finished, batch.waiting
+        joined.tail, joined.clock = batch.tail, batch.clock or joined.clock
+    _members(joined, [*kinds, *joined.kinds])
+    return joined

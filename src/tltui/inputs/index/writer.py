@@ -34,14 +34,14 @@ class Writer:
         processes: Iterable[Mapping[str, Any]],
     ) -> Iterator[bytes]:
         """Yield a log. Of `processes` the values that are bytes become chunks; `course` is a digest and its contents."""
-        own = {name: self._chunk(data) for name, data in sorted(sections.items())}
-        for stored, _ in own.values():
+        chunks = {name: self._chunk(data) for name, data in sorted(sections.items())}
+        for stored, _ in chunks.values():
             yield stored
         first = self._offset
         for block in stream:
             self._offset += len(block)
             yield block
-        places: dict[str, object] = {name: chunk for name, (_, chunk) in own.items()}
+        places: dict[str, object] = {name: chunk for name, (_, chunk) in chunks.items()}
         places[STREAM] = [first, self._offset - first]
         for digest, text in sorted(pool.items()):
             if digest not in self._pool:

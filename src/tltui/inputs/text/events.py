@@ -45,33 +45,33 @@ class MessagePayload:
         return self.lines[0].decode("utf-8", "replace")
 
 
-def whole_payload(said: MessagePayload) -> bytes:
+def whole_payload(message: MessagePayload) -> bytes:
     """All of it."""
-    return b"\n".join(said.lines)
+    return b"\n".join(message.lines)
 
 
-def rest_payload(said: MessagePayload) -> bytes:
+def rest_payload(message: MessagePayload) -> bytes:
     """All but the first line."""
-    return b"\n".join(said.lines[1:])
+    return b"\n".join(message.lines[1:])
 
 
-def payload_after_blank(said: MessagePayload) -> bytes:
+def payload_after_blank(message: MessagePayload) -> bytes:
     """Return the text after a title and an empty line."""
-    return b"\n".join(said.lines[2:])
+    return b"\n".join(message.lines[2:])
 
 
-def graph_payload(said: MessagePayload) -> bytes:
+def graph_payload(message: MessagePayload) -> bytes:
     r"""Return the graph of `TRACED GRAPH\n ===== NAME =====\n FILE class …`, which one more newline ends."""
-    third = said.lines[2] if len(said.lines) > 2 else b""
+    third = message.lines[2] if len(message.lines) > 2 else b""
     match = CLASS.match(third)
-    body = b"\n".join([third[match.end() :] if match else third, *said.lines[3:]])
+    body = b"\n".join([third[match.end() :] if match else third, *message.lines[3:]])
     return body.removesuffix(b"\n")
 
 
-def recompile_reasons_payload(said: MessagePayload) -> bytes:
+def recompile_reasons_payload(message: MessagePayload) -> bytes:
     """One reason as it is, several as a JSON list: `trace_structured` of torch/_logging/_internal.py."""
     reasons: list[bytes] = []
-    for line in said.lines[2:]:
+    for line in message.lines[2:]:
         line = line.removeprefix(b"    ")
         if FAILURES.match(line):
             if reasons:  # an empty line stands before those of the next cache entry
@@ -84,26 +84,26 @@ def recompile_reasons_payload(said: MessagePayload) -> bytes:
     if len(reasons) == 1:
         return reasons[0]
     if not reasons:  # torch changed its words: better as it stands than nothing
-        return rest_payload(said)
+        return rest_payload(message)
     return ("[\n" + ",\n".join(json.dumps(reason.decode("utf-8", "replace")) for reason in reasons) + "\n]").encode()
 
 
-def guard_tree_payload(said: MessagePayload) -> bytes:
+def guard_tree_payload(message: MessagePayload) -> bytes:
     """Return the tree, and the latency, which is a message of its own."""
-    latency = said.latency()
-    tree = b"\n".join(said.lines)
+    latency = message.latency()
+    tree = b"\n".join(message.lines)
     return tree + b"\nGuard latency = " + latency.removeprefix(LATENCY) if latency else tree
 
 
-def graph_break_payload(said: MessagePayload) -> bytes:
+def graph_break_payload(message: MessagePayload) -> bytes:
     """Return the break, without the traceback of Dynamo itself.
 
     The text omits the stack where a break at this place was logged before: it is that one's then, and a line notes it.
     """
-    head = said.lines[0]
-    lines = [head.replace(SUPPRESSED, b"", 1), *said.lines[1:]]
+    head = message.lines[0]
+    lines = [head.replace(SUPPRESSED, b"", 1), *message.lines[1:]]
     if SUPPRESSED in head:
-        first = said.first_break()
+        first = message.first_break()
         if STACK in first:
             lines = [*_trimmed(lines), b"", *_trimmed(first[first.index(STACK) :]), b"", FIRST_STACK]
     return b"\n".join(lines)
@@ -116,43 +116,43 @@ def _trimmed(lines: list[bytes]) -> list[bytes]:
     return lines[:end]
 
 
-def symbol_payload(said: MessagePayload) -> object:
+def symbol_payload(message: MessagePayload) -> object:
     """`create_symbol s77 = 5 for L['x'].size()[0] [2, int_oo] CODE  # FILE:LINE in FUNCTION (…)`."""
-    match = SYMBOL.match(said.first)
+    match = SYMBOL.match(message.first)
     if match is None:
         return {}
     name, value, source, limits, place = match.groups()
     return {"symbol": name, "val": value, "vr": limits, "source": source, **_place(place)}
 
 
-def unbacked_payload(said: MessagePayload) -> object:
+def unbacked_payload(message: MessagePayload) -> object:
     """`create_unbacked_symint u0 [-int_oo, int_oo] …`."""
-    match = UNBACKED.match(said.first)
+    match = UNBACKED.match(message.first)
     return {"symbol": match[1], "vr": match[2], **_place(match[3] or "")} if match else {}
 
 
-def guard_payload(said: MessagePayload) -> object:
+def guard_payload(message: MessagePayload) -> object:
     """`eval Eq(s77, 5) [guard added] CODE  # FILE:LINE in FUNCTION (…)`."""
-    match = GUARD.match(said.first)
+    match = GUARD.match(message.first)
     if match is None:
         return {}
     deferred = {"prefix": match[1]} if match[1] == "runtime_assert" else {}
     return {"expr": match[2], **deferred, **_place(match[3])}
 
 
-def specialization_payload(said: MessagePayload) -> object:
+def specialization_payload(message: MessagePayload) -> object:
     """`set_replacement s77 = 5 (range_refined_to_singleton) VR[5, 5]`."""
-    match = SPECIALIZATION.match(said.first)
+    match = SPECIALIZATION.match(message.first)
     return {"symbol": match[1], "sources": [], "value": match[2], "reason": match[3]} if match else {}
 
 
-def start_payload(said: MessagePayload) -> object:
+def start_payload(message: MessagePayload) -> object:
     """Return the stack of the program, and the function itself as its last frame."""
-    match = START.match(said.first)
+    match = START.match(message.first)
     if match is None:
         return {}
     stack: list[dict[str, object]] = []
-    for line in said.lines[1:]:
+    for line in message.lines[1:]:
         text = line.decode("utf-8", "replace")
         if frame := FRAME.match(text):
             stack.append({"line": int(frame[2]), "name": frame[3], "filename": frame[1]})
@@ -350,10 +350,10 @@ class Logger:
         self.begins = re.compile("|".join(f"(?:{opens})" for opens in cutting).encode()) if cutting else None
         """How a line begins that begins a message; None: none does."""
 
-    def row(self, said: bytes, path: bytes, second: bytes | None = None) -> Row | None:
+    def row(self, first_line: bytes, path: bytes, second: bytes | None = None) -> Row | None:
         """Return the row of a message with this first line; None where the missing second line is needed."""
         for row in self._rows:
-            if row.pattern.match(said) and (not row.site or path.endswith(row.site)):
+            if row.pattern.match(first_line) and (not row.site or path.endswith(row.site)):
                 if not row.second:
                     return row
                 if second is None:
@@ -362,20 +362,20 @@ class Logger:
                     return row
         return self.other
 
-    def row_of(self, kind: Kind, said: bytes) -> Row:
+    def row_of(self, kind: Kind, first_line: bytes) -> Row:
         """Return the row by which a message with this first line became a record of this kind."""
         for row in (*self._rows, FROM_CACHE):
-            if row.kind == kind and row.pattern.match(said):
+            if row.kind == kind and row.pattern.match(first_line):
                 return row
         return self.other
 
 
 def loggers() -> dict[str, list[Row]]:
     """Logger → its rows, in the order of the table."""
-    found: dict[str, list[Row]] = {}
+    rows: dict[str, list[Row]] = {}
     for row in TABLE:
-        found.setdefault(row.logger, []).append(row)
-    return found
+        rows.setdefault(row.logger, []).append(row)
+    return rows
 
 
 ROWS = loggers()

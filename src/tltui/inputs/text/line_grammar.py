@@ -67,8 +67,8 @@ def next_part(data: bytes, at: int, end: int, head: re.Match[bytes] | None) -> i
     last = data.rfind(b"\r", at, end - 1) + 1
     if last > at and head_of(data, last, end):
         return last
-    found = INNER.search(data, at + 1, end)
-    return found.start() if found else end
+    match = INNER.search(data, at + 1, end)
+    return match.start() if match else end
 
 
 def parts_of(data: bytes) -> Iterator[tuple[int, int, re.Match[bytes] | None]]:
@@ -182,9 +182,9 @@ def recognise(file: ByteSource, path: str, is_named: bool, changed: float, opens
     while at < limit and (more := file.read(at, min(BLOCK, limit - at))):
         if not at and more.lstrip(b"\x00")[:64].count(0) > 16:
             return NOT  # not text at all
-        found = in_text(before + more, changed)
-        if found.certainty or found.reason:
-            return found
+        recognised = in_text(before + more, changed)
+        if recognised.certainty or recognised.reason:
+            return recognised
         is_output |= _is_launched(more) and _OUTPUT.search(name) is not None
         at += len(more)
         before = more[more.rfind(b"\n") + 1 :][-LINE:]
@@ -231,9 +231,9 @@ def _clock(head: re.Match[bytes], changed: float) -> float | None:
     """When a message was written. Its prefix lacks the year: it is that of the last change, or the one before."""
     day, moment = head["day"].decode(), head["time"].decode()
     year = time.localtime(changed).tm_year
-    for own in (year, year - 1):
+    for candidate in (year, year - 1):
         try:
-            second = time.mktime(time.strptime(f"{own}{day} {moment[:8]}", "%Y%m%d %H:%M:%S"))
+            second = time.mktime(time.strptime(f"{candidate}{day} {moment[:8]}", "%Y%m%d %H:%M:%S"))
         except (ValueError, OverflowError):
             continue
         if second <= changed + DAY:

@@ -40,13 +40,13 @@ class Filling:
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._known: dict[tuple[bytes | None, bytes, bytes | None], int] = {}  # rank, pid, id → context
+        self._context_numbers: dict[tuple[bytes | None, bytes, bytes | None], int] = {}  # rank, pid, id → context
         self._strings: dict[tuple[int, str], int] = {}
 
     def _context(self, rank: bytes | None, pid: bytes, ids: bytes | None) -> int:
         """Return the number of a context, by the texts of a prefix."""
-        known = (rank, pid, ids)
-        number = self._known.get(known)
+        key = (rank, pid, ids)
+        number = self._context_numbers.get(key)
         if number is None:
             autograd, frame, compile_, attempt = IDS.fullmatch(ids or b"").groups()  # type: ignore[union-attr]
             context = Context(
@@ -58,16 +58,16 @@ class Filling:
                 number = self._contexts[context] = len(self._contexts)
                 self._context_list.append(context)
                 self._batch.contexts.append(context)
-            self._known[known] = number
+            self._context_numbers[key] = number
         return number
 
     def _string(self, pid: int, text: str) -> int:
         """Intern a string in the string table of a process and return its id."""
-        found = self._strings.get((pid, text))
-        if found is None:
-            found = self._strings[pid, text] = len(self._strings)
-            self._batch.strings.append((pid, found, text))
-        return found
+        number = self._strings.get((pid, text))
+        if number is None:
+            number = self._strings[pid, text] = len(self._strings)
+            self._batch.strings.append((pid, number, text))
+        return number
 
     def _append(self, offset: int, head: int, size: int, kind: Kind, context: int, flags: int) -> int:
         batch, columns = self._batch, self._batch.columns
@@ -134,23 +134,23 @@ class Between(Filling):
         record, then, writer, begin = self._run
         is_blank = not data[at:end].strip(BLANK)
         if then == offset and is_blank and record >= 0:
-            own = writer
+            owner = writer
         elif is_blank:
             return
         else:
-            own = self._owner(data, at, end)
+            owner = self._owner(data, at, end)
         flags = DECLARED | (UNCLEAN if data.find(b"\r", at, end) >= 0 or data.find(b"\x1b", at, end) >= 0 else 0)
-        if record >= 0 and then == offset and own == writer and not damage:
+        if record >= 0 and then == offset and owner == writer and not damage:
             self._resize(record, end - at + offset - begin)
             if flags & UNCLEAN:
                 self._flag(record, flags)
         else:
             record, begin = self._count, offset
-            self._append(offset, 0, end - at, TEXT, self._context(*own, None), flags)
+            self._append(offset, 0, end - at, TEXT, self._context(*owner, None), flags)
         if damage:
             self._damage(offset, record, damage)
             record = -1
-        self._run = (record, offset + end - at + newline, own, begin)
+        self._run = (record, offset + end - at + newline, owner, begin)
 
     def _owner(self, data: bytes, at: int, end: int) -> Writer:
         """Return the writer of other text: by its rank or launcher label, else the process that wrote last."""

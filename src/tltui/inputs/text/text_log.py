@@ -91,8 +91,8 @@ class TextLog(Log):
 
     def lines(self, record: int) -> list[bytes]:
         """Return the lines of the message without prefixes, colours, and text erased by a carriage return. Raises OSError."""
-        found = [text for _, text in self._walk(record)]
-        return [clean(line) for line in found] if self.columns.flags[record] & UNCLEAN else found
+        texts = [text for _, text in self._walk(record)]
+        return [clean(line) for line in texts] if self.columns.flags[record] & UNCLEAN else texts
 
     def message(self, record: int) -> bytes:
         """Return the message, or the other text. Raises OSError."""
@@ -119,7 +119,7 @@ class TextLog(Log):
     def _walk_all(self, record: int, offset: int, data: bytes) -> Iterator[tuple[list[Piece], bytes]]:
         """Yield the same for a record with interleaved lines or a torn line."""
         mended = {pieces[0][0]: pieces for pieces in self._mended.get(record, ())}
-        own = None
+        first = None
         for at, line in _lines_of(data):
             for begin, end, head in parts_of(line):
                 pieces, text = [(offset + at + begin, end - begin)], line[begin:end]
@@ -131,8 +131,8 @@ class TextLog(Log):
                 if head is None:
                     continue
                 whose = (label_of(head), core_of(head))
-                own = own or whose
-                if whose == own:
+                first = first or whose
+                if whose == first:
                     yield pieces, text[head.end() - begin :]
 
     def _prefix(self, record: int) -> Any:
@@ -169,12 +169,12 @@ class TextLog(Log):
         if prefix is None:
             return b""
         kind, context = self.kind(record), self.context(record)
-        said = self._said(record)
-        value = self._row(record, said).value
-        own: object = value(said) if value is not None else {}
+        message = self._message_of(record)
+        value = self._row(record, message).value
+        fields: object = value(message) if value is not None else {}
         if kind.event in NAMED or kind.event == "log":
-            own = {"name": kind.name, "encoding": kind.encoding} if kind.encoding else {"name": kind.name}
-        envelope: dict[str, object] = {kind.event: own}
+            fields = {"name": kind.name, "encoding": kind.encoding} if kind.encoding else {"name": kind.name}
+        envelope: dict[str, object] = {kind.event: fields}
         envelope.update((key, getattr(context, name)) for name, key in IDS if getattr(context, name) is not None)
         if (md5 := self.md5(record)) is not None:
             envelope["has_payload"] = md5
@@ -190,19 +190,19 @@ class TextLog(Log):
         """Return the payload that torch would have written; None for an event without one. Raises OSError."""
         if not self.has_payload(record):
             return None
-        found = self._payloads.get(record)
-        if found is None:
-            found = self._in_place(record)
-            if found is None:
-                said = self._said(record)
+        payload = self._payloads.get(record)
+        if payload is None:
+            payload = self._in_place(record)
+            if payload is None:
+                message = self._message_of(record)
                 make = (
                     events.whole_payload
                     if self.kind(record) == TEXT
-                    else self._row(record, said).payload or events.whole_payload
+                    else self._row(record, message).payload or events.whole_payload
                 )
-                found = Payload.of(make(said))
-                self._payloads.put(record, found, found.size)
-        return found
+                payload = Payload.of(make(message))
+                self._payloads.put(record, payload, payload.size)
+        return payload
 
     def _in_place(self, record: int) -> Payload | None:
         """Return a large payload that only needs its prefixes removed; None for others."""
@@ -226,13 +226,13 @@ class TextLog(Log):
         begin, size = self.columns.offset[record] + self.columns.head[record], self.columns.size[record]
         return self.source.read(begin, min(size, HEAD_SIZE)).partition(b"\n")[0]
 
-    def _said(self, record: int) -> MessagePayload:
+    def _message_of(self, record: int) -> MessagePayload:
         return MessagePayload(self.lines(record) or [b""], lambda: self._latency_of(record), lambda: self._first_break(record))
 
-    def _row(self, record: int, said: MessagePayload) -> Any:
+    def _row(self, record: int, text: MessagePayload) -> Any:
         """Return the row of the table that gave the record its kind."""
         head = self._prefix(record)
-        return logger_of(head["artifact"] if head else None, head["path"] if head else b"").row_of(self.kind(record), said.lines[0])
+        return logger_of(head["artifact"] if head else None, head["path"] if head else b"").row_of(self.kind(record), text.lines[0])
 
     def _latency_of(self, tree: int) -> bytes:
         record = self._latency.get(tree)
@@ -251,25 +251,25 @@ class TextLog(Log):
 
     def md5(self, record: int) -> str | None:
         """Return the md5 of the payload, as torch would have written it; None where there is none. Raises OSError."""
-        found = self._digest(record)
-        return None if found is None else found.md5
+        digest = self._digest(record)
+        return None if digest is None else digest.md5
 
     def _digest(self, record: int) -> Digest | None:
         payload = self.payload(record)
         if payload is None:
             return None
-        found = self._digests.get(record)
-        if found is None:
-            found = digest(payload)
-            self._digests.put(record, found)
-        return found
+        cached = self._digests.get(record)
+        if cached is None:
+            cached = digest(payload)
+            self._digests.put(record, cached)
+        return cached
 
     def check(self, record: int) -> Checked | None:
         """Size and md5 of the payload. There is none to compare it with: it is as good as the text."""
-        payload, found = self.payload(record), self._digest(record)
-        if payload is None or found is None:
+        payload, digest = self.payload(record), self._digest(record)
+        if payload is None or digest is None:
             return None
-        return Checked(Check.GOOD, payload, found.size, found.lines, found.md5)
+        return Checked(Check.GOOD, payload, digest.size, digest.lines, digest.md5)
 
 
 def _place(lines: list[bytes]) -> bytes:

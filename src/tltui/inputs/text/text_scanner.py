@@ -98,14 +98,14 @@ class TextScanner(Between):
         set when no further data is available for now.
         """
         self._batch = batch = TextBatch(self._count)
-        left, block = size, min(size, BLOCK)
+        remaining, block = size, min(size, BLOCK)
         try:
-            while left > 0 and not (batch.finished or batch.waiting):
+            while remaining > 0 and not (batch.finished or batch.waiting):
                 more = self._source.read(self._at + len(self._data), block)
-                left -= block
+                remaining -= block
                 is_end = len(more) < block
                 self._data += more
-                self._take(is_end and last)
+                self._scan_lines(is_end and last)
                 if is_end and last:
                     self._finish()
                 elif is_end:
@@ -122,7 +122,7 @@ class TextScanner(Between):
             batch.clock = self._clock
         return batch
 
-    def _take(self, final: bool) -> None:
+    def _scan_lines(self, final: bool) -> None:
         """Scan the complete lines of the buffer; with `final` the last one too."""
         data, base, size, at = self._data, self._at, len(self._data), 0
         find, startswith = data.find, data.startswith
@@ -177,8 +177,8 @@ class TextScanner(Between):
         if self._held is not None or self._launchers:
             return 0
         data = self._data
-        found = CANDIDATE.search(data, at)
-        end = data.rfind(b"\n", at, found.start() if found else len(data)) + 1
+        match = CANDIDATE.search(data, at)
+        end = data.rfind(b"\n", at, match.start() if match else len(data)) + 1
         if end <= at or (self._ranks and data.find(b"[rank", at, end) >= 0):
             return 0
         begin = at
@@ -242,32 +242,32 @@ class TextScanner(Between):
         """Take a line of a message. False where more must be read first: `after` is where the next line begins, -1 if unknown."""
         core, pid, launcher = core_of(head), head["pid"], head["launcher"]
         key = (label_of(head), head["rank"], pid)
-        said = data[head.end() : end]
-        is_clean = b"\r" not in said and b"\x1b" not in said
+        message = data[head.end() : end]
+        is_clean = b"\r" not in message and b"\x1b" not in message
         if not is_clean:
-            said = clean(said)
+            message = clean(message)
         is_torn = after < 0
         flags = (0 if is_clean and data[head.end() - 1] == 32 else UNCLEAN) | (TORN | IRREGULAR if is_torn else 0)
         open_ = self._open.get(key)
         begin, stop = pieces[0][0], pieces[-1][0] + pieces[-1][1]
-        if open_ is None or open_.core != core or (not open_.blank and open_.logger.begins and open_.logger.begins.match(said)):
+        if open_ is None or open_.core != core or (not open_.blank and open_.logger.begins and open_.logger.begins.match(message)):
             if pid not in self._pids:
-                known = self._is_known(pid, after, final)
-                if known is None:
+                is_process = self._is_known(pid, after, final)
+                if is_process is None:
                     return False
-                if not known:
+                if not is_process:
                     self._other(data, head.start(), end, begin, 1, NOBODY)
                     return True
-            found = self._begin(head, key, said, after, final)
-            if found is None:
+            start = self._begin(head, key, message, after, final)
+            if start is None:
                 return False
             if open_ is not None:
                 self._leave(open_)
-            open_ = self._new(found, key, head, core, said, begin, min(pieces[0][1], head.end() - head.start()), stop, flags)
+            open_ = self._new(start, key, head, core, message, begin, min(pieces[0][1], head.end() - head.start()), stop, flags)
         else:
             if begin != open_.end + 1 or launcher != open_.launcher:
                 flags |= IRREGULAR
-            open_.blank = open_.blank and not said
+            open_.blank = open_.blank and not message
             if flags & ~open_.flags:
                 open_.flags |= flags
             self._grow(open_, stop)
@@ -285,8 +285,8 @@ class TextScanner(Between):
         Two lines, each cut inside its pid, may follow one another and look like one of a third process. So a number
         that may be composed of earlier ones must come again.
         """
-        ends = {len(pid) - n for n in range(1, len(pid)) if any(known.endswith(pid[-n:]) for known in self._pids)}
-        if after >= 0 and not any(known.startswith(pid[:n]) for n in ends for known in self._pids):
+        ends = {len(pid) - n for n in range(1, len(pid)) if any(number.endswith(pid[-n:]) for number in self._pids)}
+        if after >= 0 and not any(number.startswith(pid[:n]) for n in ends for number in self._pids):
             self._pids.add(pid)
             return True
         if after < 0:
@@ -296,7 +296,7 @@ class TextScanner(Between):
             return True
         return None if not final and len(self._data) - after < PEEK else False
 
-    def _begin(self, head: re.Match[bytes], key: Key, said: bytes, after: int, final: bool) -> tuple[Logger, Row, int] | None:
+    def _begin(self, head: re.Match[bytes], key: Key, message: bytes, after: int, final: bool) -> tuple[Logger, Row, int] | None:
         """Classify a message at its first line; return its logger, row and context, None where more must be read first."""
         artifact, path = head["artifact"], head["path"]
         name = path if artifact is None else artifact
@@ -305,12 +305,12 @@ class TextScanner(Between):
             logger = logger_of(artifact, path) if len(self._loggers) < MOST_LOGGERS else OTHERS
             if logger is not OTHERS:
                 self._loggers[name] = logger
-        row = logger.row(said, path)
+        row = logger.row(message, path)
         if row is None:
             second = self._second(core_of(head), after, final)
             if second is None:
                 return None
-            row = logger.row(said, path, second)
+            row = logger.row(message, path, second)
             assert row is not None
         return logger, row, self._context(head["rank"], head["pid"], head["ids"])
 
@@ -328,15 +328,15 @@ class TextScanner(Between):
         return clean(data[at + len(core) + 1 : end if end >= 0 else len(data)])
 
     def _new(
-        self, found: tuple[Logger, Row, int], key: Key, head: re.Match[bytes], core: bytes, said: bytes, begin: int, size: int,
+        self, start: tuple[Logger, Row, int], key: Key, head: re.Match[bytes], core: bytes, message: bytes, begin: int, size: int,
         stop: int, flags: int,
     ) -> _Open:
         """Append the record of a message. Its first prefix has `size` bytes."""
-        logger, row, context = found
+        logger, row, context = start
         row = self._in_its_place(row, key, context, logger)
         open_ = _Open(self._count, key, core, head["launcher"], logger, row, context)
         open_.flags = flags | (DECLARED if row.payload is not None else 0)
-        open_.blank = not said
+        open_.blank = not message
         kind = row.kind or logger.other.kind
         assert kind is not None
         if row.payload is None:
@@ -350,7 +350,7 @@ class TextScanner(Between):
         if len(self._open) > MOST_OPEN:
             self._leave(self._open.pop(next(iter(self._open))))
         self._of(key, head)
-        self._tell(open_, found[1], key, said)
+        self._tell(open_, start[1], key, message)
         return open_
 
     def _in_its_place(self, row: Row, key: Key, context: int, logger: Logger) -> Row:
@@ -361,7 +361,7 @@ class TextScanner(Between):
             return FROM_CACHE
         return row
 
-    def _tell(self, open_: _Open, row: Row, key: Key, said: bytes) -> None:
+    def _tell(self, open_: _Open, row: Row, key: Key, message: bytes) -> None:
         """Record the facts in a message besides its own content."""
         fact, record, batch = row.fact, open_.record, self._batch
         if fact is None or fact in LATER:
@@ -374,7 +374,7 @@ class TextScanner(Between):
                     batch.resized.setdefault(tree[1], tree[2])
         elif fact is Fact.JOINT:
             self._joint[key] = open_.context
-        elif match := row.pattern.match(said):
+        elif match := row.pattern.match(message):
             if fact is Fact.STARTS:
                 self._begun.add(key)
             name, file, line = (match[group].decode("utf-8", "replace") for group in ("name", "file", "line"))
@@ -391,11 +391,11 @@ class TextScanner(Between):
             return
         begin = max(open_.text_at, open_.end - GUESSED)
         try:
-            found = pattern.findall(self._source.read(begin, open_.end - begin))
+            matches = pattern.findall(self._source.read(begin, open_.end - begin))
         except OSError:  # whoever reads on will find out
             return
-        if found:
-            file, line, name = (group.decode("utf-8", "replace") for group in found[-1])
+        if matches:
+            file, line, name = (group.decode("utf-8", "replace") for group in matches[-1])
             self._batch.named.append(Named(open_.record, name, file, int(line), is_guess=True))
 
     def _other(self, data: bytes, at: int, end: int, offset: int, newline: int, damage: str = "") -> None:

@@ -122,8 +122,8 @@ class _Quotes:
         size = len(self._data)
         for quote, place in self._places.items():
             if place < position:
-                found = self._data.find(quote, position)
-                self._places[quote] = found if found >= 0 else size
+                index = self._data.find(quote, position)
+                self._places[quote] = index if index >= 0 else size
         place = min(self._places.values())
         return place if place < size else -1
 
@@ -185,10 +185,10 @@ class CppRegions:
                 return
             position = end + len(open_.closes)
             if open_.is_python:
-                self._take(open_, self._index.line_of(base + end))
+                self._add_lines(open_, self._index.line_of(base + end))
             self._open = None
 
-    def _take(self, open_: _Open, last: int) -> None:
+    def _add_lines(self, open_: _Open, last: int) -> None:
         """Add the lines between the opening and the closing line, cut at triple quotes, which are edges of their own."""
         at, inside = open_.first + 1, ""
         times = Counter(open_.quotes)

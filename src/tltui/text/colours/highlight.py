@@ -96,15 +96,15 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], list[Span]]:
     names = {name: name.rstrip("0123456789") for name in pattern.groupindex}
 
     def styles(text: str) -> list[Span]:
-        found = []
+        tokens = []
         for match in pattern.finditer(text):
             if match.lastgroup is None:
                 continue
             for name, style in names.items():
                 start, end = match.span(name)
                 if end > start >= 0:
-                    found.append(Span(start, end, style))
-        return found if len(found) < 2 else sorted(found, key=lambda span: span.start)
+                    tokens.append(Span(start, end, style))
+        return tokens if len(tokens) < 2 else sorted(tokens, key=lambda span: span.start)
 
     return styles
 
@@ -323,19 +323,19 @@ class ByRegion:
         self._regions.advance()
 
     def spans(self, lo: int, hi: int) -> list[Spans]:
-        found: list[Spans] = []
+        lines: list[Spans] = []
         for block in range(lo // BLOCK, (hi - 1) // BLOCK + 1):
             spans = self._block(block)
-            found += spans[max(lo - block * BLOCK, 0) : hi - block * BLOCK]
-        return found
+            lines += spans[max(lo - block * BLOCK, 0) : hi - block * BLOCK]
+        return lines
 
     def window(self, text: str, inside: bool) -> Spans:
         return ()
 
     def _block(self, block: int) -> list[Spans]:
-        known = self._blocks.get(block)
-        if known is not None:
-            return known
+        block_spans = self._blocks.get(block)
+        if block_spans is not None:
+            return block_spans
         first, stop = block * BLOCK, min((block + 1) * BLOCK, len(self._index))
         spans: list[Spans] = []
         while first < stop:
@@ -353,7 +353,7 @@ class ByRegion:
         begin, end = max(region.first, first - before), min(region.last + 1, stop + behind)
         lines = [decode(line) for line in self._index.lines(begin, end, LEXED)]
         if region.kind == "string":
-            spans = [_whole(line) for line in lines]
+            spans = [_string_span(line) for line in lines]
         elif region.kind in ("open", "close"):
             spans = [_edge(lines[0], region)]
         else:
@@ -361,7 +361,7 @@ class ByRegion:
         return [tuple(_with_controls(*pair)) for pair in zip(lines, spans, strict=True)][first - begin : stop - begin]
 
 
-def _whole(line: str) -> Spans:
+def _string_span(line: str) -> Spans:
     return (Span(0, len(line), tokens.STRING),) if line else ()
 
 
@@ -371,9 +371,9 @@ def _edge(line: str, region: Region) -> Spans:
         cut = max(line.rfind(region.quote), 0)
         if line[:cut].endswith(("r", "f", "b")):
             cut -= 1
-        return (*lex("python", [line[:cut]])[0], *_shifted(_whole(line[cut:]), cut))
+        return (*lex("python", [line[:cut]])[0], *_shifted(_string_span(line[cut:]), cut))
     cut = line.find(region.quote) + len(region.quote)
-    return (*_whole(line[:cut]), *_shifted(lex("python", [line[cut:]])[0], cut))
+    return (*_string_span(line[:cut]), *_shifted(lex("python", [line[cut:]])[0], cut))
 
 
 def _shifted(spans: Spans, by: int) -> Spans:

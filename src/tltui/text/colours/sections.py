@@ -60,15 +60,15 @@ def fx_sections(lines: Sequence[str], inputs: Mapping[str, str] | None = None) -
         if sub.last > sub.first:
             sections.append(Section(sub.first, sub.last, level, short_title(lines[sub.first].strip().rstrip(":"))))
         sections += _head(lines, sub, level + 1)
-        sections += _passes([_named(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
+        sections += _passes([_with_layer(block, layers) for block in _blocks(lines, sub, origins, stops)], level + 1)
     return sections
 
 
 def _layers(graph: FxGraph, inputs: Mapping[str, str]) -> dict[int, str]:
     """Line → the module whose parameters a node on it reads, without the variable of the outermost one where there is one only."""
-    known = {node.name: found for node in graph.nodes if (found := _read(node, inputs)) is not None}
-    one = len({found.root for found in known.values()}) <= 1
-    held = {name: found.path if one else (found.root, *found.path) for name, found in known.items()}
+    origins = {node.name: origin for node in graph.nodes if (origin := _read(node, inputs)) is not None}
+    has_one_root = len({origin.root for origin in origins.values()}) <= 1
+    held = {name: origin.path if has_one_root else (origin.root, *origin.path) for name, origin in origins.items()}
     lines: dict[int, list[str]] = {}
     idle = ("placeholder", "get_attr", "output", "unpack", "alias")
     for node in graph.nodes:
@@ -85,10 +85,10 @@ def _read(node: FxNode, inputs: Mapping[str, str]) -> Parameter | None:
     return parameter_of(node.target) if node.kind == "get_attr" else None
 
 
-def _named(block: Block, layers: dict[int, str]) -> Block:
+def _with_layer(block: Block, layers: dict[int, str]) -> Block:
     """Return a block with its layer, as far as names give it."""
-    found = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
-    return Block(block.first, block.last, block.origin, common(found)) if found else block
+    paths = [layers[line] for line in range(block.first, block.last + 1) if line in layers]
+    return Block(block.first, block.last, block.origin, common(paths)) if paths else block
 
 
 def short_title(title: str) -> str:
@@ -185,22 +185,22 @@ def find_repeats(keys: Sequence[object]) -> list[Repeat]:
     places: dict[int, list[int]] = defaultdict(list)
     for n, code in enumerate(codes):
         places[code].append(n)
-    seen: dict[int, int] = defaultdict(int)
-    found: list[Repeat] = []
+    counts: dict[int, int] = defaultdict(int)
+    repeats: list[Repeat] = []
     at = 0
     for n, code in enumerate(codes):
-        seen[code] += 1
+        counts[code] += 1
         if n < at:
             continue
         best = Repeat(n, 0, 0)
-        for other in places[code][seen[code] : seen[code] + CANDIDATES]:
+        for other in places[code][counts[code] : counts[code] + CANDIDATES]:
             times = _times(codes, n, other - n)
             if times > 1 and codes[n + 1] != code and times * (other - n) > best.times * best.size:
                 best = Repeat(n, other - n, times)
         if best.times:
-            found.append(best)
+            repeats.append(best)
             at = n + best.size * best.times
-    return found
+    return repeats
 
 
 def _times(codes: list[int], first: int, size: int) -> int:
@@ -231,7 +231,7 @@ _JSON_KEY = re.compile(r'^\s*"((?:[^"\\]|\\.)*)"\s*:')
 
 def nested(sections: Iterable[Section]) -> list[Section]:
     """Sections in order, levels counted anew: whatever a strange text made a finder believe, they nest properly."""
-    found: list[Section] = []
+    result: list[Section] = []
     opened: list[Section] = []
     for section in sorted(sections, key=lambda section: (section.first, -section.last, section.level)):
         while opened and opened[-1].last < section.first:
@@ -241,9 +241,9 @@ def nested(sections: Iterable[Section]) -> list[Section]:
             continue
         if section.level != len(opened) or last != section.last:
             section = Section(section.first, last, len(opened), section.title, section.folded, section.aside)
-        found.append(section)
+        result.append(section)
         opened.append(section)
-    return found
+    return result
 
 
 def _last_text(lines: Sequence[str], first: int, last: int) -> int:
@@ -260,7 +260,7 @@ def _python(lines: Sequence[str]) -> list[Section]:
 
 def _definitions(lines: Sequence[str], first: int, stop: int, level: int) -> list[Section]:
     """Definitions of one indentation, four blanks a level. A line that is further left ends one."""
-    found: list[Section] = []
+    sections: list[Section] = []
     margin, n = "    " * level, first
     while n < stop:
         line = lines[n]
@@ -272,29 +272,29 @@ def _definitions(lines: Sequence[str], first: int, stop: int, level: int) -> lis
             end += 1
         last = _last_text(lines, n, end - 1)
         if last > n:
-            found.append(Section(n, last, level, short_title(line.strip().rstrip(":"))))
+            sections.append(Section(n, last, level, short_title(line.strip().rstrip(":"))))
             if line.startswith("class ", len(margin)) and level < 4:
-                found += _definitions(lines, n + 1, end, level + 1)
+                sections += _definitions(lines, n + 1, end, level + 1)
         n = end
-    return found
+    return sections
 
 
 def _output_code(lines: Sequence[str]) -> list[Section]:
     """Kernels, and between them the definitions of the wrapper."""
-    found: list[Section] = []
+    sections: list[Section] = []
     n = done = 0
     while n < len(lines):
         kernel = _KERNEL.match(lines[n]) if "async_compile." in lines[n] else None
         if kernel is None:
             n += 1
             continue
-        found += _definitions(lines, done, n, 0)
+        sections += _definitions(lines, done, n, 0)
         last = _kernel_end(lines, n)
         if last > n:
-            found.append(Section(n, last, 0, short_title(f"{kernel[1]}  ({kernel[2]} kernel)")))
+            sections.append(Section(n, last, 0, short_title(f"{kernel[1]}  ({kernel[2]} kernel)")))
         n = done = last + 1
-    found += _definitions(lines, done, len(lines), 0)
-    return found
+    sections += _definitions(lines, done, len(lines), 0)
+    return sections
 
 
 def _kernel_end(lines: Sequence[str], first: int) -> int:
@@ -313,7 +313,7 @@ def _kernel_end(lines: Sequence[str], first: int) -> int:
 
 def _cpp(lines: Sequence[str]) -> list[Section]:
     """Return blocks whose first line and closing brace are at the margin: functions, classes, namespaces."""
-    found: list[Section] = []
+    sections: list[Section] = []
     opened: list[int] = []
     head = -1
     for n, line in enumerate(lines):
@@ -325,7 +325,7 @@ def _cpp(lines: Sequence[str]) -> list[Section]:
             if opened:
                 first = opened.pop()
                 title = lines[first].strip().rstrip("{( ")
-                found.append(Section(first, n, len(opened), short_title(title)))
+                sections.append(Section(first, n, len(opened), short_title(title)))
             continue
         at_margin = not text[0].isspace() and not text.startswith(("#", "//", "/*", "*"))
         if at_margin and (head < 0 or text[0] not in "{):"):
@@ -335,7 +335,7 @@ def _cpp(lines: Sequence[str]) -> list[Section]:
             head = -1
         elif text.endswith(";"):
             head = -1
-    return found
+    return sections
 
 
 def _guards(lines: Sequence[str]) -> list[Section]:
@@ -346,18 +346,18 @@ def _guards(lines: Sequence[str]) -> list[Section]:
         parent = tree.nodes[n].parent
         if parent >= 0:
             ends[parent] = max(ends[parent], ends[n])
-    found = []
+    sections = []
     for n, node in enumerate(tree.nodes):
         last = tree.nodes[ends[n]].line
         if last > node.line:
             title = " ".join(filter(None, (node.side, node.kind, node.source or node.expression)))
-            found.append(Section(node.line, last, node.depth, short_title(title)))
-    return found
+            sections.append(Section(node.line, last, node.depth, short_title(title)))
+    return sections
 
 
 def _traceback(lines: Sequence[str]) -> list[Section]:
     """Each traceback, and in it runs of the user's frames, of libraries' and of torch's; the latter two are closed."""
-    found: list[Section] = []
+    sections: list[Section] = []
     headers = [n for n, line in enumerate(lines) if _HEADER.match(line)]
     starts = headers if headers[:1] == [0] else [0, *headers]
     for first, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -365,10 +365,10 @@ def _traceback(lines: Sequence[str]) -> list[Section]:
         level = 0
         if first in headers[:1] or first > 0:
             if last > first:
-                found.append(Section(first, last, 0, short_title(lines[first].strip())))
+                sections.append(Section(first, last, 0, short_title(lines[first].strip())))
             level = 1
-        found += _frame_runs(lines, first, last, level)
-    return found
+        sections += _frame_runs(lines, first, last, level)
+    return sections
 
 
 @dataclass(slots=True)
@@ -407,13 +407,13 @@ def _run_section(run: _Run, level: int) -> Section:
     if not run.whose:
         return Section(run.first, run.last, level, short_title("user: " + " › ".join(run.frames)))
     many = len(run.frames) >= FOLD_FRAMES
-    what = f"{len(run.frames)} frames of {run.whose}" if many else f"a frame of {run.whose}"
-    return Section(run.first, run.last, level, short_title(f"{what}: {run.frames[0]}"), many, many and run.whose == TORCH)
+    title = f"{len(run.frames)} frames of {run.whose}" if many else f"a frame of {run.whose}"
+    return Section(run.first, run.last, level, short_title(f"{title}: {run.frames[0]}"), many, many and run.whose == TORCH)
 
 
 def _json(lines: Sequence[str]) -> list[Section]:
     """Objects and arrays that go over several lines, but for the outermost one. Works with any indentation."""
-    found: list[Section] = []
+    sections: list[Section] = []
     opened: list[tuple[int, str]] = []
     counts = [0]
     for n, line in enumerate(lines):
@@ -422,7 +422,7 @@ def _json(lines: Sequence[str]) -> list[Section]:
             first, title = opened.pop()
             counts.pop()
             if opened and n > first:
-                found.append(Section(first, n, len(opened) - 1, title))
+                sections.append(Section(first, n, len(opened) - 1, title))
         if text.endswith(("{", "[")):
             key = _JSON_KEY.match(line)
             opened.append((n, short_title(key[1]) if key else f"[{counts[-1]}]"))
@@ -430,22 +430,22 @@ def _json(lines: Sequence[str]) -> list[Section]:
             counts.append(0)
         elif text[:1] not in ("}", "]", ""):
             counts[-1] += 1
-    return found
+    return sections
 
 
 def _ir(lines: Sequence[str]) -> list[Section]:
     """Nodes, the members of those that were fused, and loop bodies."""
-    found: list[Section] = []
+    sections: list[Section] = []
     waiting = [(node, 0) for node in reversed(parse_ir(lines))]
     while waiting:
         node, level = waiting.pop()
         last = _last_text(lines, node.first, node.last)
         if last > node.first:
-            found.append(Section(node.first, last, level, short_title(f"{node.name}  {node.kind}")))
+            sections.append(Section(node.first, last, level, short_title(f"{node.name}  {node.kind}")))
         if node.body is not None and node.body[1] > node.body[0]:
-            found.append(Section(*node.body, level + 1, short_title(f"loop of {node.name}")))
+            sections.append(Section(*node.body, level + 1, short_title(f"loop of {node.name}")))
         waiting += [(member, level + 1) for member in reversed(node.members)]
-    return found
+    return sections
 
 
 _FINDERS: dict[str, Callable[[Sequence[str]], list[Section]]] = {

@@ -85,8 +85,8 @@ class FusionRun:
         """Return the nodes after fusion, each as its original nodes, in the order in which these are listed."""
         place: dict[str, int] = {}
         group: dict[str, list[str]] = {}
-        made = [*((candidate.name, candidate.name) for candidate in self.candidates), *self.fused]
-        for pair in made:
+        fusions = [*((candidate.name, candidate.name) for candidate in self.candidates), *self.fused]
+        for pair in fusions:
             names = (*members_of(pair[0]), *members_of(pair[1]))
             for name in names:
                 if name not in place:
@@ -98,10 +98,10 @@ class FusionRun:
         return tuple(sorted(ordered, key=lambda own: place[own[0]]))
 
 
-def _join(group: dict[str, list[str]], one: list[str], other: list[str]) -> None:
+def _join(group: dict[str, list[str]], first: list[str], other: list[str]) -> None:
     """Make two groups one: the smaller is taken into the larger."""
-    if one is not other:
-        small, large = sorted((one, other), key=len)
+    if first is not other:
+        small, large = sorted((first, other), key=len)
         large += small
         group.update(dict.fromkeys(small, large))
 
@@ -128,19 +128,19 @@ def parse(records: Iterable[str]) -> tuple[FusionRun, ...]:
     A record may hold several lines; unknown lines are skipped. Records before a round 1 that are cut off at their beginning are a
     graph too.
     """
-    found: list[_Open] = []
-    said = ((number, text) for number, record in enumerate(records) for text in _statements(record))
-    for number, text in said:
+    graphs: list[_Open] = []
+    statements = ((number, text) for number, record in enumerate(records) for text in _statements(record))
+    for number, text in statements:
         begins = _ROUND.match(text)
-        if begins is not None and (begins[1] == "1" or not found):
-            found.append(_Open(number, int(begins[2])))
-            found[-1].listing = begins[1] == "1"
-        elif begins is None and not found and _tells(text):
-            found.append(_Open(number))
-        if found:
-            found[-1].last = number
-            _record(found[-1], text)
-    return tuple(map(_frozen, found))
+        if begins is not None and (begins[1] == "1" or not graphs):
+            graphs.append(_Open(number, int(begins[2])))
+            graphs[-1].listing = begins[1] == "1"
+        elif begins is None and not graphs and _tells(text):
+            graphs.append(_Open(number))
+        if graphs:
+            graphs[-1].last = number
+            _record(graphs[-1], text)
+    return tuple(map(_frozen, graphs))
 
 
 def _statements(record: str) -> list[str]:
@@ -148,38 +148,38 @@ def _statements(record: str) -> list[str]:
     record = _COLOUR.sub("", record) if "\x1b" in record else record
     if "\n" not in record:
         return [record]
-    found: list[str] = []
+    statements: list[str] = []
     for line in record.split("\n"):
-        if not found or line.startswith(_BEGINNINGS) or _CANDIDATE.match(line):
-            found.append(line)
+        if not statements or line.startswith(_BEGINNINGS) or _CANDIDATE.match(line):
+            statements.append(line)
         else:
-            found[-1] += f"\n{line}"
-    return found
+            statements[-1] += f"\n{line}"
+    return statements
 
 
 def _tells(text: str) -> bool:
-    return any(own.match(text) for own in (_CANNOT, _FUSING, _DONE, _FOUND))
+    return any(pattern.match(text) for pattern in (_CANNOT, _FUSING, _DONE, _FOUND))
 
 
 def _record(run: _Open, text: str) -> None:
-    if own := _CANNOT.match(text):
-        key = own[1], own[2], own[3].strip()
+    if match := _CANNOT.match(text):
+        key = match[1], match[2], match[3].strip()
         run.refused[key] = run.refused.get(key, 0) + 1
-    elif own := _FUSING.match(text):
-        run.fused.append((own[1], own[2]))
+    elif match := _FUSING.match(text):
+        run.fused.append((match[1], match[2]))
         run.listing = False
-    elif own := _DONE.match(text):
-        run.rounds.append((int(own[2]), int(own[3])))
+    elif match := _DONE.match(text):
+        run.rounds.append((int(match[2]), int(match[3])))
         run.listing = False
     elif _FOUND.match(text):
         run.listing = False
     elif _COMPLETE.match(text):
         run.complete = True
-    elif own := _MEASURED.match(text):
-        first, second = (tuple(_QUOTED.findall(part or "")) for part in (own[2], own[3]))
-        run.measured.append(Measured(first, second, own[1] == "can", own[4]))
-    elif run.listing and (own := _CANDIDATE.match(text)) and is_node(own[2]):
-        for candidate in _candidates(own[1], own[2], text[:LINES]):
+    elif match := _MEASURED.match(text):
+        first, second = (tuple(_QUOTED.findall(part or "")) for part in (match[2], match[3]))
+        run.measured.append(Measured(first, second, match[1] == "can", match[4]))
+    elif run.listing and (match := _CANDIDATE.match(text)) and is_node(match[2]):
+        for candidate in _candidates(match[1], match[2], text[:LINES]):
             run.candidates.setdefault(candidate.name, candidate)
 
 
@@ -188,15 +188,15 @@ def _candidates(kind: str, name: str, text: str) -> list[Candidate]:
     inner = list(_INNER.finditer(text))
     if not inner:
         return [Candidate(member, kind) for member in members_of(name)]
-    found = []
-    for n, own in enumerate(inner):
+    candidates = []
+    for n, node in enumerate(inner):
         stop = inner[n + 1].start() if n + 1 < len(inner) else len(text)
-        origins, place = _ORIGINS.search(text, own.end(), stop), _PLACE.search(text, own.end(), stop)
+        origins, place = _ORIGINS.search(text, node.end(), stop), _PLACE.search(text, node.end(), stop)
         names = tuple(part for item in (origins[1] if origins else "").split(",") if (part := item.strip()))
         at = (place[1], int(place[2])) if place else ("", 0)
-        found.append(Candidate(own[2], own[1], own[3] or "", names, at))
-    known = {candidate.name for candidate in found}
-    return [*found, *(Candidate(member, kind) for member in members_of(name) if member not in known)]
+        candidates.append(Candidate(node[2], node[1], node[3] or "", names, at))
+    candidate_names = {candidate.name for candidate in candidates}
+    return [*candidates, *(Candidate(member, kind) for member in members_of(name) if member not in candidate_names)]
 
 
 def _frozen(run: _Open) -> FusionRun:

@@ -47,9 +47,9 @@ class Statement:
 
 def parameters(text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and types of the parameters of a `def`, without `self`."""
-    for found in _PARAMETER.finditer(text):
-        if found[1] != "self":
-            yield found[1], (found[2] or "").strip('"')
+    for match in _PARAMETER.finditer(text):
+        if match[1] != "self":
+            yield match[1], (match[2] or "").strip('"')
 
 
 def split(text: str) -> list[str]:
@@ -57,11 +57,11 @@ def split(text: str) -> list[str]:
     if ";" not in text:
         return [text]
     parts = [""]
-    for found in _PIECE.finditer(text):
-        if found.group() == ";":
+    for match in _PIECE.finditer(text):
+        if match.group() == ";":
             parts.append("")
         else:
-            parts[-1] += found.group()
+            parts[-1] += match.group()
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -85,37 +85,37 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found[1] for found in _WORD.finditer(text) if found[1]))
+    return tuple(dict.fromkeys(match[1] for match in _WORD.finditer(text) if match[1]))
 
 
 def _statement(text: str) -> Statement:
     if _FREE.match(text):
         return Statement("free")
-    found = _RETURN.match(text)
-    if found:
-        return Statement("output", ("output",), target="return", words=_words(found[1]))
-    found = _ASSIGN.match(text)
-    if found:
-        kind, target = _expression(found[3])
-        return Statement(kind, (found[1],), (found[2] or "").strip('" '), target, _words(found[3]))
-    found = _DECLARED.match(text)
-    if found:
-        return Statement("placeholder", (found[1],), found[2][1:-1])
-    found = _IN_PLACE.match(text)
-    if found:
-        operator = found[2] + "="
-        return Statement("call", (found[1],), "", operator, (found[1], *_words(found[3])), operator)
-    found = _STORE.match(text)
-    if found:
-        words = (found[1], *_words(found[2]), *_words(found[3]))
-        return Statement("call", (found[1],), "", "setitem" if found[2][0] == "[" else "setattr", words, "[]=")
-    found = _UNPACK.match(text)
-    if found:
-        names = tuple(re.findall(_NAME, found[1]))
-        return Statement("unpack", names, "", _expression(found[2])[1], _words(found[2]))
-    found = _CALL.match(text)
-    if found and text.endswith(")"):
-        return Statement("call", (), "", found[1], _words(text))
+    match = _RETURN.match(text)
+    if match:
+        return Statement("output", ("output",), target="return", words=_words(match[1]))
+    match = _ASSIGN.match(text)
+    if match:
+        kind, target = _expression(match[3])
+        return Statement(kind, (match[1],), (match[2] or "").strip('" '), target, _words(match[3]))
+    match = _DECLARED.match(text)
+    if match:
+        return Statement("placeholder", (match[1],), match[2][1:-1])
+    match = _IN_PLACE.match(text)
+    if match:
+        operator = match[2] + "="
+        return Statement("call", (match[1],), "", operator, (match[1], *_words(match[3])), operator)
+    match = _STORE.match(text)
+    if match:
+        words = (match[1], *_words(match[2]), *_words(match[3]))
+        return Statement("call", (match[1],), "", "setitem" if match[2][0] == "[" else "setattr", words, "[]=")
+    match = _UNPACK.match(text)
+    if match:
+        names = tuple(re.findall(_NAME, match[1]))
+        return Statement("unpack", names, "", _expression(match[2])[1], _words(match[2]))
+    match = _CALL.match(text)
+    if match and text.endswith(")"):
+        return Statement("call", (), "", match[1], _words(text))
     return Statement("")
 
 
@@ -216,8 +216,8 @@ class FxGraph:
 
     def producers(self, node: FxNode) -> tuple[FxNode, ...]:
         """Return the nodes that `node` reads."""
-        found = (self.find(name, node.graph) for name in node.args)
-        return tuple(producer for producer in found if producer is not None)
+        nodes = (self.find(name, node.graph) for name in node.args)
+        return tuple(producer for producer in nodes if producer is not None)
 
     def at(self, line: int) -> tuple[FxNode, ...]:
         """Return the nodes that are defined on a line."""
@@ -243,12 +243,12 @@ def _without_note(text: str) -> str:
 
 def _origin(n: int, text: str) -> Origin | None:
     """Parse a comment with the origin of the nodes below it."""
-    found = _ORIGIN.search(text)
-    start = text.rfind("File: ", 0, found.start()) if found else -1
-    if found is None or start < 0:
+    match = _ORIGIN.search(text)
+    start = text.rfind("File: ", 0, match.start()) if match else -1
+    if match is None or start < 0:
         return None
-    path, note = text[start + len("File: ") : found.start()], text[1:start].strip(" |")
-    return Origin(n, path, int(found[1]), found[2], text[found.end() :], note)
+    path, note = text[start + len("File: ") : match.start()], text[1:start].strip(" |")
+    return Origin(n, path, int(match[1]), match[2], text[match.end() :], note)
 
 
 def _depth(text: str) -> int:
@@ -285,8 +285,8 @@ class _Parser:
             return
         while self.open and indent < self.open[-1][1] + 2:
             self.close()
-        if text.startswith("class ") and (found := _CLASS.match(line)):
-            self.begin(n, indent, found[2])
+        if text.startswith("class ") and (match := _CLASS.match(line)):
+            self.begin(n, indent, match[2])
             return
         definition = _DEF.match(line) if text.startswith("def ") else None
         if definition and not self.open:
@@ -326,8 +326,8 @@ class _Parser:
         self.pending.append(code)
         self.began = (n, at, depth + _depth(code))
         if self.began[2] <= 0:
-            whole, self.pending = " ".join(self.pending), []
-            self.statement(n, self.open[-1][0], whole)
+            statement, self.pending = " ".join(self.pending), []
+            self.statement(n, self.open[-1][0], statement)
         return True
 
     def close(self) -> None:
@@ -339,14 +339,14 @@ class _Parser:
         if self.open:
             self.open[-1] = (*self.open[-1][:3], last)
 
-    def definition(self, n: int, graph: int, rest: str) -> None:
-        end = _END_OF_HEAD.search(rest)
+    def definition(self, n: int, graph: int, tail: str) -> None:
+        end = _END_OF_HEAD.search(tail)
         self.head_ends(graph, n)
         if end is None:
             self.head = graph
-            self.parameter(n, rest)
+            self.parameter(n, tail)
             return
-        for name, kind in parameters(rest[: end.start()]):
+        for name, kind in parameters(tail[: end.start()]):
             self.add(FxNode(name, n, graph, "placeholder", kind))
 
     def head_ends(self, graph: int, n: int) -> None:
@@ -388,8 +388,8 @@ class _Parser:
             self.take(n, graph, statement)
 
     def take(self, n: int, graph: int, statement: Statement) -> None:
-        known = (name for name in statement.words if (graph, name) in self.names)
-        args = tuple(dict.fromkeys(known))
+        names = (name for name in statement.words if (graph, name) in self.names)
+        args = tuple(dict.fromkeys(names))
         target = statement.target
         if statement.kind == "call" and (graph, target.partition(".")[0]) in self.names:
             target = "." + target.partition(".")[2]  # a method of a node

@@ -76,12 +76,12 @@ def parse(lines: Iterable[str]) -> GuardTree:
     nodes: list[GuardNode] = []
     unknown: list[int] = []
     latency: float | None = None
-    for n, found in enumerate(walk(lines)):
-        if isinstance(found, GuardNode):
-            nodes.append(found)
-        elif isinstance(found, float):
-            latency = found
-        elif found:
+    for n, item in enumerate(walk(lines)):
+        if isinstance(item, GuardNode):
+            nodes.append(item)
+        elif isinstance(item, float):
+            latency = item
+        elif item:
             unknown.append(n)
     return GuardTree(tuple(nodes), latency, tuple(unknown))
 
@@ -91,17 +91,17 @@ def walk(lines: Iterable[str]) -> Iterator[GuardNode | float | bool]:
     path: list[int] = []  # the managers above the line, by depth
     count = 0
     for n, line in enumerate(lines):
-        found = _NODE.match(line)
-        if found is None:
+        match = _NODE.match(line)
+        if match is None:
             time = _LATENCY.match(line)
-            said = _number(time[1]) if time else None
-            yield said if said is not None else not time and bool(line.strip()) and not line.startswith("TREE_GUARD_MANAGER")
+            latency = _number(time[1]) if time else None
+            yield latency if latency is not None else not time and bool(line.strip()) and not line.startswith("TREE_GUARD_MANAGER")
             continue
-        depth = min(len(found[1]) // 2, len(path))
-        if depth == 0 and path and not found[2].startswith("RootGuardManager"):
+        depth = min(len(match[1]) // 2, len(path))
+        if depth == 0 and path and not match[2].startswith("RootGuardManager"):
             depth = 1
         del path[depth:]
-        node = _node(n, depth, path[-1] if path else -1, found[2].rstrip())
+        node = _node(n, depth, path[-1] if path else -1, match[2].rstrip())
         if node is None:
             yield True
             continue
@@ -128,9 +128,9 @@ def _node(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
         text = side[2]
     manager = _MANAGER.match(text)
     if manager:
-        rest, _, safe = (manager[2] or "").partition(", tag_safe=(")
-        rest, type_name = _cut_type(rest)
-        source, _, accessed_by = rest.partition(", accessed_by=")
+        guard_type, _, safe = (manager[2] or "").partition(", tag_safe=(")
+        guard_type, type_name = _cut_type(guard_type)
+        source, _, accessed_by = guard_type.partition(", accessed_by=")
         tag_safe = safe.startswith("True")
         return GuardNode(line, depth, parent, manager[1], source, accessed_by, type_name, tag_safe, side[1] if side else "")
     return _leaf(line, depth, parent, text)
@@ -138,8 +138,8 @@ def _node(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
 
 def _cut_type(text: str) -> tuple[str, str]:
     """Cut `, type=<…>` off the end."""
-    rest, found, type_name = text.rpartition(", type=<")
-    return (rest, "<" + type_name) if found and type_name.endswith(">") else (text, "")
+    head, separator, type_name = text.rpartition(", type=<")
+    return (head, "<" + type_name) if separator and type_name.endswith(">") else (text, "")
 
 
 def _leaf(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
@@ -147,13 +147,13 @@ def _leaf(line: int, depth: int, parent: int, text: str) -> GuardNode | None:
     leaf = _LEAF.match(text)
     if leaf is None:
         return None
-    kind, rest = leaf[1], leaf[2] or ""
+    kind, remainder = leaf[1], leaf[2] or ""
     path, place, function, hint = "", 0, "", ""
-    where = _where(rest)
+    where = _where(remainder)
     if where:
         path, place, function, hint = where[1], int(where[2][:9]), where[3], (where[4] or "").removesuffix(")")
-        rest = rest[: where.start()]
-    expression, _, code = rest.partition("  # ")
+        remainder = remainder[: where.start()]
+    expression, _, code = remainder.partition("  # ")
     expression, type_name = _cut_type(expression.rstrip())
     return GuardNode(
         line, depth, parent, kind, "", "", type_name, False, "", expression, code.strip(), path, place, function, hint
@@ -164,7 +164,7 @@ def _where(text: str) -> re.Match[str] | None:
     """`# PATH:LINE in FUNCTION` at the end of a guard. (A search for it would look at every character.)"""
     at = text.find("# ")
     while at >= 0:
-        if (at == 0 or text[at - 1].isspace()) and (found := _PLACE.match(text, at)):
-            return found
+        if (at == 0 or text[at - 1].isspace()) and (match := _PLACE.match(text, at)):
+            return match
         at = text.find("# ", at + 1)
     return None

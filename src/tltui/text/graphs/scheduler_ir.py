@@ -20,14 +20,14 @@ def is_node(name: str) -> bool:
 @lru_cache(maxsize=1 << 14)
 def members_of(name: str) -> tuple[str, ...]:
     """Split the name of a fused node, the names of its nodes joined by `_`. Any other name is its own member."""
-    found: list[str] = []
+    members: list[str] = []
     waiting: list[str] = []
     for part in name.split("_"):
         waiting.append(part)
         if _PART.match(part):
-            found.append("_".join(waiting))
+            members.append("_".join(waiting))
             waiting = []
-    return (name,) if waiting else tuple(found)
+    return (name,) if waiting else tuple(members)
 
 
 WIDE = 4000
@@ -120,8 +120,8 @@ class IrNode:
     def operations(self) -> tuple[str, ...]:
         """The names of the nodes before fusion: those of its members, else, where the text is cut off, from its name."""
         named = members_of(self.name)
-        found = tuple(dict.fromkeys(name for leaf in self.leaves() for name in members_of(leaf.name)))
-        return found if len(found) >= len(named) else named
+        names = tuple(dict.fromkeys(name for leaf in self.leaves() for name in members_of(leaf.name)))
+        return names if len(names) >= len(named) else named
 
     @property
     def is_generated(self) -> bool:
@@ -154,7 +154,7 @@ _TEXTS = ("group.device", "group.iteration", "sizes", "node.kernel")
 
 def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
     """Parse the nodes of a text in its order, fused ones with their members."""
-    found: list[_Open] = []
+    stack: list[_Open] = []
     path: list[_Open] = []
     """The node that is being read, below those that hold it."""
     owner: _Open | None = None
@@ -173,7 +173,7 @@ def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
                 owner.members.append(node)
             else:
                 path.clear()
-                found.append(node)
+                stack.append(node)
             path.append(node)
             owner = None
         elif not goes_on and (member := _MEMBER.match(line)) and len(path) < DEPTH:
@@ -182,20 +182,20 @@ def parse(lines: Sequence[str]) -> tuple[IrNode, ...]:
             n = _line_of(path, lines, n - 1)
         for node in path if line else ():
             node.last = n - 1
-    return tuple(map(_frozen, found))
+    return tuple(map(_frozen, stack))
 
 
 def _line_of(path: list[_Open], lines: Sequence[str], n: int) -> int:
     """Parse a line at the margin of the current node and its continuation; return the line after it."""
     line, node, stop = lines[n], path[-1], _end(lines, n + 1)
-    if own := _FIELD.match(line):
-        target = next((other for other in reversed(path) if other.name == own[1]), node)
-        if kind := _DEPS.get(own[2]):
-            getattr(target, kind).extend(dep for text in (own[3], *lines[n + 1 : stop]) for dep in _deps(text))
-        elif own[2] == "outputs":
+    if match := _FIELD.match(line):
+        target = next((other for other in reversed(path) if other.name == match[1]), node)
+        if kind := _DEPS.get(match[2]):
+            getattr(target, kind).extend(dep for text in (match[3], *lines[n + 1 : stop]) for dep in _deps(text))
+        elif match[2] == "outputs":
             target.outputs += _buffers(lines, n + 1, stop)
-        elif own[2] in _TEXTS:
-            target.texts[own[2]] = own[3].strip()
+        elif match[2] in _TEXTS:
+            target.texts[match[2]] = match[3].strip()
     elif layout := _LAYOUT.match(line):
         node.layouts.append((layout[1], layout[2]))
     elif _BODY.match(line):
@@ -213,17 +213,17 @@ def _end(lines: Sequence[str], n: int) -> int:
 def _deps(text: str) -> Iterator[Dep]:
     if "Dep(" not in text:
         return
-    found: dict[int, Dep] = {}
+    deps: dict[int, Dep] = {}
     text = text[:WIDE]
-    for own in _MEMORY.finditer(text):
-        pairs = (size.partition(": ") for size in _RANGE.split(own[4]) if size)
+    for match in _MEMORY.finditer(text):
+        pairs = (size.partition(": ") for size in _RANGE.split(match[4]) if size)
         sizes = tuple((name, size) for name, _, size in pairs)
-        found[own.start()] = Dep(own[1], own[2], own[3], sizes, own[5] or "")
-    for own in _WHOLE.finditer(text):
-        mode = own[4] or ""
-        found[own.start()] = Dep(own[1], own[2], mode="" if mode == "None" else mode, other=own[3] or "")
-    for place in sorted(found):
-        yield found[place]
+        deps[match.start()] = Dep(match[1], match[2], match[3], sizes, match[5] or "")
+    for match in _WHOLE.finditer(text):
+        mode = match[4] or ""
+        deps[match.start()] = Dep(match[1], match[2], mode="" if mode == "None" else mode, other=match[3] or "")
+    for place in sorted(deps):
+        yield deps[place]
 
 
 def _buffers(lines: Sequence[str], first: int, stop: int) -> Iterator[IrBuffer]:
@@ -233,12 +233,12 @@ def _buffers(lines: Sequence[str], first: int, stop: int) -> Iterator[IrBuffer]:
     current: list[str] = []
     for n in range(first, stop + 1):
         line = lines[n][:WIDE] if n < stop else ""
-        own = _BUFFER.match(line)
-        if own is not None or n == stop:
+        match = _BUFFER.match(line)
+        if match is not None or n == stop:
             if name:
                 yield _buffer(name, kind, at, texts)
-            if own is not None:
-                name, kind, at, texts, current = own[1], own[2], n, {}, []
+            if match is not None:
+                name, kind, at, texts, current = match[1], match[2], n, {}, []
         elif (value := _BUFFER_FIELD.match(line)) is not None and value[1] == name:
             current = texts.setdefault(value[2], [])
             current.append(value[3])
@@ -247,26 +247,26 @@ def _buffers(lines: Sequence[str], first: int, stop: int) -> Iterator[IrBuffer]:
 
 
 def _buffer(name: str, kind: str, line: int, texts: dict[str, list[str]]) -> IrBuffer:
-    users = (own[1] or own[2] for text in texts.get("users", ()) for own in _USER.finditer(text))
-    changed = (own[1] for text in texts.get("mutations", ()) for own in _QUOTED.finditer(text))
+    users = (match[1] or match[2] for text in texts.get("users", ()) for match in _USER.finditer(text))
+    changed = (match[1] for text in texts.get("mutations", ()) for match in _QUOTED.finditer(text))
     layout = next(iter(texts.get("layout", ())), "").strip()
     return IrBuffer(name, kind, line, layout, tuple(dict.fromkeys(changed)), tuple(dict.fromkeys(users)))
 
 
-def _frozen(node: _Open) -> IrNode:
+def _frozen(root: _Open) -> IrNode:
     """Return the finished node. A text nests as deep as fused nodes do, which is twice."""
-    stack: list[tuple[_Open, list[IrNode], int]] = [(node, [], 0)]
+    stack: list[tuple[_Open, list[IrNode], int]] = [(root, [], 0)]
     while True:
-        own, done, place = stack.pop()
-        if place < len(own.members):
-            stack.append((own, done, place + 1))
-            stack.append((own.members[place], [], 0))
+        node, done, place = stack.pop()
+        if place < len(node.members):
+            stack.append((node, done, place + 1))
+            stack.append((node.members[place], [], 0))
             continue
-        made = IrNode(
-            own.name, own.kind, own.what, own.first, own.last, tuple(done), tuple(own.writes), (*own.unmet, *own.met),
-            tuple(own.outputs), own.texts.get("group.device", ""), own.texts.get("group.iteration", ""),
-            own.texts.get("sizes", ""), own.texts.get("node.kernel", "").removesuffix("None"), tuple(own.layouts), own.body,
+        frozen = IrNode(
+            node.name, node.kind, node.what, node.first, node.last, tuple(done), tuple(node.writes), (*node.unmet, *node.met),
+            tuple(node.outputs), node.texts.get("group.device", ""), node.texts.get("group.iteration", ""),
+            node.texts.get("sizes", ""), node.texts.get("node.kernel", "").removesuffix("None"), tuple(node.layouts), node.body,
         )  # fmt: skip
         if not stack:
-            return made
-        stack[-1][1].append(made)
+            return frozen
+        stack[-1][1].append(frozen)

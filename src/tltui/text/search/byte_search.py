@@ -43,24 +43,24 @@ class _Branch:
 def needles(pattern: str) -> list[str] | None:
     """Return texts of which every match holds one; None when there are none that help."""
     try:
-        found, at = _alternatives(pattern, 0)
+        texts, at = _alternatives(pattern, 0)
     except IndexError:
         return None
-    if found is None or at != len(pattern) or len(found) > MOST or min(map(len, found)) < SHORTEST:
+    if texts is None or at != len(pattern) or len(texts) > MOST or min(map(len, texts)) < SHORTEST:
         return None
-    return sorted(set(found))
+    return sorted(set(texts))
 
 
 def _alternatives(pattern: str, at: int) -> tuple[list[str] | None, int]:
     """Parse the alternatives from `at` to the end of the group; return their texts, and the end of the group."""
-    branch, found, known = _Branch(), list[str](), True
+    branch, texts, is_literal = _Branch(), list[str](), True
     while at < len(pattern) and pattern[at] != ")":
         letter = pattern[at]
         at += 1
         if letter == "|":
             best = branch.best()
-            known = known and best is not None
-            found += best or []
+            is_literal = is_literal and best is not None
+            texts += best or []
             branch = _Branch()
         elif letter == "(":
             at = _group(pattern, at, branch)
@@ -86,8 +86,8 @@ def _alternatives(pattern: str, at: int) -> tuple[list[str] | None, int]:
         else:
             branch.run += letter
     best = branch.best()
-    known = known and best is not None
-    return ([*found, *(best or [])] if known else None), at
+    is_literal = is_literal and best is not None
+    return ([*texts, *(best or [])] if is_literal else None), at
 
 
 def _group(pattern: str, at: int, branch: _Branch) -> int:
@@ -163,27 +163,27 @@ Found = tuple[int, int, int, int]
 """Begin of a line, its end, begin of the hit, its end."""
 
 
-def child_for(wanted: Finder) -> Child | None:
+def child_for(finder: Finder) -> Child | None:
     """Start the process for a pattern; None for one that is sure to be quick."""
-    if wanted.pattern is None or is_simple(wanted.pattern):
+    if finder.pattern is None or is_simple(finder.pattern):
         return None
-    return Child(wanted.pattern, wanted.pattern if wanted.is_whole else None)
+    return Child(finder.pattern, finder.pattern if finder.is_whole else None)
 
 
-def first_hits(text: bytes, wanted: Finder, child: Child | None) -> Iterator[Found | None]:
+def first_hits(text: bytes, finder: Finder, child: Child | None) -> Iterator[Found | None]:
     """Yield the first hit of each matching line. None now and then, while `child` is at work."""
-    if not wanted.needles or (wanted.pattern and sum(map(text.count, wanted.needles)) > len(text) // FREQUENT):
-        assert wanted.pattern is not None
-        yield from in_bytes(text, wanted.pattern, wanted.is_whole) if child is None else _outside(text, child)
-    elif wanted.pattern is None:
-        for at, needle, line, end in _held(text, wanted.needles):
+    if not finder.needles or (finder.pattern and sum(map(text.count, finder.needles)) > len(text) // FREQUENT):
+        assert finder.pattern is not None
+        yield from in_bytes(text, finder.pattern, finder.is_whole) if child is None else _outside(text, child)
+    elif finder.pattern is None:
+        for at, needle, line, end in _held(text, finder.needles):
             yield line, end, at, at + len(needle)
     elif child is None:
-        for _, _, line, end in _held(text, wanted.needles):
-            if (match := first_in(wanted.pattern, text, line, end)) is not None:
+        for _, _, line, end in _held(text, finder.needles):
+            if (match := first_in(finder.pattern, text, line, end)) is not None:
                 yield line, end, match.start(), match.end()
     else:
-        yield from _outside_in(text, [(line, end) for _, _, line, end in _held(text, wanted.needles)], child)
+        yield from _outside_in(text, [(line, end) for _, _, line, end in _held(text, finder.needles)], child)
 
 
 def _held(text: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, bytes, int, int]]:

@@ -197,9 +197,9 @@ class Child:
 
     def _first(self) -> bytes:
         stored, flags = _stored(self._pattern)
-        whole, whole_flags = _stored(self._whole) if self._whole is not None else (b"", 0)
+        many, whole_flags = _stored(self._whole) if self._whole is not None else (b"", 0)
         is_bytes = isinstance(self._pattern.pattern, bytes)
-        return matcher.FIRST.pack(is_bytes, flags, len(stored), self._whole is not None, whole_flags, len(whole)) + stored + whole
+        return matcher.FIRST.pack(is_bytes, flags, len(stored), self._whole is not None, whole_flags, len(many)) + stored + many
 
 
 def _stored(pattern: re.Pattern[Any]) -> tuple[bytes, int]:
@@ -231,8 +231,8 @@ def in_lines(pattern: re.Pattern[str], lines: Iterable[tuple[int, str]], back: b
     """
     if is_simple(pattern):
         for number, text in lines:
-            found = [(number, *hit) for hit in matcher.in_line(pattern, text)]
-            yield from reversed(found) if back else found
+            in_line = [(number, *hit) for hit in matcher.in_line(pattern, text)]
+            yield from reversed(in_line) if back else in_line
         return
     with Child(pattern) as child:
         for numbers, block in _blocks(lines):

@@ -35,18 +35,18 @@ def in_bytes(text: bytes, pattern: re.Pattern[bytes], is_whole: bool) -> Iterato
     """
     at = 0
     while at <= len(text):
-        found = pattern.search(text, at) if is_whole else None
-        if is_whole and found is None:
+        match = pattern.search(text, at) if is_whole else None
+        if is_whole and match is None:
             return
-        start = found.start() if found is not None else at
+        start = match.start() if match is not None else at
         line = text.rfind(b"\n", 0, start) + 1
         end = text.find(b"\n", start)
         end = len(text) if end < 0 else end
-        if found is None or not found.start() < found.end() <= end:
+        if match is None or not match.start() < match.end() <= end:
             # what runs over the end of a line, or is empty, may still be a hit within the line
-            found = first_in(pattern, text, line, end)
-        if found is not None:
-            yield line, end, found.start(), found.end()
+            match = first_in(pattern, text, line, end)
+        if match is not None:
+            yield line, end, match.start(), match.end()
         at = end + 1
 
 
@@ -60,18 +60,18 @@ def in_line(pattern: re.Pattern[str], line: str, at: int = 0) -> Iterator[tuple[
     return ((m.start(), m.end()) for m in pattern.finditer(line, at) if m.end() > m.start())
 
 
-def in_text(text: str, pattern: re.Pattern[str], whole: re.Pattern[str] | None, at: int = 0) -> Iterator[tuple[int, int, int]]:
+def in_text(text: str, pattern: re.Pattern[str], multiline: re.Pattern[str] | None, at: int = 0) -> Iterator[tuple[int, int, int]]:
     """Yield (line, begin, end) of all hits in the lines of a text.
 
     `whole` is the same expression for many lines at once: its matches only select lines; the hits are those of the line by itself.
     """
-    if whole is None:
+    if multiline is None:
         for n, line in enumerate(text.split("\n")):
             for start, stop in in_line(pattern, line, 0 if n else at):
                 yield n, start, stop
         return
     position, counted, n = at, 0, 0
-    while match := whole.search(text, position):
+    while match := multiline.search(text, position):
         n += text.count("\n", counted, match.start())
         counted = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", match.start())
@@ -88,21 +88,21 @@ def serve(source: BinaryIO, out: BinaryIO) -> None:
     is_bytes, flags, size, has_whole, whole_flags, whole_size = FIRST.unpack(source.read(FIRST.size))
     stored, stored_whole = source.read(size), source.read(whole_size)
     pattern = _pattern(is_bytes, stored, flags)
-    whole = _pattern(is_bytes, stored_whole, whole_flags) if has_whole else None
+    multiline = _pattern(is_bytes, stored_whole, whole_flags) if has_whole else None
     while len(head := source.read(ASK.size)) == ASK.size:
         size, at = ASK.unpack(head)
         block = source.read(size)
-        found: array[int] = array("q")
+        hits: array[int] = array("q")
         if is_bytes:
             number = counted = 0
-            for line, _, start, stop in in_bytes(block, pattern, whole is not None):
+            for line, _, start, stop in in_bytes(block, pattern, multiline is not None):
                 number += block.count(b"\n", counted, line)
                 counted = line
-                found.extend((number, line, start - line, stop - line))
+                hits.extend((number, line, start - line, stop - line))
         else:
-            for number, start, stop in in_text(block.decode("utf-8", "surrogatepass"), pattern, whole, at):
-                found.extend((number, 0, start, stop))
-        out.write(ANSWER.pack(len(found)) + found.tobytes())
+            for number, start, stop in in_text(block.decode("utf-8", "surrogatepass"), pattern, multiline, at):
+                hits.extend((number, 0, start, stop))
+        out.write(ANSWER.pack(len(hits)) + hits.tobytes())
         out.flush()
 
 

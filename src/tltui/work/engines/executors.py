@@ -84,9 +84,9 @@ def _checked(client: Client) -> int:
     except Exception as error:  # of no worker in time it is a timeout
         why = str(error) or type(error).__name__
         raise NoEngineError(f"the dask scheduler has shown no worker that can be used in {COMING:.0f} s: {why}") from None
-    for worker, found in sorted(versions.items()):
-        if found != __version__:
-            has = f"has tltui {found}" if found else "has no tltui"
+    for worker, worker_version in sorted(versions.items()):
+        if worker_version != __version__:
+            has = f"has tltui {worker_version}" if worker_version else "has no tltui"
             raise NoEngineError(f"the dask worker {worker} {has}; this is {__version__}, and all need the same")
     return sum(client.nthreads().values()) or 1
 
@@ -134,14 +134,14 @@ class _Cluster(Executor):
 
     def _watch(self) -> None:
         """Abandon tasks without a worker."""
-        seen = time.monotonic()
+        last_seen = time.monotonic()
         while not self._left.wait(LOOKING):
             try:
                 if self._client.nthreads():
-                    seen = time.monotonic()
+                    last_seen = time.monotonic()
             except Exception:  # no scheduler: the client tells
                 continue
-            if time.monotonic() - seen < GONE:
+            if time.monotonic() - last_seen < GONE:
                 continue
             with self._lock:
                 self._fault = f"the dask cluster has had no worker for {GONE:.0f} s"
@@ -212,7 +212,7 @@ class _Pool(ThreadPoolExecutor):
         self._is_left = False
 
     def submit(self, function: Callable[A, R], /, *args: A.args, **kwargs: A.kwargs) -> Future[R]:
-        return super().submit(self._have_done, function, args, kwargs)
+        return super().submit(self._run_task, function, args, kwargs)
 
     def end(self) -> None:
         """End all processes, whatever they are at."""
@@ -221,13 +221,13 @@ class _Pool(ThreadPoolExecutor):
             living = [worker.process for worker in self._living]
         for process in living:
             process.terminate()
-        until, left = time.monotonic() + PATIENCE, {process.sentinel for process in living}
-        while left and (now := time.monotonic()) < until:
-            left.difference_update(wait(list(left), until - now))
+        until, sentinels = time.monotonic() + PATIENCE, {process.sentinel for process in living}
+        while sentinels and (now := time.monotonic()) < until:
+            sentinels.difference_update(wait(list(sentinels), until - now))
         for process in living:
             process.kill()
 
-    def _have_done(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
+    def _run_task(self, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         worker = self._worker()
         try:
             worker.pipe.send((function, args, kwargs))
@@ -236,8 +236,8 @@ class _Pool(ThreadPoolExecutor):
             raise WorkerDiedError(self._buried(worker)) from None
         if not is_done:
             raise result
-        found: R = result
-        return found
+        value: R = result
+        return value
 
     def _worker(self) -> _Worker:
         """Return the process of this thread."""
@@ -302,15 +302,15 @@ def _serve(pipe: Connection) -> None:
                     pipe.send(answer)
                 except (TypeError, AttributeError, ValueError) as error:  # what cannot be sent
                     pipe.send((False, TypeError(str(error))))
-        _hear_no_more()
+        _ignore_signals()
 
 
 def _leave(number: int) -> SystemExit:
-    _hear_no_more()
+    _ignore_signals()
     return SystemExit(128 + number)
 
 
-def _hear_no_more() -> None:
+def _ignore_signals() -> None:
     """Ignore further signals: the terminal and the parent both send one to the worker."""
     for number in ENDING:
         signal.signal(number, unheeded)
@@ -356,7 +356,7 @@ def mpi_engine(host: str = "") -> Iterator[Engine | None]:
         yield None
 
 
-def _given(executor: MPIPoolExecutor, others: int) -> Engine:
+def _given(executor: MPIPoolExecutor, rank_count: int) -> Engine:
     """Work for the others. What they have not begun when this one is left in the middle is not done."""
 
     @contextmanager
@@ -367,7 +367,7 @@ def _given(executor: MPIPoolExecutor, others: int) -> Engine:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
 
-    return Engine(executors, in_flight=max(others, 1) * MPI_WAITING)
+    return Engine(executors, in_flight=max(rank_count, 1) * MPI_WAITING)
 
 
 PROCESS, SERIAL, MPI = "process", "serial", "mpi"
@@ -401,8 +401,8 @@ def opened_engine(name: str, workers: int = 0, host: str = "") -> Iterator[Opene
     """
     check_engine(name)
     if name == MPI:
-        with mpi_engine(host) as given:
-            yield None if given is None else Opened(lambda parts, size: given, is_remote=True)
+        with mpi_engine(host) as engine:
+            yield None if engine is None else Opened(lambda parts, size: engine, is_remote=True)
     elif name.startswith(SCHEME):
         with dask_engine(name.removeprefix(SCHEME)) as cluster:
             yield Opened(lambda parts, size: cluster, is_remote=True)

@@ -121,8 +121,8 @@ def attempt(version: str, function: Callable[[P], R | Failure[P]], part: P) -> R
     try:
         return function(part)
     except Exception as error:
-        said = error.strerror if isinstance(error, OSError) else None
-        return Failure(part, said or f"{type(error).__name__}: {error}")
+        message = error.strerror if isinstance(error, OSError) else None
+        return Failure(part, message or f"{type(error).__name__}: {error}")
 
 
 def gather(
@@ -130,7 +130,7 @@ def gather(
     function: Callable[[P], R | Failure[P]],
     parts: Sequence[P],
     sizes: Sequence[int] = (),
-    told: Callable[[Progress], None] | None = None,
+    report: Callable[[Progress], None] | None = None,
 ) -> Generator[Done[P, R], None, None]:
     """Each part with its result, in whatever order they come.
 
@@ -138,7 +138,7 @@ def gather(
     parts, for `told`, which is called now and then, also where nothing has come, and at the end. Closing the generator ends the
     workers.
     """
-    work: _Work[P, R] = _Work(function, parts, sizes, told)
+    work: _Work[P, R] = _Work(function, parts, sizes, report)
     fruitless = 0
     while engine is not None and fruitless < TRIES and work.line:
         before = work.done
@@ -188,10 +188,10 @@ class _Work(Generic[P, R]):
                     pending[future] = self.line.popleft()
                 done, _ = wait(pending, timeout=EVERY, return_when=FIRST_COMPLETED)
                 for future in done:
-                    found = self._taken(future, pending[future])
+                    taken = self._taken(future, pending[future])
                     del pending[future]
-                    if found is not None:
-                        yield found
+                    if taken is not None:
+                        yield taken
                 self._tell()
                 if self.in_vain >= max(in_flight, TRIES):
                     raise BrokenExecutor(self.fault)
@@ -200,8 +200,8 @@ class _Work(Generic[P, R]):
             self.line.extendleft(sorted(set(pending.values()) - set(begun.values()), reverse=True))
             wait(begun, timeout=PATIENCE)
             for future, number in sorted(begun.items(), key=lambda item: item[1], reverse=True):
-                if future.done() and not _is_broken(future) and (found := self._taken(future, number)) is not None:
-                    yield found
+                if future.done() and not _is_broken(future) and (taken := self._taken(future, number)) is not None:
+                    yield taken
                 elif not future.done() or _is_broken(future):
                     self._lose(number)
             raise

@@ -34,15 +34,15 @@ class LogPart:
     @property
     def unread(self) -> int:
         """The bytes to read: of an indexed log, its growth."""
-        known = opened(self.found.index).logs[self.found.number].reached if self.found.index else 0
-        return max(self.found.size - known, 0)
+        indexed = opened(self.found.index).logs[self.found.number].reached if self.found.index else 0
+        return max(self.found.size - indexed, 0)
 
 
 def remote_part(part: LogPart) -> LogPart:
     """Return the same part for any machine that sees the log. Raises OSError."""
-    found = part.found
-    size = min(os.stat(found.path).st_size, found.size if found.is_here else BEGINNING)
-    return replace(part, size=size, beginning=_beginning(found.path, size))
+    log = part.found
+    size = min(os.stat(log.path).st_size, log.size if log.is_here else BEGINNING)
+    return replace(part, size=size, beginning=_beginning(log.path, size))
 
 
 def index_part(part: LogPart) -> bytes | Failure[LogPart]:

@@ -107,11 +107,11 @@ def variables(name: str) -> dict[str, str]:
 
 def theme(name: str) -> Theme:
     """Return the Textual theme of one of `NAMES`."""
-    known = variables(name)
+    colors = variables(name)
     return Theme(
-        name, primary=known["primary"], secondary=known["secondary"], warning=known["warning"], error=known["error"],
-        success=known["success"], accent=known["accent"], foreground=known["foreground"], background=known["background"],
-        surface=known["surface"], panel=known["panel"], boost=known["boost"], dark="light" not in name, variables=known,
+        name, primary=colors["primary"], secondary=colors["secondary"], warning=colors["warning"], error=colors["error"],
+        success=colors["success"], accent=colors["accent"], foreground=colors["foreground"], background=colors["background"],
+        surface=colors["surface"], panel=colors["panel"], boost=colors["boost"], dark="light" not in name, variables=colors,
         ansi=name not in TRUE,
     )  # fmt: skip
 
@@ -242,10 +242,10 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.browser.attending.tell_ctrl_c()
 
 
-def chosen_theme(asked: str | None, config: Config) -> str:
+def chosen_theme(option: str | None, config: Config) -> str:
     """Return the theme: the option, else the config, else one that the terminal supports."""
-    name = asked or config.theme
-    if os.environ.get("NO_COLOR") and not asked:
+    name = option or config.theme
+    if os.environ.get("NO_COLOR") and not option:
         return "mono"
     if name != "auto":
         return name

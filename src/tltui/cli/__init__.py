@@ -62,14 +62,14 @@ def _guarded(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
-        name, *rest = arguments
+        name, *words = arguments
         parser = parser_of(name)
     else:
         from tltui.cli.ui import commands_in, ui_parser
 
         _no_slip(arguments)
-        name, rest, parser = "", arguments, ui_parser()
-    options = parser.read(rest)
+        name, words, parser = "", arguments, ui_parser()
+    options = parser.read(words)
     if sys.stdout is None:
         raise Failure("standard output is closed")
     if not name and (options.version or options.verbose):

@@ -150,24 +150,24 @@ class _Indexing:
             "compiles": sum(process.compiles for process in written.saved),
             "bytes": self._target.stat().st_size,
         }
-        said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        yield message(printable(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
+        summary = ", ".join(f"{count:,} {noun}" for noun, count in counts.items())
+        yield message(printable(f"wrote {self._target}: {summary}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
 
     def _logs(self) -> Sequence[FoundLog]:
         """Return the logs of the index, in order. Raises Failure if there are none, or if it may not be written."""
         from tltui.inputs.forms import TRACE
         from tltui.writers.index import NO_TRACE, settled, to_index
 
-        found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
-        for note in found.notes:
+        discovered = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        for note in discovered.notes:
             print_error(f"tltui: {note}")
-        self._faults += [(path.path, path.reason) for path in found.skipped if path.reason in UNREADABLE]
-        saved = () if found.crowd is None else found.crowd.saved
-        others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
-        if others:
-            whose = _named(sorted(others))
+        self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
+        saved = () if discovered.crowd is None else discovered.crowd.saved
+        hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
+        if hosts:
+            whose = _named(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
-        logs = to_index(found, str(self._target))
+        logs = to_index(discovered, str(self._target))
         for log in logs:
             if log.form != TRACE and (not log.is_output or log.path in self._options.paths):
                 print_error(f"tltui: {log.name}: {NO_TRACE}")
@@ -197,7 +197,7 @@ class _Indexing:
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
         engine = self._opened.engine(len(parts), sum(sizes))
-        with _Told() as told, closing(gather(engine, index_part, parts, sizes, told)) as coming:
+        with _Told() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
             for done in coming:
                 self._take(done, shelf)
 

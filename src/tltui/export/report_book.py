@@ -180,7 +180,7 @@ class Book:
         self._choose_pages()
         self._choose_compared()
         self._choose_below()
-        self._by_ref = {own.candidate.ref: own for own in (*self._pages, *self._compared, *self._below)}
+        self._by_ref = {section.candidate.ref: section for section in (*self._pages, *self._compared, *self._below)}
 
     # choosing
 
@@ -201,41 +201,41 @@ class Book:
                 room -= self._choose_page(Candidate(LISTING, 1.0, name="compiles"), listed, int(self._limit * LIST))
 
     def _choose_page(self, candidate: Candidate, document: Document, room: int) -> int:
-        found = self._measured(candidate, document, min(room, self._left))
-        if found is None:
+        section = self._measured(candidate, document, min(room, self._left))
+        if section is None:
             self._missing.append((candidate.name, way_to(candidate.ref)))
             return 0
-        found.document = document
-        self._pages.append(found)
-        self._left -= found.bytes
-        return found.bytes
+        section.document = document
+        self._pages.append(section)
+        self._left -= section.bytes
+        return section.bytes
 
     def _choose_compared(self) -> None:
         """Add the comparisons that the pages about the run link to."""
         for ref in list(self._asked)[:COMPARED]:
             document = self._built(Candidate(ref, 1.0))
-            found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
-            if found is not None:
-                found.document = document
-                self._compared.append(found)
-                self._left -= found.bytes
+            section = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
+            if section is not None:
+                section.document = document
+                self._compared.append(section)
+                self._left -= section.bytes
 
     def _choose_below(self) -> None:
-        kept: set[str] = set()
+        chosen: set[str] = set()
         misses = 0
         for candidate in self._there.below:
             if misses > MISSES or self._left < SMALL:
                 return
-            if candidate.name and candidate.owner not in kept:
+            if candidate.name and candidate.owner not in chosen:
                 continue
-            found = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._left))
-            if found is None:
+            section = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._left))
+            if section is None:
                 misses += 1
                 continue
             misses = 0
-            kept.add(candidate.owner)
-            self._below.append(found)
-            self._left -= found.bytes
+            chosen.add(candidate.owner)
+            self._below.append(section)
+            self._left -= section.bytes
 
     def _built(self, candidate: Candidate) -> Document:
         document = build(self._run, candidate.ref, self._options)
@@ -294,15 +294,15 @@ class Book:
             size -= last.bytes
 
     def _told(self, count: int) -> ReportSummary:
-        compiles = {own.candidate.owner for own in self._below} - self._others()
+        compiles = {section.candidate.owner for section in self._below} - self._others()
         artifacts = sum(number for number, _ in self._kinds().values())
-        cut = sum(own.lines < own.of for own in self._by_ref.values())
+        cut = sum(section.lines < section.of for section in self._by_ref.values())
         of_compiles = len(self._there.worth)
         return ReportSummary(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._there.kinds.values()), cut)
 
     def _others(self) -> set[str]:
         """Return the addresses of frames and ranks with a section."""
-        return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
+        return {section.candidate.owner for section in self._below if section.candidate.owner not in self._there.worth}
 
     def _title(self) -> str:
         return sanitize(f"{self._run.title}: torch.compile report")
@@ -318,10 +318,10 @@ class Book:
             yield section_heading("comparisons", "what the pages above compare")
         for section in self._compared:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
-        left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
+        omissions = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
         document = left_document(self._what_is_left(), self._path, self._options)
-        left.lines = left.of = len(document)
-        yield from self._section(left, document, self._target)
+        omissions.lines = omissions.of = len(document)
+        yield from self._section(omissions, document, self._target)
         yield "</main>\n"
 
     def _head(self) -> Iterator[str]:
@@ -413,12 +413,12 @@ class Book:
         node = self._run.resolve(owner)
         if not isinstance(node, (Compile, Frame, Rank)):
             return ""
-        said = [seconds(node.tally.seconds)] if node.tally.seconds else []
+        facts = [seconds(node.tally.seconds)] if node.tally.seconds else []
         if not isinstance(node, Compile):
-            said.insert(0, plural(node.tally.compiles, "compile"))
+            facts.insert(0, plural(node.tally.compiles, "compile"))
         if len(same := self._there.equal.refs.get(owner, ())) > 1:
-            said.append(f"the same on {said_ranks(same)}")
-        return f" <span class=rep-count>{shown(' · '.join(said))}</span>" if said else ""
+            facts.append(f"the same on {said_ranks(same)}")
+        return f" <span class=rep-count>{shown(' · '.join(facts))}</span>" if facts else ""
 
     def _section(
         self, section: Section, document: Document, target: Callable[[str], str], marked: Iterable[int] | None = None
@@ -428,8 +428,8 @@ class Book:
             marked = self._lines.get(candidate.ref, ())
         before, behind = self._frame_of(section, document)
         yield before
-        wanted = [line for line in marked if line <= section.lines]
-        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
+        visible = [line for line in marked if line <= section.lines]
+        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=visible)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
             yield f"<code>{shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
@@ -464,8 +464,8 @@ class Book:
 
     def _stands(self, to: str) -> str:
         """Return the tooltip of a link to one rank's node that leads to its equal on another rank."""
-        said = stood_for(self._there.standing, to)
-        return f"{GONE}{said}" if said else ""
+        note = stood_for(self._there.standing, to)
+        return f"{GONE}{note}" if note else ""
 
     @staticmethod
     def _way(to: str) -> str:
@@ -474,17 +474,17 @@ class Book:
 
     def _kinds(self) -> dict[str, tuple[int, int]]:
         """Return name of an artifact → its count in the file and in the run."""
-        here = Counter(own.candidate.kind for own in self._below)
+        here = Counter(section.candidate.kind for section in self._below)
         return {name: (here[name], of) for name, of in self._there.kinds.items()}
 
     def _what_is_left(self) -> Left:
         cut = [
-            Cut(own.candidate.ref, own.candidate.name or own.candidate.ref, own.lines, own.of, way_to(own.candidate.ref))
-            for own in (*self._pages, *self._below)
-            if own.lines < own.of
+            Cut(part.candidate.ref, part.candidate.name or part.candidate.ref, part.lines, part.of, way_to(part.candidate.ref))
+            for part in (*self._pages, *self._below)
+            if part.lines < part.of
         ]
         frames = self._others()
-        compiles = len({own.candidate.owner for own in self._below if own.candidate.owner in self._there.worth} - frames)
+        compiles = len({part.candidate.owner for part in self._below if part.candidate.owner in self._there.worth} - frames)
         return Left(
             (compiles, len(self._there.worth)),
             self._kinds(),

@@ -314,8 +314,8 @@ def _change(before: Look, after: Look) -> str:
     parts += [code for bit, code in ON.items() if new & bit]
     differing = ";".join(parts)
     attributes = [code for bit, code in ON.items() if after.attributes & bit]
-    whole = ";".join(["0", *filter(None, (after.color, after.ground)), *attributes])
-    return f"\x1b[{min(differing, whole, key=len)}m"
+    full = ";".join(["0", *filter(None, (after.color, after.ground)), *attributes])
+    return f"\x1b[{min(differing, full, key=len)}m"
 
 
 FRAME_DELAY_S = 0.1

@@ -68,7 +68,7 @@ class Recording(logging.Handler):
 
     def mute(self) -> None:
         """Keep pytest from showing each record: since 9.2 it listens to loggers that do not propagate, anew in each phase."""
-        self._logger.handlers = [own for own in self._logger.handlers if type(own).__module__ != "_pytest.logging"]
+        self._logger.handlers = [handler for handler in self._logger.handlers if type(handler).__module__ != "_pytest.logging"]
 
     def end(self) -> None:
         """Stop writing. Raises `Unrecordable` if torch compiled something without a record."""

@@ -115,8 +115,8 @@ def header(
         right = [item for item in right if item is not least]
         if least[0] == TITLE:
             pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
-    said = [piece for _, piece in right]
-    between: list[Piece] = [each for piece in said for each in ((BETWEEN, tokens.DIM), piece)][1:]
+    pieces_right = [piece for _, piece in right]
+    between: list[Piece] = [each for piece in pieces_right for each in ((BETWEEN, tokens.DIM), piece)][1:]
     return [piece for _, piece in pieces], [*between, " "] if between else []
 
 
@@ -147,7 +147,7 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     return pieces
 
 
-def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
+def _right(run: Run, state_piece: Piece | None, live: Live) -> list[Ranked]:
     search = run.found.search
     if search is not None and not search.is_over:
         which = "looking for the newest run" if search.discovery.latest else "looking for logs"
@@ -159,8 +159,8 @@ def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
         right.append((SPENT, (f"{seconds(run.tally.seconds)} compiling", tokens.DIM)))
     if live.remark:
         right.append((70, (live.remark, tokens.STRONG)))
-    if said is not None:
-        right.append((0, said))
+    if state_piece is not None:
+        right.append((0, state_piece))
     return right
 
 

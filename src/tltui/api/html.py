@@ -27,7 +27,7 @@ def page_html(document: Document) -> str:
         pass
     more = len(document) - LINES
     shown = "".join(embedded(_beginning(document)))
-    return shown + (_said(f"{more:,} more lines: print() shows all") if more > 0 else "")
+    return shown + (_note_html(f"{more:,} more lines: print() shows all") if more > 0 else "")
 
 
 def _beginning(document: Document) -> TextDocument:
@@ -50,7 +50,7 @@ def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     for row in shown:
         out += [ROW, *(f"<td>{text(_cell(row[n]))}</td>" for n in shown_columns), "</tr>\n"]
     more = count - len(shown)
-    return "".join(out) + "</table></div>\n" + (_said(f"{more:,} more: to_records() has all") if more > 0 else "")
+    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more: to_records() has all") if more > 0 else "")
 
 
 def _cell(value: object) -> str:
@@ -61,5 +61,5 @@ def _cell(value: object) -> str:
     return first[:CELL] + "…" if remainder or len(first) > CELL else first
 
 
-def _said(note: str) -> str:
+def _note_html(note: str) -> str:
     return f"<div>… {escape(note)}</div>\n"

@@ -123,7 +123,7 @@ def kept(document: Document) -> TextDocument:
     """Return a snapshot of all lines of a page, independent of later changes of the run."""
     while not document.advance():
         pass
-    lines = [_whole(document, n) for n in range(len(document))]
+    lines = [_full_line(document, n) for n in range(len(document))]
     return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=list(document.sections()))
 
 
@@ -132,7 +132,7 @@ def folded(page: Document) -> frozenset[int]:
     return frozenset(line for section in page.sections() if section.folded for line in range(section.first + 1, section.last + 1))
 
 
-def _whole(document: Document, n: int) -> Line:
+def _full_line(document: Document, n: int) -> Line:
     """Return a line with all of its columns; long ones come in windows."""
     line, length = document.line(n), document.length(n)
     text, spans, links = line.text, list(line.spans), list(line.links)

@@ -51,7 +51,7 @@ def _guarded(arguments: list[str]) -> int:
     except OSError as error:
         _last_flush()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
-        print_error(f"tltui: {_said(error)}{more}")
+        print_error(f"tltui: {_os_error_message(error)}{more}")
     except Exception as error:
         from tltui.crash import CODE, last_words
 
@@ -134,7 +134,7 @@ def _last_flush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _said(error: OSError) -> str:
+def _os_error_message(error: OSError) -> str:
     """Return the message of an OSError, with its file."""
     from tltui.inputs.index.indexed_log import Elsewhere
 

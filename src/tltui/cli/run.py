@@ -163,7 +163,7 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
     """Report the compiles and the trace; return the exit code, that of the job whatever fails here."""
     unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
-        traces = _left(job, before)
+        traces = _read_traces(job, before)
         unchecked, code = False, traces.code
         with redirect_stdout(sys.stderr or open(os.devnull, "w")):
             _say(job, traces)
@@ -192,7 +192,7 @@ def _let_go() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _Traces:
     """Traces of an ended job."""
 
     run: Run | None
@@ -204,25 +204,25 @@ class _Left:
     code: int
 
 
-def _left(job: _Job, before: frozenset[Identity]) -> _Left:
+def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
     """Read the logs of this run, and check the limits."""
     from tltui.model.follow import open_run
     from tltui.running.job_trace import logs_in
 
     discovered, earlier = logs_in(job.prepared.directory, before)
     if discovered is None:
-        return _Left(None, earlier, None, 1 if job.limits else 0)
+        return _Traces(None, earlier, None, 1 if job.limits else 0)
     run = open_run(discovered)
     if not job.limits:
-        return _Left(run, earlier, None, 0)
+        return _Traces(run, earlier, None, 0)
     from tltui.questions.check.limits import gates
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
-    return _Left(run, earlier, checked, 0 if checked.passed else 1)
+    return _Traces(run, earlier, checked, 0 if checked.passed else 1)
 
 
-def _say(job: _Job, traces: _Left) -> None:
+def _say(job: _Job, traces: _Traces) -> None:
     """Print the exit status, the summary, and the outcome of the limits."""
     from tltui.running.job_trace import is_full, still_written, why_no_log
 

@@ -77,7 +77,7 @@ class Keeper:
         self._select = selectors.DefaultSelector()
         self._job: subprocess.Popen[bytes] | None = None
         self._orders = b""
-        self._told = 0.0
+        self._last_report_s = 0.0
         self._is_new = False  # the state has something that is not written yet
 
     # the job
@@ -204,8 +204,8 @@ class Keeper:
 
     def _tell_missing(self) -> None:
         now = time.monotonic()
-        if self._is_new and now - self._told >= TELL:
-            self._told, self._is_new = now, False
+        if self._is_new and now - self._last_report_s >= TELL:
+            self._last_report_s, self._is_new = now, False
             self._state.write()
 
     # orders

@@ -58,7 +58,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._parser = XTermParser()
-        self._rest = b""
+        self._pending = b""
         """A sequence that has begun."""
         self._skipping: re.Pattern[bytes] | None = None
         """What of a sequence that is too long is thrown away."""
@@ -71,13 +71,13 @@ class Decoder:
     @property
     def is_waiting(self) -> bool:
         """Return whether a sequence or paste is incomplete, so that a timeout matters."""
-        return bool(self._rest or self._skipping or self._paste is not None or self._characters.getstate()[0])
+        return bool(self._pending or self._skipping or self._paste is not None or self._characters.getstate()[0])
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that these bytes complete."""
         messages: list[Message] = []
-        data = self._rest + data
-        self._rest = b""
+        data = self._pending + data
+        self._pending = b""
         place = 0
         while place < len(data):
             if self._paste is not None:
@@ -97,18 +97,18 @@ class Decoder:
     def silence(self, seconds: float) -> list[Message]:
         """Return the messages that `seconds` without input complete."""
         messages: list[Message] = []
-        pending = self._rest if self._skipping is None else b""
+        pending = self._pending if self._skipping is None else b""
         if seconds >= SILENCE:
             if self._paste is not None:
                 self._paste += self._edge
                 self._end_of_paste(messages)
-            self._skipping, self._rest = None, b""
+            self._skipping, self._pending = None, b""
             self._characters.reset()
         if len(pending) == 1 and seconds >= constants.ESCAPE_DELAY:
-            self._rest = b""
+            self._pending = b""
             messages.append(events.Key("escape", "\x1b"))
         elif len(pending) == 2 and seconds >= HURRY:
-            self._rest = b""
+            self._pending = b""
             self._with_alt(chr(pending[1]), messages)
         return messages
 
@@ -155,7 +155,7 @@ class Decoder:
         """Decode the sequence that begins at `place`; return the offset of its end."""
         second = data[place + 1 : place + 2]
         if not second:
-            self._rest = data[place:]
+            self._pending = data[place:]
             return len(data)
         if second in b"[O":
             return self._control(data, place, messages)
@@ -178,22 +178,22 @@ class Decoder:
         assert match is not None
         end = match.end()
         if end == len(data):
-            self._rest = data[place:]
-            if len(self._rest) > LIMIT:
-                self._rest, self._skipping = b"", _PARAMETERS
+            self._pending = data[place:]
+            if len(self._pending) > LIMIT:
+                self._pending, self._skipping = b"", _PARAMETERS
             return end
         if not 0x40 <= data[end] < 0x7F:
             if end == place + 2:  # alt and the letter, then something else
                 self._with_alt(chr(data[place + 1]), messages)
             return end + (data[end] in (0x18, 0x1A))
-        self._whole(data[place : end + 1], messages)
+        self._interpret(data[place : end + 1], messages)
         return end + 1
 
     def _old(self, data: bytes, place: int, messages: list[Message]) -> int:
         """Decode an X10 mouse report of three bytes, or a function key of the Linux console."""
         if data[place + 2] == ord("["):
             if len(data) < place + 4:
-                self._rest = data[place:]
+                self._pending = data[place:]
                 return len(data)
             self._parse(data[place : place + 4].decode("latin-1"), messages)
             return place + 4
@@ -202,7 +202,7 @@ class Decoder:
         if bad is not None:
             return place + 3 + bad
         if len(report) < 3:
-            self._rest = data[place:]
+            self._pending = data[place:]
             return len(data)
         self._mouse(report[0] - 32, report[1] - 32, report[2] - 32, messages)
         return place + 6
@@ -222,9 +222,9 @@ class Decoder:
         assert match is not None
         end = match.end()
         if end == len(data):
-            self._rest = data[place:]
-            if len(self._rest) > 2:
-                self._rest, self._skipping = b"", _STRING
+            self._pending = data[place:]
+            if len(self._pending) > 2:
+                self._pending, self._skipping = b"", _STRING
             return end
         return self._end_of_string(data, end)
 
@@ -232,7 +232,7 @@ class Decoder:
         if data[end] != ESC:
             return end + (data[end] in (0x07, 0x18, 0x1A))
         if end + 1 == len(data):
-            self._rest, self._skipping = data[end:], _STRING  # with what follows: its end, or something new
+            self._pending, self._skipping = data[end:], _STRING  # with what follows: its end, or something new
             return len(data)
         return end + 2 if data[end + 1] == ord("\\") else end
 
@@ -249,7 +249,7 @@ class Decoder:
             return self._end_of_string(data, end)
         return end + (0x40 <= data[end] < 0x7F or data[end] in (0x18, 0x1A))
 
-    def _whole(self, sequence: bytes, messages: list[Message]) -> None:
+    def _interpret(self, sequence: bytes, messages: list[Message]) -> None:
         """Interpret a complete sequence."""
         if sequence == PASTE:
             self._paste = bytearray()
@@ -376,9 +376,9 @@ class TerminalDriver(LinuxDriver):
                     return
             try:
                 if data is not None:
-                    self._take(decoder.feed(data))
+                    self._post_messages(decoder.feed(data))
                 elif decoder.is_waiting:
-                    self._take(decoder.silence(time.monotonic() - heard))
+                    self._post_messages(decoder.silence(time.monotonic() - heard))
             except Exception as error:  # a fault of ours costs these bytes
                 decoder = Decoder()
                 self._tell(partial(self._app._handle_exception, error))
@@ -390,7 +390,7 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             return b""
 
-    def _take(self, messages: list[Message]) -> None:
+    def _post_messages(self, messages: list[Message]) -> None:
         for message in messages:
             if isinstance(message, Answered):
                 self._answered(message.is_status)

@@ -75,7 +75,7 @@ class _OfProcess:
         self.process = process
         self._naming = -1
         self._counted = (-1, -1)
-        self._own: list[Node] = []
+        self._frame_nodes: list[Node] = []
         self._is_many = bytearray()
         """For each of them whether it has several compiles."""
         self._without_id = -1
@@ -86,15 +86,15 @@ class _OfProcess:
         """Return all nodes."""
         process = self.process
         if self._naming != process.naming.stamp:
-            self._naming, self._counted, self._own, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
+            self._naming, self._counted, self._frame_nodes, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
         counted = len(process.frames), len(process.compiles)
         if counted != self._counted:
             self._counted = counted
-            self._look()
+            self._update()
         return self._nodes
 
-    def _look(self) -> None:
-        nodes, is_many = self._own, self._is_many
+    def _update(self) -> None:
+        nodes, is_many = self._frame_nodes, self._is_many
         count = len(nodes)
         for place, frame in enumerate(self.process.frames.values()):
             many = len(frame.compiles) > 1
@@ -117,13 +117,13 @@ class FunctionNames:
     """Function names for `tltui.tree.outline.label`. Missing names are requested; `read` looks them up."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[int, str | None]] = {}
-        self._wanted: dict[Key, Frame] = {}
+        self._cache: dict[Key, tuple[int, str | None]] = {}
+        self._requested: dict[Key, Frame] = {}
 
     @property
     def is_asked(self) -> bool:
         """Return whether names are requested."""
-        return bool(self._wanted)
+        return bool(self._requested)
 
     def __call__(self, frame: Frame) -> str | None:
         """Return the name of a function as known so far."""
@@ -131,19 +131,19 @@ class FunctionNames:
         if not says_little(name):
             return name
         key = (frame.process.key, frame.key)
-        stamp, cached = self._known.get(key, (-1, None))
+        stamp, cached = self._cache.get(key, (-1, None))
         if stamp != frame.stamp:
-            self._wanted[key] = frame
+            self._requested[key] = frame
         return cached or name
 
     def read(self) -> Iterator[bool]:
         """Look up the requested names one by one; yield whether each changed."""
-        while self._wanted:
-            key, frame = next(iter(self._wanted.items()))
+        while self._requested:
+            key, frame = next(iter(self._requested.items()))
             stamp, name = frame.stamp, known_as(frame)
-            _, before = self._known.get(key, (-1, None))
-            self._known[key] = stamp, name
-            self._wanted.pop(key, None)
+            _, before = self._cache.get(key, (-1, None))
+            self._cache[key] = stamp, name
+            self._requested.pop(key, None)
             yield name != before
 
 
@@ -177,7 +177,7 @@ class Filter:
         self.left = 0
         """Compiles that it left, and all that it was asked about."""
         self.seen = 0
-        self._known: dict[Node, tuple[int, bool]] = {}
+        self._cache: dict[Node, tuple[int, bool]] = {}
         """Compile or frame → its stamp when it was looked at, and whether its line had the text. With its address it gets a new
         node."""
 
@@ -203,10 +203,10 @@ class Filter:
         target = node.target
         if not isinstance(target, (Compile, Frame)):
             return self._pattern.search(text_of(node)) is not None
-        stamp, has = self._known.get(node, (-1, False))
+        stamp, has = self._cache.get(node, (-1, False))
         if stamp != target.stamp:
             has = self._pattern.search(text_of(node)) is not None
-            self._known[node] = target.stamp, has
+            self._cache[node] = target.stamp, has
         return has
 
 
@@ -216,7 +216,7 @@ class OutlineRows:
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
         self._by_frames = self._below = below or KeptNodes()
-        self._kept: dict[str, list[OutlineRow]] = {}
+        self._row_cache: dict[str, list[OutlineRow]] = {}
         """Key of a node → the rows of its children, when these are many."""
         self._held = ""
         self.order: StackOrder | None = None
@@ -301,12 +301,12 @@ class OutlineRows:
         """Return the rows of a node's children."""
         if len(below) < LONG:
             return [OutlineRow(child, depth) for child in below]
-        cached = self._kept.get(node.key, [])
+        cached = self._row_cache.get(node.key, [])
         if cached and cached[0].depth != depth:
             cached = []
         current = [row if row.node is child else OutlineRow(child, depth) for row, child in zip(cached, below, strict=False)]
         current += [OutlineRow(child, depth) for child in below[len(current) :]]
-        self._kept[node.key] = current
+        self._row_cache[node.key] = current
         return current
 
     def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, filter_: Filter) -> bool:
@@ -343,7 +343,7 @@ class OutlineRows:
         """Order by stacks, or by frames (None). Open nodes stay open."""
         self.order = order
         self._below = self._by_frames if order is None else order.below
-        self._kept.clear()
+        self._row_cache.clear()
         self.refresh()
 
     def row_of(self, key: str, near: int = -1) -> int | None:

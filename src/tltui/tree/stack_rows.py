@@ -46,13 +46,13 @@ class StackOrder:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._known: dict[str, ProcessStacks] = {}
+        self._stacks: dict[str, ProcessStacks] = {}
 
     def of(self, process: Process) -> ProcessStacks:
         """Return the stacks of a process."""
-        stacks = self._known.get(process.key)
+        stacks = self._stacks.get(process.key)
         if stacks is None or stacks.process is not process:
-            stacks = self._known[process.key] = ProcessStacks(process)
+            stacks = self._stacks[process.key] = ProcessStacks(process)
         return stacks
 
     def advance(self, seconds: float = SLICE) -> bool:
@@ -152,7 +152,7 @@ class ProcessStacks:
             self._shown.pop(branch.number, None)
             branch = branch.parent
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         """Update from the run: addresses, compiles without a stack, counts."""
         process = self.process
         if self._naming != process.naming.stamp:
@@ -184,12 +184,12 @@ class ProcessStacks:
 
     def counted(self, branch: Branch) -> Tally:
         """Return counts over all compiles below a frame."""
-        self._look()
+        self._update()
         return self._sums.get(branch.number, Tally())
 
     def top(self) -> list[Node]:
         """Return the outermost frames, then the compiles without a stack."""
-        self._look()
+        self._update()
         nodes = self._nodes(self._trie.root.children.values())
         lost = [c for c in self.process.compiles.values() if id(c) not in self._at and self._sibling(c) is None]
         lost.sort(key=lambda c: c.id == NO_ID)
@@ -197,7 +197,7 @@ class ProcessStacks:
 
     def inside(self, head: Branch) -> list[Node]:
         """Return the children of a stack node: the compiles of its last frame, then the functions that it called."""
-        self._look()
+        self._update()
         last = _chain(head)[-1]
         return [self._compile_node(c) for c in self._compiles(last)] + self._nodes(last.children.values())
 

@@ -190,7 +190,7 @@ def _pieces(log_file: FoundLog, source: FileBytes, model: LogModel, saved: Saved
     pool: dict[bytes, bytes] = {}
     sections = {RECORDS: pack_records(saved)}
     stream: list[bytes] = []
-    most = [_kept_of(kind, lean) for kind in log.kinds]
+    most = [_stored_parts(kind, lean) for kind in log.kinds]
     sizes = zip(log.columns.kind, log.columns.size, strict=True)
     blobs = keep(source, log.columns, (most[kind] if size <= LONGEST else min(most[kind], Keep.LINE) for kind, size in sizes), pool)
     sections[EXTENTS], stream = pack_extents(blobs.extents), blobs.stream
@@ -240,7 +240,7 @@ def _times(process: Process) -> Times:
     return replace(times, phases=phases)
 
 
-def _kept_of(kind: Kind, lean: bool) -> Keep:
+def _stored_parts(kind: Kind, lean: bool) -> Keep:
     """Return which data of a kind of record is stored. A lean index still has the md5s of artifacts for the tree's JSON."""
     if lean:
         return Keep.MD5 if is_artifact(kind, True) else Keep.NOTHING

@@ -90,14 +90,14 @@ def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None
 
 
 @dataclass(slots=True, eq=False)
-class _Kept:
+class _Queued:
     """An event queued until its lane has no open event, when its nesting is known."""
 
     order: tuple[float, int]
     event: dict[str, Any]
     end: float = math.inf
     """End time of a begin event."""
-    begin: _Kept | None = None
+    begin: _Queued | None = None
     """Matching begin event of an end."""
     track: int = 0
 
@@ -107,8 +107,8 @@ class _Lane:
     owner: Compile
     pid: int
     number: int
-    kept: list[_Kept] = field(default_factory=list)
-    open: list[_Kept] = field(default_factory=list)
+    kept: list[_Queued] = field(default_factory=list)
+    open: list[_Queued] = field(default_factory=list)
     tids: list[int] = field(default_factory=list)
 
 
@@ -231,7 +231,7 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
                     continue
                 lane = threads.lane(owner)
                 lanes[id(lane)] = lane
-                _keep(lane, _Kept((at, record), event))
+                _queue_event(lane, _Queued((at, record), event))
                 if not lane.open:
                     yield from _closed(lane, threads, written)
         for lane in lanes.values():
@@ -239,7 +239,7 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
     written.lanes = len(threads.lanes)
 
 
-def _keep(lane: _Lane, queued: _Kept) -> None:
+def _queue_event(lane: _Lane, queued: _Queued) -> None:
     """Queue an event in its lane; an end matches the nearest open begin of its name."""
     event = queued.event
     lane.kept.append(queued)
@@ -270,7 +270,7 @@ def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]
     lane.kept, lane.open = [], []
 
 
-def _track(tracks: list[list[float]], queued: _Kept) -> int:
+def _track(tracks: list[list[float]], queued: _Queued) -> int:
     """Return the first thread without an open event that ends before this event does."""
     start = queued.order[0]
     for track, ends in enumerate(tracks):

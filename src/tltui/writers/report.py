@@ -55,7 +55,7 @@ def equal_compiles(run: Run) -> Equal:
     """
     processes = list(run.processes())
     if len(processes) < 2:
-        return Equal(tuple(own for process in processes for own in _kept(process, {})), {}, {})
+        return Equal(tuple(own for process in processes for own in _distinct_compiles(process, {})), {}, {})
     firsts: dict[Hashable, Compile] = {}
     members: dict[str, list[str]] = {}
     standing: dict[str, str] = {}
@@ -72,13 +72,13 @@ def equal_compiles(run: Run) -> Equal:
                 standing[str(compile_.ref)] = str(first.ref)
                 frames.setdefault(str(compile_.frame.ref), first.frame)
     duplicates = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
-    remaining = tuple(own for process in processes for own in _kept(process, standing))
+    remaining = tuple(own for process in processes for own in _distinct_compiles(process, standing))
     frame_refs = {str(own.frame.ref) for own in remaining}
     standing.update((ref, str(frame.ref)) for ref, frame in duplicates.items() if ref not in frame_refs)
     return Equal(remaining, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
 
 
-def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
+def _distinct_compiles(process: Process, standing: dict[str, str]) -> list[Compile]:
     """Return the compiles of a process without a representative, records without an id last; none if all are equal to others."""
     every = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
     every.sort(key=lambda compile_: compile_.id == NO_ID)
@@ -364,14 +364,14 @@ class Ids:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._id_of: dict[str, str] = {}
         self._taken: set[str] = set()
 
     def of(self, ref: str) -> str:
         """Return the id of an address."""
-        id_ = self._known.get(ref)
+        id_ = self._id_of.get(ref)
         if id_ is None:
-            id_ = self._known[ref] = self._free(ref)
+            id_ = self._id_of[ref] = self._free(ref)
         return id_
 
     def _free(self, ref: str) -> str:

@@ -55,11 +55,11 @@ class Waiting:
     """Meta path hook that runs callbacks after modules are imported."""
 
     def __init__(self, hooks: dict[str, Callable[[Any], None]]) -> None:
-        self._wanted = hooks
+        self._hooks = hooks
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of the other finders for an awaited module."""
-        if name not in self._wanted:
+        if name not in self._hooks:
             return None
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
@@ -76,8 +76,8 @@ class Waiting:
         def exec_module(module: Any) -> None:
             loader.__dict__.pop("exec_module", None)
             run(module)
-            act = self._wanted.pop(name, None)
-            if not self._wanted and self in sys.meta_path:
+            act = self._hooks.pop(name, None)
+            if not self._hooks and self in sys.meta_path:
                 sys.meta_path.remove(self)
             if act is not None:
                 act(module)

@@ -406,7 +406,7 @@ class Checker:
         path = dotted(node)
         head = path.partition(".")[0]
         if head == "self" and head not in self.names:
-            return self._own(node, path)
+            return self._attribute_of_self(node, path)
         if head == "torch" and head not in self.names:
             if path.count(".") == 1 and node.attr in CONSTANTS:
                 return node
@@ -416,7 +416,7 @@ class Checker:
         node.value = self.expression(node.value)
         return node
 
-    def _own(self, node: ast.Attribute, path: str) -> ast.expr:
+    def _attribute_of_self(self, node: ast.Attribute, path: str) -> ast.expr:
         """Return `self.cond_true_0`. Names with dots become one name, as in the script's own class."""
         name = own_name(path)
         if not NAME.fullmatch(name) or name.startswith("__"):
@@ -480,7 +480,7 @@ class Checker:
             if own_name(path) not in self.modules:
                 raise Refused(f"it calls the module {path[:120]}, whose code and weights it does not have")
             assert isinstance(node.func, ast.Attribute)
-            return self._own(node.func, path)
+            return self._attribute_of_self(node.func, path)
         if isinstance(node.func, ast.Name):
             if is_module and head in BUILTIN:
                 return node.func

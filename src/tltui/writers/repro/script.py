@@ -57,7 +57,7 @@ def script_of(parts: Parts) -> str:
     lines += ["", "", *_file("script_helpers.txt")]
     lines += ["", "", *(f"{device_constant(name)} = place({name!r})" for name in sorted(devices))]
     sources = dict(facts.sources)
-    lines += [f"{name} = {values[name]!r}" + _said(sources.get(name), name in hints) for name in symbols]
+    lines += [f"{name} = {values[name]!r}" + _hint_comment(sources.get(name), name in hints) for name in symbols]
     free = _free_numbers(kinds)
     lines += _settings(parts, symbols, free)
     for graph in code.classes:
@@ -73,7 +73,7 @@ def comment(text: str) -> str:
     return f"# {plain[:400].encode('ascii', 'backslashreplace').decode()}".rstrip()
 
 
-def _said(source: str | None, is_known: bool) -> str:
+def _hint_comment(source: str | None, is_known: bool) -> str:
     if not is_known:
         return "  # the trace does not say what it was"
     return f"  {comment(source[:100])}" if source else ""
@@ -141,7 +141,7 @@ def _class(graph: GraphClass, constants: dict[tuple[str, str], Tensor], comments
         for attribute, name in graph.children.items():
             yield f"        self.{attribute} = " + (f"torch.fx.symbolic_trace({name}())" if traced else f"{name}()")
         for attribute in graph.constants:
-            value = _made(constants[graph.name, attribute], "")
+            value = _tensor_call(constants[graph.name, attribute], "")
             yield f"        self.register_buffer({attribute!r}, Values(False, 2, False).{value})  # its values are not in the trace"
         yield ""
     yield f"    def forward({', '.join(('self', *graph.parameters))}):"
@@ -182,11 +182,11 @@ def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, i
         dims = strict or tuple(dim for dim, size in enumerate(kind.size) if SYMBOL_NAME.fullmatch(size))
         if dims:
             more += f", dynamic={dims!r}" + (", strict=True" if strict else "")
-        yield f"        values.{_made(kind, more)},  # {name}"
+        yield f"        values.{_tensor_call(kind, more)},  # {name}"
     yield "    ]"
 
 
-def _made(kind: Tensor, more: str) -> str:
+def _tensor_call(kind: Tensor, more: str) -> str:
     def row(sizes: tuple[str, ...]) -> str:
         return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 

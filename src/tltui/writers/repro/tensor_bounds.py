@@ -111,7 +111,7 @@ class _Bounds:
             dim = args[at_dim] if len(args) > at_dim else keywords.get("dim")
             index = args[at_index] if len(args) > at_index else keywords.get("index", keywords.get("indices"))  # type: ignore[assignment]
             if isinstance(index, ast.expr) and args:
-                self._bound(index, self._size(args[0], _whole(dim)))
+                self._bound(index, self._size(args[0], _integer(dim)))
         elif name in BY_LIST and len(args) > 1 and isinstance(args[1], (ast.List, ast.Tuple)):
             self._indices(args[0], list(args[1].elts))
         elif name in CLASSES and args:
@@ -120,8 +120,8 @@ class _Bounds:
                 self._bound(target, self._classes(args[0]))
         elif name == "one_hot":
             count = args[1] if len(args) > 1 else keywords.get("num_classes")
-            if args and _whole(count) > 0:
-                self._bound(args[0], _whole(count))
+            if args and _integer(count) > 0:
+                self._bound(args[0], _integer(count))
 
     def _subscript(self, node: ast.Subscript) -> None:
         """`x[i]`, `x[(slice(None, None, None), i)]`."""
@@ -184,10 +184,10 @@ def _names(node: ast.expr) -> Iterator[ast.Name]:
             yield each
 
 
-def _whole(node: ast.expr | None) -> int:
+def _integer(node: ast.expr | None) -> int:
     """Return the value of an integer literal, else 0."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_whole(node.operand)
+        return -_integer(node.operand)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 0
 
 

@@ -152,10 +152,10 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         self.browser.attending.tell_ctrl_c()
 
 
-def chosen_theme(asked: str | None, config: Config) -> str:
+def chosen_theme(option: str | None, config: Config) -> str:
     """Return the theme: the option, else the config, else one that the terminal supports."""
-    name = asked or config.theme
-    if os.environ.get("NO_COLOR") and not asked:
+    name = option or config.theme
+    if os.environ.get("NO_COLOR") and not option:
         return "mono"
     if name != "auto":
         return name

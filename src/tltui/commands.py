@@ -254,9 +254,9 @@ def commands_of(where: Where) -> list[Command]:
     return [command for command in COMMANDS if command.where is where]
 
 
-def may_coincide(one: Where, other: Where) -> bool:
+def may_coincide(first: Where, other: Where) -> bool:
     """Return whether commands of these places can be active at the same time."""
-    return one is other or {one, other} in ({E_, T_}, {E_, D_})
+    return first is other or {first, other} in ({E_, T_}, {E_, D_})
 
 
 def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
@@ -293,7 +293,7 @@ _PLACES = {Where.TREE: "in the tree", Where.DOCUMENT: "in documents"}
 
 def keymap_problems(keys: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the problems of overrides (command → its keys), a sentence each. Overrides apply as far as possible all the same."""
-    return [f"{name}: {said}" for name in keys for said in (*_altered_keys(keys[name]), *_conflicts(name, keys))]
+    return [f"{name}: {problem}" for name in keys for problem in (*_altered_keys(keys[name]), *_conflicts(name, keys))]
 
 
 def _altered_keys(keys: Sequence[str]) -> Iterator[str]:
@@ -307,13 +307,13 @@ def _altered_keys(keys: Sequence[str]) -> Iterator[str]:
 
 def _never_sent(key: str) -> str:
     """Return why an ordinary terminal cannot send this key, '' if it can."""
-    *modifiers, own = key.split("+") if key != "+" else [key]
-    is_known_of_ctrl = "shift" not in modifiers or len(own) > 1
-    if _FOR_KITTY & set(modifiers) or ("ctrl" in modifiers and not (is_known_of_ctrl and _WITH_CTRL.fullmatch(own))):
+    *modifiers, base = key.split("+") if key != "+" else [key]
+    is_known_of_ctrl = "shift" not in modifiers or len(base) > 1
+    if _FOR_KITTY & set(modifiers) or ("ctrl" in modifiers and not (is_known_of_ctrl and _WITH_CTRL.fullmatch(base))):
         return _PROTOCOL
-    if "shift" in modifiers and len(own) == 1:
-        return f"terminals send the character itself{f', {own.upper()}' if own.isalpha() else ''}"
-    return _PROTOCOL if "shift" in modifiers and own in _PLAIN_ONLY else ""
+    if "shift" in modifiers and len(base) == 1:
+        return f"terminals send the character itself{f', {base.upper()}' if base.isalpha() else ''}"
+    return _PROTOCOL if "shift" in modifiers and base in _PLAIN_ONLY else ""
 
 
 def _conflicts(name: str, keys: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -337,9 +337,9 @@ def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str,
     elif other.where is Where.EVERYWHERE and command.where is not Where.EVERYWHERE:
         yield f"{has} is no longer the key of {other.id} {_PLACES[command.where]}"
     else:
-        taken = {own for name, given in keys.items() if BY_ID[name].where is other.where for own in given}
-        left = [own for own in other.keys if own not in taken]
-        yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, left)) if left else 'no other key'}"
+        taken = {key_ for name, bound in keys.items() if BY_ID[name].where is other.where for key_ in bound}
+        remaining = [key_ for key_ in other.keys if key_ not in taken]
+        yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, remaining)) if remaining else 'no other key'}"
 
 
 @frozen
@@ -409,26 +409,26 @@ _WORD = re.compile(r"[\w$']+")
 def commands_for(now: Situation) -> list[Command]:
     """Return the available commands in a situation, the most useful first."""
     first = {name: place for place, name in enumerate(_MODES.get(now.where, FOOTER))}
-    found: dict[str, Command] = {}
+    chosen: dict[str, Command] = {}
     taken: set[str] = set()
     for where in _places(now):
-        own = [command for command in commands_of(where) if _works(command, now)]
+        available = [command for command in commands_of(where) if _works(command, now)]
         # in a mode a key belongs to its own command; what is called the same in two panes is meant of the nearer one
         is_hidden = now.where in _MODES
-        added = [each for each in own if each.title not in found and not (is_hidden and taken.issuperset(each.keys))]
-        found.update((command.title, command) for command in added)
+        added = [each for each in available if each.title not in chosen and not (is_hidden and taken.issuperset(each.keys))]
+        chosen.update((command.title, command) for command in added)
         taken.update(key for command in added for key in command.keys)
-    order = list(found.values())
+    order = list(chosen.values())
     return sorted(order, key=lambda command: (_PLAIN.search(command.id) is not None, first.get(command.id, len(first))))
 
 
 def key_labels(command: Command, now: Situation, keys: Iterable[str] | None = None) -> str:
     """Return the keys of a command for display, with the pane's name for a command of the other pane."""
-    said = command.keys_shown(keys)
+    labels = command.keys_shown(keys)
     is_elsewhere = command.where in (Where.TREE, Where.DOCUMENT) and now.where in (Where.TREE, Where.DOCUMENT)
-    if not said or not is_elsewhere or command.where is now.where:
-        return said
-    return f"{said} in the {'tree' if command.where is Where.TREE else 'document'}"
+    if not labels or not is_elsewhere or command.where is now.where:
+        return labels
+    return f"{labels} in the {'tree' if command.where is Where.TREE else 'document'}"
 
 
 def _places(now: Situation) -> tuple[Where, ...]:
@@ -480,5 +480,5 @@ def _rank(low: str, words: list[str], command: Command) -> int | None:
 
 def _begin(words: list[str], text: str) -> bool:
     """Return whether each word is the prefix of a word of the text."""
-    there = _WORD.findall(text)
-    return all(any(word.startswith(begun) for word in there) for begun in words)
+    starts = _WORD.findall(text)
+    return all(any(word.startswith(begun) for word in starts) for begun in words)

@@ -64,8 +64,8 @@ class Config:
 
 def config_path() -> Path:
     """Return the path of the config file."""
-    given = os.environ.get("TLTUI_CONFIG")
-    return Path(given).expanduser() if given else user_config_path("tltui") / "config.toml"
+    override = os.environ.get("TLTUI_CONFIG")
+    return Path(override).expanduser() if override else user_config_path("tltui") / "config.toml"
 
 
 def cache_path() -> Path:
@@ -178,8 +178,8 @@ class _Reading:
             problems[MOST_PROBLEMS:] = [f"{variable}: {len(problems) - MOST_PROBLEMS} more problems"]
         self._problems += problems
 
-    def _take_keys(self, given: dict[str, Any], place: Callable[[str], str], wrong: Callable[[str, str], None]) -> None:
-        for name, keys in given.items() if self._commands else ():
+    def _take_keys(self, bindings: dict[str, Any], place: Callable[[str], str], wrong: Callable[[str, str], None]) -> None:
+        for name, keys in bindings.items() if self._commands else ():
             listed = (keys,) if isinstance(keys, str) else keys
             if name not in self._commands:
                 near = get_close_matches(name[:MOST_TEXT], self._commands, 1, 0.8) if self._unknown < MOST_PROBLEMS else []
@@ -219,17 +219,17 @@ def is_key(name: str) -> bool:
 
 def named(key: str) -> str:
     """Normalise a key for comparison: `?` → `question_mark`, `ctrl+]` likewise."""
-    before, plus, own = ("", "", key) if len(key) == 1 else key.rpartition("+")
-    if len(own) != 1 or own.isalnum():
+    before, plus, base = ("", "", key) if len(key) == 1 else key.rpartition("+")
+    if len(base) != 1 or base.isalnum():
         return key
-    name = unicodedata.name(own, own).lower().replace(" ", "_").replace("-", "_")
+    name = unicodedata.name(base, base).lower().replace(" ", "_").replace("-", "_")
     return before + plus + _OTHERWISE.get(name, name)
 
 
 def _is_character(name: str) -> bool:
     """Return whether it is Textual's name of a keyboard character: `full_stop`."""
     names = (unicodedata.name(chr(code), "") for code in range(0x21, 0x180))
-    return any(name == known.lower().replace(" ", "_").replace("-", "_") for known in names if known)
+    return any(name == character.lower().replace(" ", "_").replace("-", "_") for character in names if character)
 
 
 def _loads(text: str) -> dict[str, Any]:
@@ -264,17 +264,17 @@ def read_width(pane: str) -> int | None:
 def write_width(pane: str, width: int) -> None:
     """Store a width; widths of other panes in the file stay. Raises OSError."""
     path = layout_path()
-    kept = {**_read_layout(), pane: width}
+    widths = {**_read_layout(), pane: width}
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, private=True) as file:
-        file.write(json.dumps(kept).encode())
+        file.write(json.dumps(widths).encode())
 
 
 def _read_layout() -> dict[str, int]:
     try:
-        found = read_small_json(layout_path(), MAX_LAYOUT_BYTES)
+        layout = read_small_json(layout_path(), MAX_LAYOUT_BYTES)
     except (OSError, ValueError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(layout, dict):
         return {}
-    return {name: width for name, width in found.items() if type(width) is int and 0 < width <= MAX_PANE_WIDTH}
+    return {name: width for name, width in layout.items() if type(width) is int and 0 < width <= MAX_PANE_WIDTH}

@@ -168,10 +168,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Return which tests are recorded, and how."""
-    what = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
+    scope = "every test" if config.stash[EVERYWHERE] else f"tests with the fixture {FIXTURE} or the marker {MARKER}"
     keep = config.getoption("--tltui-keep")
     where = f"traces are kept in {keep}" if keep else "traces of those that fail are kept"
-    return f"tltui: records {what}, by a handler of its own: torch's logging stays as TORCH_TRACE set it up; {where}"
+    return f"tltui: records {scope}, by a handler of its own: torch's logging stays as TORCH_TRACE set it up; {where}"
 
 
 @pytest.hookimpl(trylast=True)
@@ -180,9 +180,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     everywhere = config.stash[EVERYWHERE]
     for item in items:
         names = getattr(item, "fixturenames", None)
-        own = names is not None and (FIXTURE in names or item.get_closest_marker(MARKER) is not None)
-        if names is not None and (own or everywhere):
-            item.stash[ASKED] = (everywhere, own)
+        is_requested = names is not None and (FIXTURE in names or item.get_closest_marker(MARKER) is not None)
+        if names is not None and (is_requested or everywhere):
+            item.stash[ASKED] = (everywhere, is_requested)
             item.fixturenames = [FIXTURE, *(name for name in names if name != FIXTURE)]  # type: ignore[attr-defined]
 
 
@@ -190,10 +190,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TorchCompiles]:
     """Record what torch compiles in this test from here on: assert_no_recompiles(), assert_no_breaks(), assert_no_errors(), …"""
     item = request.node
-    everywhere, own = item.stash.get(ASKED, ((), True))
-    ours = TorchCompiles(None, item.nodeid, _limits(item, everywhere), own)
+    everywhere, is_requested = item.stash.get(ASKED, ((), True))
+    ours = TorchCompiles(None, item.nodeid, _limits(item, everywhere), is_requested)
     why = _why_not(item.config)
-    if why and own:
+    if why and is_requested:
         pytest.skip(f"torch cannot be imported: {why}")
     if not why:
         keep = str(item.config.getoption("--tltui-keep"))

@@ -92,11 +92,11 @@ def parsed(setting: Setting, text: str) -> object:
 
 def _keys(text: str) -> dict[str, list[str] | None]:
     """Parse `app.leave=Q app.next_error=e,f8`; a comma as a key is written `comma`. None: the entry has no keys."""
-    found: dict[str, list[str] | None] = {}
+    bindings: dict[str, list[str] | None] = {}
     for word in text.split():
         name, equals, keys = word.partition("=")
-        found[name or word] = keys.split(",") if keys else [] if equals else None
-    return found
+        bindings[name or word] = keys.split(",") if keys else [] if equals else None
+    return bindings
 
 
 def said_by(environment: Mapping[str, str], name: str) -> object:
@@ -110,14 +110,14 @@ def said_by(environment: Mapping[str, str], name: str) -> object:
 
 def problems_of(environment: Mapping[str, str]) -> list[str]:
     """Return the errors in the set variables, one sentence each."""
-    found = []
+    problems = []
     for name, setting in BY_VARIABLE.items():
         try:
             if text := environment.get(name, ""):
                 parsed(setting, text)
         except BadValueError as bad:
-            found.append(f"{name}: {bad}; ignored")
-    return found
+            problems.append(f"{name}: {bad}; ignored")
+    return problems
 
 
 def short(value: object) -> str:

@@ -69,7 +69,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
     with run._reading() as model:
         data = listing_data(model)
         document = listing_document(model, Options(width=wide(width)))
-        rows = tuple(CompileRow.of(own) for own in model.compiles() if own.is_compile)
+        rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
         return Result("ls", str(part.ref), document.title, data, rows, kept(document), data)
 
 
@@ -88,16 +88,16 @@ def check(
     """
     part_of(run, "")
     with reading_both(run, baseline or run) as (model, other):
-        wanted = parse_limits(limits if isinstance(limits, str) else ",".join(limits), baseline is not None)
-        measured = needing_a_profile(wanted)
-        if untraced := needing_a_trace(model, wanted):
+        parsed = parse_limits(limits if isinstance(limits, str) else ",".join(limits), baseline is not None)
+        measured = needing_a_profile(parsed)
+        if untraced := needing_a_trace(model, parsed):
             raise BadArgument(safe(why_a_trace(model, untraced)))
-        for own in (run, baseline) if measured else ():
-            _must_have_profiles(own, measured)
-        found = gates(model, wanted, other if baseline else None)
+        for part in (run, baseline) if measured else ():
+            _must_have_profiles(part, measured)
+        result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
-        document = check_document(found, model.title, Options(width=wide(width)), len(model.failures), lacks)
-        return CheckResult("check", "", document.title, found, tuple(limit_rows(found)), kept(document), found)
+        document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
+        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), kept(document), result)
 
 
 def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
@@ -123,13 +123,13 @@ def diff(
     >>> found.data.same
     False
     """
-    first, second = (str(part_of(run, own).ref) for own in (left, right))
+    first, second = (str(part_of(run, ref).ref) for ref in (left, right))
     if other is None and not (first and second):
         raise BadArgument('diff takes two addresses, diff(run, "0/0", "0/1"), or another run and one address or none')
     if other is not None and not second:
         second = first
-    there = other or run
-    with reading_both(run, there) as (_, compared):
+    second_run = other or run
+    with reading_both(run, second_run) as (_, compared):
 
         def make(model: ModelRun, options: Options) -> Document:
             return compare_nodes(model, first, model if other is None else compared, second, options)
@@ -188,10 +188,10 @@ def extract(run: Run, directory: str, *refs: str | Node, force: bool = False) ->
     `force`. Raises `BadAddress`, `Unavailable`, and FileExistsError or another OSError for what is written.
     """
     part = part_of(run, "")
-    wanted = [ref.ref if isinstance(ref, Node) else ref for ref in refs]
+    addresses = [ref.ref if isinstance(ref, Node) else ref for ref in refs]
     try:
         with part.run._reading() as model:
-            return tuple(path for path, _ in extracted(model, wanted, directory, force))
+            return tuple(path for path, _ in extracted(model, addresses, directory, force))
     except Unavailable as error:
         if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, (Gone, Elsewhere)):
             raise error.__cause__ from None  # of the files that are written

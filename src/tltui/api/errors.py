@@ -76,5 +76,5 @@ def translated() -> Iterator[None]:
     except NoProfileThere as none:
         raise ProfileError(safe(f"profile {none}")) from None
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        raise Unavailable(safe(said)) from error
+        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise Unavailable(safe(message)) from error

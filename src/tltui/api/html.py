@@ -27,13 +27,13 @@ def page_html(document: Document) -> str:
         pass
     more = len(document) - LINES
     shown = "".join(embedded(_beginning(document)))
-    return shown + (_said(f"{more:,} more lines: print() shows all") if more > 0 else "")
+    return shown + (_note_html(f"{more:,} more lines: print() shows all") if more > 0 else "")
 
 
 def _beginning(document: Document) -> TextDocument:
     """Return the displayed first lines of a document."""
     lines = [_cut(document.line(n, 0, WIDEST + 1)) for n in range(min(len(document), LINES))]
-    sections = [own for own in document.sections() if own.last < len(lines)]
+    sections = [section for section in document.sections() if section.last < len(lines)]
     return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=sections)
 
 
@@ -44,22 +44,22 @@ def _cut(line: Line) -> Line:
 def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], count: int) -> str:
     """Return the first of `count` rows as a table, without empty columns."""
     shown = rows[:ROWS]
-    wanted = [n for n in range(len(columns)) if any(row[n] not in (None, "") for row in shown)]
+    shown_columns = [n for n in range(len(columns)) if any(row[n] not in (None, "") for row in shown)]
     out = [f"<div class=tltui style='overflow-x:auto'><style>{STYLE}</style>\n<h3>{text(title)}</h3>", TABLE, ROW]
-    out += [*(f"<th>{text(columns[n])}</th>" for n in wanted), "</tr>\n"]
+    out += [*(f"<th>{text(columns[n])}</th>" for n in shown_columns), "</tr>\n"]
     for row in shown:
-        out += [ROW, *(f"<td>{text(_cell(row[n]))}</td>" for n in wanted), "</tr>\n"]
+        out += [ROW, *(f"<td>{text(_cell(row[n]))}</td>" for n in shown_columns), "</tr>\n"]
     more = count - len(shown)
-    return "".join(out) + "</table></div>\n" + (_said(f"{more:,} more: to_records() has all") if more > 0 else "")
+    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more: to_records() has all") if more > 0 else "")
 
 
 def _cell(value: object) -> str:
     """Return a cell's text: the first line of a text, a number with three decimals."""
     if isinstance(value, float):
         return f"{value:.3f}"
-    first, _, rest = ("" if value is None else str(value)).partition("\n")
-    return first[:CELL] + "…" if rest or len(first) > CELL else first
+    first, _, remainder = ("" if value is None else str(value)).partition("\n")
+    return first[:CELL] + "…" if remainder or len(first) > CELL else first
 
 
-def _said(what: str) -> str:
-    return f"<div>… {escape(what)}</div>\n"
+def _note_html(note: str) -> str:
+    return f"<div>… {escape(note)}</div>\n"

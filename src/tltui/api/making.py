@@ -71,11 +71,11 @@ def wide(width: int) -> int:
     return min(max(width, 40), 400)
 
 
-def one_of(what: str, name: str, names: Iterable[str]) -> str:
+def one_of(noun: str, name: str, names: Iterable[str]) -> str:
     """Check that a name is one of `names`. Raises `BadArgument`."""
-    known = tuple(names)
-    if name and name not in known:
-        raise BadArgument(f"there is no {what} {name!r}. There are: {', '.join(known)}")
+    choices = tuple(names)
+    if name and name not in choices:
+        raise BadArgument(f"there is no {noun} {name!r}. There are: {', '.join(choices)}")
     return name
 
 

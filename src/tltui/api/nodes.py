@@ -90,8 +90,8 @@ class Node(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `to_json` as dictionaries and lists."""
-        found: dict[str, Any] = json.loads(self.to_json())
-        return found
+        parsed: dict[str, Any] = json.loads(self.to_json())
+        return parsed
 
     @contextmanager
     def _document(self) -> Iterator[tuple[ModelRun, Document]]:
@@ -141,13 +141,13 @@ class Nodes(Sequence[N], Generic[N]):
         return self._nodes[index]
 
     def _called(self, name: str) -> N:
-        found = [node for node in self._nodes if name in (node.ref, _name_of(node))]
-        if not found and any(isinstance(node, Rank) for node in self._nodes):
-            found = [node for node in self._nodes if node.ref.rstrip(":") == name.rstrip(":")]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise BadAddress(f"{name} is not clear. It could be: {_listed(node.ref for node in found)}")
+        matches = [node for node in self._nodes if name in (node.ref, _name_of(node))]
+        if not matches and any(isinstance(node, Rank) for node in self._nodes):
+            matches = [node for node in self._nodes if node.ref.rstrip(":") == name.rstrip(":")]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise BadAddress(f"{name} is not clear. It could be: {_listed(node.ref for node in matches)}")
         raise BadAddress(f"there is no {name} here. There are: {_listed(dict.fromkeys(map(_name_of, self._nodes)))}")
 
     def __len__(self) -> int:
@@ -199,7 +199,7 @@ class Rank(Node):
     def processes(self) -> Nodes[Process]:
         """Its processes, the newest last."""
         with self._session.reading():
-            return Nodes("processes", [Process(self._session, own) for own in self._node.processes])
+            return Nodes("processes", [Process(self._session, process) for process in self._node.processes])
 
     @property
     def frames(self) -> Nodes[Frame]:
@@ -294,7 +294,7 @@ class Frame(Node):
     @property
     def compiles(self) -> Nodes[Compile]:
         with self._session.reading():
-            return Nodes("compiles", [Compile(self._session, own) for own in self._node.compiles if own.is_compile])
+            return Nodes("compiles", [Compile(self._session, compile_) for compile_ in self._node.compiles if compile_.is_compile])
 
     @property
     def artifacts(self) -> Nodes[Artifact]:
@@ -486,8 +486,8 @@ def compiles_of(session: Session, processes: Processes) -> Nodes[Compile]:
     """Return the compiles of processes, in the order of the tree."""
     with session.reading() as run:
         return Nodes("compiles", [
-            Compile(session, own)
-            for process in processes(run) for frame in process.frames.values() for own in frame.compiles if own.is_compile
+            Compile(session, compile_)
+            for process in processes(run) for frame in process.frames.values() for compile_ in frame.compiles if compile_.is_compile
         ])  # fmt: skip
 
 
@@ -500,14 +500,14 @@ def artifacts_of(session: Session, processes: Processes) -> Nodes[Artifact]:
 
 
 def _artifacts(session: Session, compiles: Iterable[model.Compile]) -> list[Artifact]:
-    return [Artifact(session, own) for compile_ in compiles for own in model_artifacts.artifacts_of(compile_)]
+    return [Artifact(session, artifact) for compile_ in compiles for artifact in model_artifacts.artifacts_of(compile_)]
 
 
 def _frames(session: Session, processes: Iterable[model.Process]) -> Nodes[Frame]:
     with session.reading():
         return Nodes("frames", [
-            Frame(session, own) for process in processes for own in process.frames.values()
-            if any(compile_.is_compile for compile_ in own.compiles)
+            Frame(session, frame) for process in processes for frame in process.frames.values()
+            if any(compile_.is_compile for compile_ in frame.compiles)
         ])  # fmt: skip
 
 

@@ -65,8 +65,8 @@ class Result(Sequence[Row], Generic[Row, Data]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `to_json` as dictionaries and lists."""
-        found: dict[str, Any] = json.loads(self.to_json())
-        return found
+        parsed: dict[str, Any] = json.loads(self.to_json())
+        return parsed
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -102,13 +102,13 @@ class CheckResult(Result[Row, Data]):
 
     def __repr__(self) -> str:
         exceeded = sum(bool(getattr(row, "exceeded", False)) for row in self.rows)
-        said = "passed" if self else f"{exceeded} of {len(self.rows)} limits exceeded"
-        return f"<tltui check: {said}; print() shows the page>"
+        outcome = "passed" if self else f"{exceeded} of {len(self.rows)} limits exceeded"
+        return f"<tltui check: {outcome}; print() shows the page>"
 
 
 def record(row: object) -> dict[str, Plain]:
     """Return a row as a flat dictionary."""
-    return {own.name: _plain(getattr(row, own.name)) for own in dataclasses.fields(row)}  # type: ignore[arg-type]
+    return {field.name: _plain(getattr(row, field.name)) for field in dataclasses.fields(row)}  # type: ignore[arg-type]
 
 
 def _plain(value: object) -> Plain:
@@ -123,16 +123,16 @@ def kept(document: Document) -> TextDocument:
     """Return a snapshot of all lines of a page, independent of later changes of the run."""
     while not document.advance():
         pass
-    lines = [_whole(document, n) for n in range(len(document))]
+    lines = [_full_line(document, n) for n in range(len(document))]
     return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=list(document.sections()))
 
 
 def folded(page: Document) -> frozenset[int]:
     """Return the lines below the heads of closed sections."""
-    return frozenset(line for own in page.sections() if own.folded for line in range(own.first + 1, own.last + 1))
+    return frozenset(line for section in page.sections() if section.folded for line in range(section.first + 1, section.last + 1))
 
 
-def _whole(document: Document, n: int) -> Line:
+def _full_line(document: Document, n: int) -> Line:
     """Return a line with all of its columns; long ones come in windows."""
     line, length = document.line(n), document.length(n)
     text, spans, links = line.text, list(line.spans), list(line.links)

@@ -59,7 +59,7 @@ class Run:
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """Files that were not opened, and why; logs that could not be read to their end."""
         with self._session.reading() as run:
-            return (*((own.path, own.reason) for own in run.found.skipped), *run.failures.items())
+            return (*((item.path, item.reason) for item in run.found.skipped), *run.failures.items())
 
     @property
     def goes_on(self) -> str:
@@ -71,13 +71,13 @@ class Run:
     def ranks(self) -> Nodes[Rank]:
         """The ranks in the order of their numbers; the processes without one last."""
         with self._session.reading() as run:
-            return Nodes("ranks", [Rank(self._session, own) for own in run.ranks])
+            return Nodes("ranks", [Rank(self._session, rank) for rank in run.ranks])
 
     @property
     def processes(self) -> Nodes[Process]:
         """The processes, rank by rank, the newest last."""
         with self._session.reading() as run:
-            return Nodes("processes", [Process(self._session, own) for own in run.processes()])
+            return Nodes("processes", [Process(self._session, process) for process in run.processes()])
 
     @property
     def frames(self) -> Nodes[Frame]:
@@ -185,25 +185,25 @@ class Run:
         if self._session.is_closed:
             return []
         with self._session.reading() as run:
-            found = [str(rank.ref) for rank in run.ranks]
+            addresses = [str(rank.ref) for rank in run.ranks]
             for compile_ in run.compiles():
-                found.append(str(compile_.ref))
-                if len(found) >= KEYS:
+                addresses.append(str(compile_.ref))
+                if len(addresses) >= KEYS:
                     break
-            return found
+            return addresses
 
 
 @contextmanager
 def reading_both(run: Run, other: Run) -> Iterator[tuple[ModelRun, ModelRun]]:
     """Lock two runs, always in the same order, so that two threads that compare them in opposite directions do not deadlock."""
-    first, second = sorted((run, other), key=lambda own: id(own._session))
+    first, second = sorted((run, other), key=lambda session: id(session._session))
     with first._reading(), second._reading(), run._reading() as model, other._reading() as compared:
         yield model, compared
 
 
-def _other_kind(address: str, node: Node, wanted: str) -> NoReturn:
-    more = f"; its artifacts: {', '.join(dict.fromkeys(own.name for own in node.artifacts))}" if wanted == "an artifact" else ""
-    raise BadAddress(f"{address} is not {wanted}, but {node!r}{more}")
+def _other_kind(address: str, node: Node, expected: str) -> NoReturn:
+    more = f"; its artifacts: {', '.join(dict.fromkeys(item.name for item in node.artifacts))}" if expected == "an artifact" else ""
+    raise BadAddress(f"{address} is not {expected}, but {node!r}{more}")
 
 
 def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest: bool = False) -> Run:  # noqa: A001
@@ -221,15 +221,15 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     """
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
         raise TypeError(f"a path is a text or a Path, not {strange[0]!r}; several are tltui.open(*paths)")
-    given = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
-    if not given:
+    texts = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
+    if not texts:
         raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
-    _must_be_there(given)
+    _must_be_there(texts)
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     with translated():
-        found = Discovery(given, latest, (), named([os.fspath(path) for path in named_profiles])).look()
-    session = Session(ModelRun(replace(found, is_over=True) if given == [str(DEMO)] else found))
+        discovered = Discovery(texts, latest, (), named([os.fspath(path) for path in named_profiles])).look()
+    session = Session(ModelRun(replace(discovered, is_over=True) if texts == [str(DEMO)] else discovered))
     session.read()
     if named_profiles:
         read_profiles(session)

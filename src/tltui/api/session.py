@@ -62,4 +62,4 @@ class Session:
 def _state(run: Run) -> tuple[object, ...]:
     """Return the properties of a run that change with its files."""
     ended = [model.log.ended for model in run.models]
-    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [own.found for own in run.profiles.files]
+    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [file.found for file in run.profiles.files]

@@ -62,8 +62,8 @@ def _function(question: Question) -> Function:
         return view(question.name, part_of(run, ref), Options(width=wide(width), **options))  # type: ignore[arg-type]
 
     *before, width, _ = inspect.signature(ask).parameters.values()
-    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation="str") for name in keywords]
-    ask.__signature__ = inspect.Signature([*before, *own, width], return_annotation=result_type(question))  # type: ignore[attr-defined]
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation="str") for name in keywords]
+    ask.__signature__ = inspect.Signature([*before, *parameters, width], return_annotation=result_type(question))  # type: ignore[attr-defined]
     ask.__name__ = ask.__qualname__ = question.name
     return ask
 
@@ -86,8 +86,8 @@ def _runtime(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: in
     with part.run._reading() as model:
         runtimes = runtimes_of(model)
     if runtimes and all(isinstance(item, Refused) for item in runtimes):
-        refused = (own for own in runtimes if isinstance(own, Refused))
-        raise ProfileError(safe("\n".join(f"{own.profile}: not joined: {own.why}" for own in refused)))
+        refused = (result for result in runtimes if isinstance(result, Refused))
+        raise ProfileError(safe("\n".join(f"{result.profile}: not joined: {result.why}" for result in refused)))
     return view("runtime", part, Options(width=wide(width), sort=sort))
 
 
@@ -101,8 +101,8 @@ def _layers(
         result = view("layers", part, Options(width=wide(width), filter=layer, sort=sort))
         if result.rows:
             return result
-        each = [view("layers", Part(part.run, place(own.ref)), Options(sort=sort)) for own in result.data]
-        return replace(result, rows=tuple(row for own in each for row in own.rows))
+        each = [view("layers", Part(part.run, place(compile_row.ref)), Options(sort=sort)) for compile_row in result.data]
+        return replace(result, rows=tuple(row for compile_row in each for row in compile_row.rows))
 
 
 SPECIAL: dict[str, Function] = {"summary": _summary, "runtime": _runtime, "layers": _layers}

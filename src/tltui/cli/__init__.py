@@ -51,7 +51,7 @@ def _guarded(arguments: list[str]) -> int:
     except OSError as error:
         _last_flush()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
-        print_error(f"tltui: {_said(error)}{more}")
+        print_error(f"tltui: {_os_error_message(error)}{more}")
     except Exception as error:
         from tltui.crash import CODE, last_words
 
@@ -62,14 +62,14 @@ def _guarded(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
-        name, *rest = arguments
+        name, *words = arguments
         parser = parser_of(name)
     else:
         from tltui.cli.ui import commands_in, ui_parser
 
         _no_slip(arguments)
-        name, rest, parser = "", arguments, ui_parser()
-    options = parser.read(rest)
+        name, words, parser = "", arguments, ui_parser()
+    options = parser.read(words)
     if sys.stdout is None:
         raise Failure("standard output is closed")
     if not name and (options.version or options.verbose):
@@ -134,7 +134,7 @@ def _last_flush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _said(error: OSError) -> str:
+def _os_error_message(error: OSError) -> str:
     """Return the message of an OSError, with its file."""
     from tltui.inputs.index.indexed_log import Elsewhere
 

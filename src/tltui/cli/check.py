@@ -74,44 +74,44 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     except BadLimit as bad:
         raise Failure(str(bad)) from None
     options.reads_profiles = bool(measured := needing_a_profile(limits))
-    wanted = load(options)
-    if untraced := needing_a_trace(wanted, limits):
+    current = load(options)
+    if untraced := needing_a_trace(current, limits):
         if options.fail_on:
-            raise Failure(why_a_trace(wanted, untraced))
+            raise Failure(why_a_trace(current, untraced))
         limits = tuple(limit for limit in limits if limit.name not in untraced)
     baseline = load_other(options.baseline, options.latest) if options.baseline is not None else None
     if baseline is not None and measured:
         read_profiles(baseline)
-    for own in (wanted, *([baseline] if baseline is not None else ())):
-        if why := why_a_profile(own, measured):
-            raise Failure(why if own is wanted else f"{own.title}: {why}")
-    found = gates(wanted, limits, baseline)
-    options.exit_code = 0 if found.passed else 1
+    for part in (current, *([baseline] if baseline is not None else ())):
+        if why := why_a_profile(part, measured):
+            raise Failure(why if part is current else f"{part.title}: {why}")
+    result = gates(current, limits, baseline)
+    options.exit_code = 0 if result.passed else 1
     if format_ == "json":
-        yield from as_json(found)
+        yield from as_json(result)
         return
-    lacks = untold(list(wanted.processes()), question_of("problems").needs)
-    document = check_document(found, wanted.title, layout(options), len(wanted.failures), lacks)
+    lacks = untold(list(current.processes()), question_of("problems").needs)
+    document = check_document(result, current.title, layout(options), len(current.failures), lacks)
     if format_ == "text":
         yield from as_text(document, options)
         return
     page = "\n".join(lines_of(document))
     if format_ == "junit":
-        yield junit(found, wanted.title, page, time.monotonic() - began, time.time())
+        yield junit(result, current.title, page, time.monotonic() - began, time.time())
         return
-    warnings = unsure(found, len(wanted.failures), lacks)
-    if why := _summarised(summary(found, wanted.title, warnings)):
+    warnings = unsure(result, len(current.failures), lacks)
+    if why := _summarised(summary(result, current.title, warnings)):
         warnings = (*warnings, why)
-    for line in github(found, page, warnings, os.environ.get(WORKSPACE, "")):
+    for line in github(result, page, warnings, os.environ.get(WORKSPACE, "")):
         yield (line + "\n").encode("utf-8", "backslashreplace")
 
 
 def _format(options: argparse.Namespace) -> str:
     """Return the output format. Raises `Failure` for conflicting options."""
-    wanted = options.format or ("json" if options.json else "text")
-    if options.json and wanted != "json":
-        raise Failure(f"--json is --format json: leave it out, or --format {wanted}")
-    return str(wanted)
+    style = options.format or ("json" if options.json else "text")
+    if options.json and style != "json":
+        raise Failure(f"--json is --format json: leave it out, or --format {style}")
+    return str(style)
 
 
 def _summarised(text: str) -> str:

@@ -47,13 +47,13 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the script."""
     import shtab
 
-    whole = whole_parser(shtab.FILE)
-    paths = next(action for action in whole._actions if action.dest == "paths")
+    parser = whole_parser(shtab.FILE)
+    paths = next(action for action in parser._actions if action.dest == "paths")
     if options.shell == "zsh":
-        whole._remove_action(paths)
+        parser._remove_action(paths)
     else:
         paths.complete = {**shtab.FILE, "bash": "_tltui_first_file"}  # type: ignore[attr-defined]
-    script = shtab.complete(whole, options.shell, preamble={"bash": BASH, "zsh": ZSH}.get(options.shell, ""))
+    script = shtab.complete(parser, options.shell, preamble={"bash": BASH, "zsh": ZSH}.get(options.shell, ""))
     for old, new in ZSH_CHANGES if options.shell == "zsh" else ():
         script = script.replace(old, new)
     yield script.encode() + b"\n"
@@ -64,11 +64,11 @@ def whole_parser(file: object) -> argparse.ArgumentParser:
     from tltui.cli.registry import COMMANDS, parser_of
     from tltui.cli.ui import ui_parser
 
-    whole = argparse.ArgumentParser("tltui", parents=[_marked(ui_parser(), file)], add_help=False)
-    commands = whole.add_subparsers(dest="command", metavar="COMMAND")
+    root = argparse.ArgumentParser("tltui", parents=[_marked(ui_parser(), file)], add_help=False)
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, entry in COMMANDS.items():
         commands.add_parser(name, help=entry.help, parents=[_marked(parser_of(name), file)], add_help=False)
-    return whole
+    return root
 
 
 def _marked(parser: argparse.ArgumentParser, file: object) -> argparse.ArgumentParser:

@@ -102,45 +102,45 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
-    given = {"theme": options.theme, "mouse": False if options.no_mouse else None, "ascii": options.ascii}
-    found = report({name: value for name, value in given.items() if value is not None}, os.environ)
-    options.ascii = next(row.value for row in found.settings if row.name == "ascii")
+    overrides = {"theme": options.theme, "mouse": False if options.no_mouse else None, "ascii": options.ascii}
+    current = report({name: value for name, value in overrides.items() if value is not None}, os.environ)
+    options.ascii = next(row.value for row in current.settings if row.name == "ascii")
     if options.key:
-        found = _only(found, options.key)
+        current = _only(current, options.key)
     if options.json:
-        yield from as_json(found)
+        yield from as_json(current)
     else:
-        yield from as_text(_document(found, layout(options), options.keys, options.key or ""), options)
+        yield from as_text(_document(current, layout(options), options.keys, options.key or ""), options)
 
 
-def report(given: Mapping[str, object], environment: Mapping[str, str]) -> ConfigReport:
+def report(overrides: Mapping[str, object], environment: Mapping[str, str]) -> ConfigReport:
     """Return the settings with these options (setting → value) in this environment. Raises `Failure`."""
     from tltui.commands import BY_ID, keymap_problems
     from tltui.config import cache_path, config_path, read_config, state_path
 
-    for name, value in given.items():
+    for name, value in overrides.items():
         try:
             checked(OF_FILE[name], value)
         except ValueError as bad:
             raise Failure(f"{OF_FILE[name].option} {bad}") from None
     path = config_path()
     config = read_config(BY_ID, path)
-    rows = tuple(_row(setting, config, given, environment) for setting in SETTINGS)
+    rows = tuple(_row(setting, config, overrides, environment) for setting in SETTINGS)
     problems = (*config.problems, *keymap_problems(config.keys), *_unknown(environment))
     paths = Paths(str(path), path.is_file(), str(cache_path()), str(state_path()))
     return ConfigReport(1, paths, rows, tuple(_keys(config)), problems)
 
 
-def _row(setting: Setting, config: Config, given: Mapping[str, object], environment: Mapping[str, str]) -> SettingRow:
+def _row(setting: Setting, config: Config, overrides: Mapping[str, object], environment: Mapping[str, str]) -> SettingRow:
     place, value = "", setting.default
-    if setting.name in given:
-        value, place = given[setting.name], setting.option  # type: ignore[assignment]
+    if setting.name in overrides:
+        value, place = overrides[setting.name], setting.option  # type: ignore[assignment]
     elif setting.name == "keys":
         value, place = config.keys, ", ".join(dict.fromkeys(config.places[name] for name in config.keys))  # type: ignore[assignment]
     elif setting.name:
         value, place = getattr(config, setting.name), config.places.get(setting.name, "")
-    elif (said := said_by(environment, setting.variable)) is not None:
-        value, place = said, f"${setting.variable}"  # type: ignore[assignment]
+    elif (set_value := said_by(environment, setting.variable)) is not None:
+        value, place = set_value, f"${setting.variable}"  # type: ignore[assignment]
     return SettingRow(
         setting.name, setting.variable, setting.option, value, setting.default, _source(place), place, setting.help,
         setting.is_internal,
@@ -172,44 +172,44 @@ def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}: no such variable{f'; perhaps {near[0]}' if near else ''}"
 
 
-def _only(found: ConfigReport, key: str) -> ConfigReport:
+def _only(current: ConfigReport, key: str) -> ConfigReport:
     """Restrict a report to one setting, variable or command. Raises `Failure`."""
     from dataclasses import replace
     from difflib import get_close_matches
 
-    settings = tuple(row for row in found.settings if key in (row.name, row.variable))
-    keys = tuple(row for row in found.keys if row.command == key)
+    settings = tuple(row for row in current.settings if key in (row.name, row.variable))
+    keys = tuple(row for row in current.keys if row.command == key)
     if not (settings or keys):
-        names = [*OF_FILE, *BY_VARIABLE, *(row.command for row in found.keys)]
+        names = [*OF_FILE, *BY_VARIABLE, *(row.command for row in current.keys)]
         near = get_close_matches(key, names, 1)
         raise Failure(f"{key}: no such setting, variable or command of the key map{f'; perhaps {near[0]}' if near else ''}")
     called = {key, *(name for row in settings for name in (row.name, row.variable) if name)}
-    of_file = f"{found.paths.config}: "  # none of its settings holds then
-    problems = tuple(said for said in found.problems if said.startswith(of_file) or any(f"{name}:" in said for name in called))
-    return replace(found, settings=settings, keys=keys, problems=problems)
+    of_file = f"{current.paths.config}: "  # none of its settings holds then
+    problems = tuple(line for line in current.problems if line.startswith(of_file) or any(f"{name}:" in line for name in called))
+    return replace(current, settings=settings, keys=keys, problems=problems)
 
 
-def _document(found: ConfigReport, options: Options, all_keys: bool, key: str) -> Document:
+def _document(current: ConfigReport, options: Options, all_keys: bool, key: str) -> Document:
     from tltui.documents.page import Page
 
     page = Page("@config", "settings", options)
     if not key and not all_keys:
         page.heading("Files")
-        page.labelled("config", found.paths.config + ("" if found.paths.has_config else "  (not there: defaults hold)"))
-        page.labelled("cache", found.paths.cache)
-        page.labelled("state", found.paths.state)
-    if found.settings and not all_keys:
-        _say_settings(page, "Settings", [row for row in found.settings if row.name])
-        _say_settings(page, "Variables alone", [row for row in found.settings if not row.name and (key or not row.internal)])
-        if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in found.settings):
+        page.labelled("config", current.paths.config + ("" if current.paths.has_config else "  (not there: defaults hold)"))
+        page.labelled("cache", current.paths.cache)
+        page.labelled("state", current.paths.state)
+    if current.settings and not all_keys:
+        _say_settings(page, "Settings", [row for row in current.settings if row.name])
+        _say_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
+        if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in current.settings):
             page.say("NO_COLOR is set: the theme is mono, unless --theme is given.", "  ", tokens.WARN)
-    keys = [row for row in found.keys if key or all_keys or row.source != "default"]
+    keys = [row for row in current.keys if key or all_keys or row.source != "default"]
     if keys:
         page.heading("Keys" if key or all_keys else "Keys that you set")
         _say_keys(page, keys)
-    if found.problems:
+    if current.problems:
         page.heading("Problems")
-        for problem in found.problems:
+        for problem in current.problems:
             page.say(problem, "  ", tokens.WARN, "    ")
     return page.document()
 

@@ -34,12 +34,12 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.compare.page import compare_nodes, patch_of
 
     names = _names(options)
-    found = load(options)
-    other = load_other(options.other, options.latest) if options.other else found
+    first = load(options)
+    other = load_other(options.other, options.latest) if options.other else first
     if options.raw and not options.json:  # as stored, for `patch` and `git apply`
-        yield from (line + b"\n" for line in patch_of(found, names[0], other, names[1]))
+        yield from (line + b"\n" for line in patch_of(first, names[0], other, names[1]))
         return
-    document = compare_nodes(found, names[0], other, names[1], layout(options))
+    document = compare_nodes(first, names[0], other, names[1], layout(options))
     result = result_of(document)  # what is folded is known of a whole page
     if options.json:
         yield from as_json(result)

@@ -56,15 +56,15 @@ def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
         yield
         return
     before = dict.fromkeys(SIGNALS, signal.SIG_DFL) | ({} if is_at_once else {signal.SIGINT: signal.default_int_handler})
-    own = {number: handler for number, handler in before.items() if signal.getsignal(number) is handler}
+    handled = {number: handler for number, handler in before.items() if signal.getsignal(number) is handler}
     with Raising(_make_handler) as raising:
         ending = _end_at_once if is_at_once else raising.heard
-        for number in own:
+        for number in handled:
             signal.signal(number, ending)
         try:
             yield
         finally:
-            for number, handler in own.items():
+            for number, handler in handled.items():
                 if signal.getsignal(number) == ending:
                     signal.signal(number, handler)
 

@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the hits."""
     from tltui.questions.records.grep_page import BadPattern, Query, grep_document
 
-    found = load(options)
+    loaded = load(options)
     query = Query(options.pattern, options.artifact, options.status or "", options.rank, options.frame, max(options.context, 0))
     try:
-        document = grep_document(found, query, layout(options))
+        document = grep_document(loaded, query, layout(options))
     except BadPattern as bad:
         raise Failure(str(bad)) from None
     yield from printed(document, options)

@@ -122,7 +122,7 @@ class _Indexing:
         """What makes the substitutes of a redacted index."""
         self._faults: list[tuple[str, str]] = []
         """Names of logs that could not be read, and why."""
-        self._own: list[str] = []
+        self._local: list[str] = []
         """Those that were read here, after the workers that had them died."""
         self._death = ""
         """What was heard of these."""
@@ -150,24 +150,24 @@ class _Indexing:
             "compiles": sum(process.compiles for process in written.saved),
             "bytes": self._target.stat().st_size,
         }
-        said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        yield message(printable(f"wrote {self._target}: {said}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
+        summary = ", ".join(f"{count:,} {noun}" for noun, count in counts.items())
+        yield message(printable(f"wrote {self._target}: {summary}, {time.monotonic() - self._began:.1f} s, on {self._host}"))
 
     def _logs(self) -> Sequence[FoundLog]:
         """Return the logs of the index, in order. Raises Failure if there are none, or if it may not be written."""
         from tltui.inputs.forms import TRACE
         from tltui.writers.index import NO_TRACE, settled, to_index
 
-        found = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
-        for note in found.notes:
+        discovered = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        for note in discovered.notes:
             print_error(f"tltui: {note}")
-        self._faults += [(path.path, path.reason) for path in found.skipped if path.reason in UNREADABLE]
-        saved = () if found.crowd is None else found.crowd.saved
-        others = {own.host for own in saved if own.found.index == str(self._target) and not own.found.is_here} - {self._host}
-        if others:
-            whose = _named(sorted(others))
+        self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
+        saved = () if discovered.crowd is None else discovered.crowd.saved
+        hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
+        if hosts:
+            whose = _named(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
-        logs = to_index(found, str(self._target))
+        logs = to_index(discovered, str(self._target))
         for log in logs:
             if log.form != TRACE and (not log.is_output or log.path in self._options.paths):
                 print_error(f"tltui: {log.name}: {NO_TRACE}")
@@ -197,9 +197,9 @@ class _Indexing:
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
         engine = self._opened.engine(len(parts), sum(sizes))
-        with _Told() as told, closing(gather(engine, index_part, parts, sizes, told)) as coming:
+        with _Progress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
             for done in coming:
-                self._take(done, shelf)
+                self._add_part(done, shelf)
 
     def _part(self, log: FoundLog) -> LogPart | None:
         """Return the task of a log; None, with a recorded error, if it cannot be indexed."""
@@ -217,7 +217,7 @@ class _Indexing:
             self._faults.append((log.name, error.strerror or str(error)))
             return None
 
-    def _take(self, done: Done[LogPart, bytes], shelf: Shelf) -> None:
+    def _add_part(self, done: Done[LogPart, bytes], shelf: Shelf) -> None:
         from tltui.work.engines.gather import Failure as Fault
 
         name = done.part.found.name
@@ -226,13 +226,13 @@ class _Indexing:
         else:
             shelf.put(done.number, done.result)
         if done.fault is not None:
-            self._own.append(name)
+            self._local.append(name)
             self._death = done.fault
 
     def _tell_faults(self, shelf: Shelf) -> None:
         """Report the errors. Raises Failure if no log remains."""
-        if self._own:
-            names = _named(sorted(self._own))
+        if self._local:
+            names = _named(sorted(self._local))
             print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
         for name, text in sorted(self._faults)[:NAMED]:
             print_error(f"tltui: {name}: {text}")
@@ -255,7 +255,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-class _Told:
+class _Progress:
     """Progress line on stderr if that is a terminal; removed at the end."""
 
     def __init__(self) -> None:
@@ -273,7 +273,7 @@ class _Told:
         print(f"\r{text:<{self._wide}}", end="", file=sys.stderr, flush=True)
         self._wide = len(text)
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _Progress:
         return self
 
     def __exit__(self, *args: object) -> None:

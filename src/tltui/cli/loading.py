@@ -38,30 +38,30 @@ class Arguments:
     @property
     def hint(self) -> str:
         """Return advice on addresses that were meant as paths, '' if no file has such a name."""
-        there = [ref for ref in self.refs if os.path.lexists(ref)]
-        return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in there)
+        existing = [ref for ref in self.refs if os.path.lexists(ref)]
+        return "".join(f"\n{ref} is read as an address; the file of that name is ./{ref}" for ref in existing)
 
 
 def split_arguments(
-    given: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
+    words: Sequence[str], refs: bool = True, place: bool = False, another: bool = False, waits: bool = False
 ) -> Arguments:
     """Split the arguments of a command into addresses (`refs`), FILE:LINE (`place`), and paths.
 
     `another`: a trace is given elsewhere. `waits`: missing paths are allowed. Otherwise missing paths raise `Failure`, and
     addresses in a command without them always do.
     """
-    found = tuple(text for text in given if refs and is_address(text))
-    rest = [text for text in given if not (refs and is_address(text))]
-    if rest.count(STANDARD_INPUT) > 1:
+    refs_in_order = tuple(text for text in words if refs and is_address(text))
+    texts = [text for text in words if not (refs and is_address(text))]
+    if texts.count(STANDARD_INPUT) > 1:
         raise Failure("- is standard input: it can be read once only")
-    line = _line_in(rest) if place else ""
+    line = _line_in(texts) if place else ""
     if line:
-        rest.remove(line)
+        texts.remove(line)
     absent = os.strerror(errno.ENOENT) if waits else ""
-    lacking = {text: why for text in rest if ((why := _missing_reason(text)) and (why != absent or is_address(text))) or not text}
+    lacking = {text: why for text in texts if ((why := _missing_reason(text)) and (why != absent or is_address(text))) or not text}
     for text, why in lacking.items():
-        raise Failure(f"{text}: {why}" + _suggestions(text, refs, another or len(lacking) < len(rest)))
-    return Arguments(tuple(rest), found, line)
+        raise Failure(f"{text}: {why}" + _suggestions(text, refs, another or len(lacking) < len(texts)))
+    return Arguments(tuple(texts), refs_in_order, line)
 
 
 def is_address(text: str) -> bool:
@@ -108,16 +108,17 @@ def take_arguments(options: argparse.Namespace) -> None:
     """Split paths from addresses; `--demo` replaces PATH, and TORCH_TRACE is the default."""
     refs = getattr(options, "refs", None)
     place = getattr(options, "place", None)
-    given = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
+    words = [*options.paths, *([place] if place else ()), *([refs] if isinstance(refs, str) else refs or ())]
     default = str(DEMO) if options.demo else os.environ.get("TORCH_TRACE", "")
     refs_too, waits = getattr(options, "takes_refs", False), getattr(options, "waits_for_paths", False)
-    found = split_arguments(given, refs_too, hasattr(options, "place"), bool(default), waits)
-    if options.demo and found.paths:
-        raise Failure(f"--demo stands in place of PATH, and {found.paths[0]} is one")
-    if STANDARD_INPUT in found.paths:
+    arguments = split_arguments(words, refs_too, hasattr(options, "place"), bool(default), waits)
+    if options.demo and arguments.paths:
+        raise Failure(f"--demo stands in place of PATH, and {arguments.paths[0]} is one")
+    if STANDARD_INPUT in arguments.paths:
         _may_read_standard_input()
-    options.paths, options.refs, options.place = list(found.paths) or ([default] if default else []), list(found.refs), found.place
-    options.hint = found.hint
+    options.paths = list(arguments.paths) or ([default] if default else [])
+    options.refs, options.place = list(arguments.refs), arguments.place
+    options.hint = arguments.hint
 
 
 def _may_read_standard_input() -> None:
@@ -147,7 +148,7 @@ def look(
     discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
     try:
         with unpacking_progress(paths, waits=not printed):
-            found = discovery.look()
+            discovered = discovery.look()
     except NothingFound as nothing:
         if printed and nothing.outputs:
             return without_logs(paths, nothing)
@@ -155,7 +156,7 @@ def look(
             return Found(tuple(paths), (), (), discovery=discovery)
         raise Failure(str(nothing)) from None
     # the demo may have been installed a minute ago
-    return replace(found, is_over=True) if list(paths) == [str(DEMO)] else found
+    return replace(discovered, is_over=True) if list(paths) == [str(DEMO)] else discovered
 
 
 def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
@@ -204,8 +205,8 @@ def load(options: argparse.Namespace) -> Run:
     if not options.paths:
         no_path(options.command, options.hint)
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
-    asked = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
-    run = load_other(options.paths, options.latest, [rank for rank in asked if rank is not None], options.profile)
+    ranks = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
+    run = load_other(options.paths, options.latest, [rank for rank in ranks if rank is not None], options.profile)
     says = getattr(options, "reads_profiles", False)
     if options.profile or says:
         read_profiles(run)

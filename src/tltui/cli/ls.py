@@ -28,8 +28,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the listing."""
     from tltui.tree.listing import listing_data, listing_document
 
-    found = load(options)
+    loaded = load(options)
     if options.json or options.check:
-        yield from as_json(listing_data(found, options.check))
+        yield from as_json(listing_data(loaded, options.check))
     else:
-        yield from as_text(listing_document(found, layout(options)), options)
+        yield from as_text(listing_document(loaded, layout(options)), options)

@@ -26,8 +26,8 @@ def layout(options: argparse.Namespace) -> Options:
     from tltui.text.document import Options
 
     sort, filtered = str(getattr(options, "sort", "")), str(getattr(options, "filter", ""))
-    one, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
-    return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=one, raw=raw, ascii=_ascii(options))
+    part, raw = str(getattr(options, "part", "")), bool(getattr(options, "raw", False))
+    return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options))
 
 
 def settle(options: argparse.Namespace) -> None:
@@ -44,8 +44,8 @@ def settle(options: argparse.Namespace) -> None:
     options.style = _style_of_file(options, path)
     if options.style == "json":
         options.json = True
-    for flag, style, given in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
-        if given and options.style not in (style, BYTES):
+    for flag, style, is_set in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
+        if is_set and options.style not in (style, BYTES):
             raise Failure(f"--{flag} does not go into {path}: its suffix says {options.style}. One of them is meant")
 
 
@@ -55,24 +55,24 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
 
     suffix = os.path.splitext(path)[1].lower()
     style = SUFFIXES.get(suffix, "")
-    wanted = getattr(options, "format", None)  # of check
-    if wanted in ("junit", "github"):
+    output_format = getattr(options, "format", None)  # of check
+    if output_format in ("junit", "github"):
         return BYTES
     if options.command in RAW and options.raw and not (options.json and style == "json"):
         if style in ("markdown", "html"):
             raise Failure(f"{path}: --raw writes the bytes as they are, which is no {style}. Call it otherwise, or leave --raw out")
         return BYTES
     if not style:
-        known = ", ".join(SUFFIXES)
+        suffixes = ", ".join(SUFFIXES)
         xml = "; XML is --format junit" if hasattr(options, "format") and suffix == ".xml" else ""
         if os.path.isdir(os.path.expanduser(path)) or path.endswith("/"):
-            raise Failure(f"{path}: is a directory: name the file too, one that ends in {known}")
-        has = f"{suffix} is none of {known}{xml}" if suffix else f"this name has none: one of {known}"
+            raise Failure(f"{path}: is a directory: name the file too, one that ends in {suffixes}")
+        has = f"{suffix} is none of {suffixes}{xml}" if suffix else f"this name has none: one of {suffixes}"
         raise Failure(f"{path}: the suffix says in which format it is written, and {has}")
     if style == "json" and not hasattr(options, "json"):
         raise Failure(f"{path}: this command has no JSON")
-    if wanted and wanted != style:
-        raise Failure(f"--format {wanted} does not go into {path}: its suffix says {style}. One of them is meant")
+    if output_format and output_format != style:
+        raise Failure(f"--format {output_format} does not go into {path}: its suffix says {style}. One of them is meant")
     if getattr(options, "check", False) and style != "json":
         raise Failure(f"--check prints JSON: call the file NAME.json, not {path}")
     return style
@@ -163,7 +163,7 @@ def _lines(document: Document, options: argparse.Namespace, style: str, whole: b
     from tltui.export import brief_lines, lines_of
 
     brief = sys.stdout.isatty() and not _is_file(options) and not (whole or options.all)
-    hidden = {n for own in document.sections() if own.folded for n in range(own.first + 1, own.last + 1)} if folded else ()
+    hidden = {n for fold in document.sections() if fold.folded for n in range(fold.first + 1, fold.last + 1)} if folded else ()
     for n, line in enumerate(brief_lines(document, style) if brief else lines_of(document, style)):
         if n not in hidden:
             yield line + "\n"

@@ -28,5 +28,5 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the records."""
     from tltui.questions.build import build
 
-    found = load(options)
-    yield from printed(build(found, parse_ref(one_ref(options)).at("records"), layout(options)), options)
+    loaded = load(options)
+    yield from printed(build(loaded, parse_ref(one_ref(options)).at("records"), layout(options)), options)

@@ -81,13 +81,13 @@ OTHERS = "about tltui"
 
 def grouped() -> dict[str, list[str]]:
     """Return heading → the commands below it, each of them once."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for heading, names in GROUPS.items():
-        pages = sorted((own for own in QUESTIONS if own.group == heading), key=lambda own: own.help_order)
-        first = [own.name for own in pages if own.help_order < PAGES_BEFORE]
-        found[heading] = [*first, *names, *(own.name for own in pages if own.help_order >= PAGES_BEFORE)]
-    listed = {name for names in found.values() for name in names}
-    return found | {OTHERS: [name for name in COMMANDS if name not in listed]}
+        pages = sorted((question for question in QUESTIONS if question.group == heading), key=lambda question: question.help_order)
+        first = [question.name for question in pages if question.help_order < PAGES_BEFORE]
+        groups[heading] = [*first, *names, *(question.name for question in pages if question.help_order >= PAGES_BEFORE)]
+    listed = {name for names in groups.values() for name in names}
+    return groups | {OTHERS: [name for name in COMMANDS if name not in listed]}
 
 
 def command(name: str) -> Command:

@@ -54,9 +54,9 @@ def _redacted(run: Run) -> Iterator[Run]:
     with TemporaryDirectory(prefix="tltui-") as directory:
         copy = f"{directory}/redacted/"
         Bundle(run, (), True, known_secrets()).write(copy)
-        found = look([copy], False)
-        logs = tuple(replace(log, label=os.path.relpath(log.name, directory)) for log in found.logs)
-        yield open_run(replace(found, logs=logs))
+        discovered = look([copy], False)
+        logs = tuple(replace(log, label=os.path.relpath(log.name, directory)) for log in discovered.logs)
+        yield open_run(replace(discovered, logs=logs))
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -70,21 +70,21 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         raise Failure(f"{options.output}: a report is an HTML file, FILE.html")
     if os.path.lexists(target) and not options.force:
         raise Failure(f"{options.output} exists; --force replaces it")
-    found, path = load(options), " ".join(options.paths)
+    source_run, path = load(options), " ".join(options.paths)
     try:
         with ExitStack() as stack:
             if options.redact:
-                found, path = stack.enter_context(_redacted(found)), ""
-            book = Book(found, options.max_size, path, replace(layout(options), width=WIDTH))
+                source_run, path = stack.enter_context(_redacted(source_run)), ""
+            book = Book(source_run, options.max_size, path, replace(layout(options), width=WIDTH))
             file = stack.enter_context(replacing(target, force=options.force, private=True))
-            told = book.write(file)
+            counts = book.write(file)
     except TooSmall as small:
         raise Failure(f"--max-size: {small}") from None
     except OSError as error:
         if error.filename == str(target):
             raise Failure(f"{options.output}: {error.strerror}") from None
         raise
-    said = f"{plural(told.pages, 'page')}, {told.compiles:,} of {plural(told.of_compiles, 'compile')}"
-    artifacts = f"{told.artifacts:,} of {plural(told.of_artifacts, 'artifact')}"
-    cut = f", {plural(told.cut, 'section')} cut" if told.cut else ""
-    yield message(f"wrote {options.output}  {size_of(told.bytes)}: {said}, {artifacts}{cut}")
+    summary = f"{plural(counts.pages, 'page')}, {counts.compiles:,} of {plural(counts.of_compiles, 'compile')}"
+    artifacts = f"{counts.artifacts:,} of {plural(counts.of_artifacts, 'artifact')}"
+    cut = f", {plural(counts.cut, 'section')} cut" if counts.cut else ""
+    yield message(f"wrote {options.output}  {size_of(counts.bytes)}: {summary}, {artifacts}{cut}")

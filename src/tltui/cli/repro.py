@@ -43,16 +43,16 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the script, its path, or the list."""
-    found = load(options)
+    loaded = load(options)
     ref = one_ref(options)
     if not ref:
         if options.output:
             raise Failure("which compile? REF is meant, for example 0/1; without -o all of them are listed")
-        yield from _listed(found, _limit(options))
+        yield from _listed(loaded, _limit(options))
         return
     if not options.output:
         raise Failure("where to? -o FILE writes the script, -o - prints it")
-    repro = _repro(found, ref, options)
+    repro = _repro(loaded, ref, options)
     if not repro.script:
         raise Failure(repro.refused)
     if options.output == "-":
@@ -92,13 +92,13 @@ def _listed(run: Run, limit: int) -> Iterator[bytes]:
     from tltui.model.compile_navigation import in_order
     from tltui.writers.repro.script import repro_of
 
-    count = made = 0
+    count = scripts = 0
     for compile_ in in_order(run):
         repro = repro_of(compile_, max_bytes=limit)
         count += 1
-        made += bool(repro.script)
+        scripts += bool(repro.script)
         yield message(printable(f"{repro.ref}  a script of {repro.graph.rpartition(':')[2]}" if repro.script else repro.refused))
-    yield message(f"{made} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
+    yield message(f"{scripts} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
 
 
 def _write(target: Path, script: str, force: bool) -> None:

@@ -163,10 +163,10 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
     """Report the compiles and the trace; return the exit code, that of the job whatever fails here."""
     unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
-        left = _left(job, before)
-        unchecked, code = False, left.code
+        traces = _read_traces(job, before)
+        unchecked, code = False, traces.code
         with redirect_stdout(sys.stderr or open(os.devnull, "w")):
-            _say(job, left)
+            _say(job, traces)
     except (KeyboardInterrupt, Ended) as ended:
         signalled = code_of(ended)
         if unchecked:
@@ -192,7 +192,7 @@ def _let_go() -> None:
 
 
 @frozen
-class _Left:
+class _Traces:
     """Traces of an ended job."""
 
     run: Run | None
@@ -204,38 +204,38 @@ class _Left:
     code: int
 
 
-def _left(job: _Job, before: frozenset[Identity]) -> _Left:
+def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
     """Read the logs of this run, and check the limits."""
     from tltui.model.follow import open_run
     from tltui.running.job_trace import logs_in
 
-    found, earlier = logs_in(job.prepared.directory, before)
-    if found is None:
-        return _Left(None, earlier, None, 1 if job.limits else 0)
-    run = open_run(found)
+    discovered, earlier = logs_in(job.prepared.directory, before)
+    if discovered is None:
+        return _Traces(None, earlier, None, 1 if job.limits else 0)
+    run = open_run(discovered)
     if not job.limits:
-        return _Left(run, earlier, None, 0)
+        return _Traces(run, earlier, None, 0)
     from tltui.questions.check.limits import gates
 
     other = load_other(job.options.baseline, False) if job.options.baseline is not None else None
     checked = gates(run, job.limits, other)
-    return _Left(run, earlier, checked, 0 if checked.passed else 1)
+    return _Traces(run, earlier, checked, 0 if checked.passed else 1)
 
 
-def _say(job: _Job, left: _Left) -> None:
+def _say(job: _Job, traces: _Traces) -> None:
     """Print the exit status, the summary, and the outcome of the limits."""
     from tltui.running.job_trace import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
         print_error(f"tltui: {_killed(job)}")
     elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
-        before = " before anything was compiled" if left.run is None else ""
+        before = " before anything was compiled" if traces.run is None else ""
         print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
     if is_full(job.prepared.directory):
         print_error(
             f"tltui: no space is left where {job.prepared.directory} lies: logs may be cut off, and compiles look unfinished"
         )
-    if left.run is None:
+    if traces.run is None:
         print_error(f"tltui: no log was written into {job.prepared.directory}")
         if job.ending.status > 0:
             print_error("  Its own error is printed above.")
@@ -247,15 +247,15 @@ def _say(job: _Job, left: _Left) -> None:
         _say_recorded(job, None)
         return
     print_error("")
-    _print_summary(left.run, job.options)
-    for process in still_written(left.run.found)[:STILL_SHOWN]:
+    _print_summary(traces.run, job.options)
+    for process in still_written(traces.run.found)[:STILL_SHOWN]:
         print_error(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
-    if left.earlier:
-        logs = f"{left.earlier} log{'s' * (left.earlier != 1)} of earlier runs"
+    if traces.earlier:
+        logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
         print_error(f"tltui: {logs} in that directory: --latest opens the newest run alone")
-    _say_recorded(job, left.run)
-    if left.gates is not None:
-        _print_checked(left.run, left.gates, job.options)
+    _say_recorded(job, traces.run)
+    if traces.gates is not None:
+        _print_checked(traces.run, traces.gates, job.options)
 
 
 def _say_recorded(job: _Job, run: Run | None) -> None:
@@ -270,8 +270,8 @@ def _say_recorded(job: _Job, run: Run | None) -> None:
         print_error("tltui: no profile was written. To record one:")
         write(as_text(recording_document(run, layout(job.options)), job.options))
         return
-    for own in profiles[:PROFILES_SHOWN]:
-        print_error(f"tltui: recorded: {own.path}")
+    for profile in profiles[:PROFILES_SHOWN]:
+        print_error(f"tltui: recorded: {profile.path}")
     if len(profiles) > PROFILES_SHOWN:
         print_error(f"tltui: … and {len(profiles) - PROFILES_SHOWN} more profiles beside them")
     print_error(f"tltui: tltui runtime {quoted(job.prepared.directory)} says where the time goes")

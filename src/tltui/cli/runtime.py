@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.runtime.profile_sums import runtimes_of
     from tltui.questions.view_document import view_document
 
-    wanted = load(options)
-    found = runtimes_of(wanted)
-    if found and all(isinstance(item, Refused) for item in found):
-        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in found if isinstance(item, Refused)))
-    document = view_document(wanted, BY_NAME["runtime"], view.part(options), layout(options))
+    model = load(options)
+    results = runtimes_of(model)
+    if results and all(isinstance(item, Refused) for item in results):
+        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
+    document = view_document(model, BY_NAME["runtime"], view.part(options), layout(options))
     yield from as_json(result_of(document)) if options.json else as_text(document, options)

@@ -33,12 +33,12 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.artifacts.show_output import in_unit, raw_bytes, shown_data
     from tltui.questions.build import build
 
-    found = load(options)
+    loaded = load(options)
     ref = parse_ref(one_ref(options))
     if options.unit:
-        ref = in_unit(found, ref, options.unit)
+        ref = in_unit(loaded, ref, options.unit)
     if options.raw:
-        yield from raw_bytes(found, ref)
+        yield from raw_bytes(loaded, ref)
         return
-    document = build(found, ref, layout(options))
-    yield from as_json(shown_data(found, ref, document)) if options.json else as_text(document, options)
+    document = build(loaded, ref, layout(options))
+    yield from as_json(shown_data(loaded, ref, document)) if options.json else as_text(document, options)

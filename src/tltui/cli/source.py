@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
 
     if not options.place:
         raise Failure("which line? FILE:LINE is meant, for example train.py:42")
-    found = load(options)
+    loaded = load(options)
     part = parse_ref(one_ref(options))
     ref = replace(place_of(part), artifact=options.place, view="source")
-    yield from printed(build(found, ref, layout(options)), options)
+    yield from printed(build(loaded, ref, layout(options)), options)

@@ -33,14 +33,14 @@ BEGINNING = 0.3
 @contextmanager
 def unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
     """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
-    SETTINGS.limits, SETTINGS.told = _limits, (told := _ProgressLine())
+    SETTINGS.limits, SETTINGS.told = _limits, (progress := _ProgressLine())
     try:
         if STANDARD_INPUT in paths:
             _read_standard_input(waits)
         yield
     finally:
         SETTINGS.told = None
-        told.end()
+        progress.end()
 
 
 def _limits() -> Limits:
@@ -98,9 +98,9 @@ def _read_standard_input(waits: bool) -> None:
     from tltui.inputs.archives.decompress import CannotUnpack
 
     try:
-        given = standard_input()
+        stream = standard_input()
     except CannotUnpack as cannot:
         raise Failure(str(cannot)) from None
-    given.wait_for_beginning(BEGINNING)
-    if waits or given.packing:
-        given.wait()
+    stream.wait_for_beginning(BEGINNING)
+    if waits or stream.packing:
+        stream.wait()

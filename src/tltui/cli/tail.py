@@ -86,10 +86,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.paths:
         no_path(options.command, options.hint)
     tail = _Tail(options)
-    found = tail.first()
-    if found is None:
+    logs = tail.first()
+    if logs is None:
         return
-    followed = Run(found)
+    followed = Run(logs)
     yield from tail.follow(followed)
     if limits:
         _check(followed, limits, options)
@@ -114,9 +114,9 @@ def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> 
     from tltui.writers.check_reports import check_document
 
     before = load_other(options.baseline, options.latest) if options.baseline is not None else None
-    found = gates(run, limits, before)
-    options.exit_code = 0 if found.passed else 1
-    print_error("\n".join(check_document(found, run.title, layout(options), len(run.failures)).text()))
+    result = gates(run, limits, before)
+    options.exit_code = 0 if result.passed else 1
+    print_error("\n".join(check_document(result, run.title, layout(options), len(run.failures)).text()))
 
 
 class _Tail:
@@ -184,10 +184,10 @@ class _Tail:
                 settle(run)
             for news in () if run.finished else over:  # of all of them it is said once
                 streams.setdefault(news.log, deque()).append(once.number(news))
-            told: dict[int, deque[News]] = {}
-            for news in once.new(own for stream in streams.values() for own in stream):
-                told.setdefault(news.log, deque()).append(news)
-            yield from self._print(run, list(told.values()), most if is_first else None)
+            queues: dict[int, deque[News]] = {}
+            for news in once.new(item for stream in streams.values() for item in stream):
+                queues.setdefault(news.log, deque()).append(news)
+            yield from self._print(run, list(queues.values()), most if is_first else None)
             is_first = False
             if why := self._why_ended(run):
                 print_error(f"tltui: {why}")
@@ -244,11 +244,11 @@ class _Tail:
 def _reader() -> select.poll | None:
     """Return a poll object for the closing of our output, as by `| head -1`; None if unsupported."""
     try:
-        found = select.poll()
-        found.register(sys.stdout.fileno(), 0)
+        poller = select.poll()
+        poller.register(sys.stdout.fileno(), 0)
     except (OSError, ValueError):  # no file
         return None
-    return found
+    return poller
 
 
 def _is_no_log(path: str) -> bool:

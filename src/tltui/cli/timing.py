@@ -37,15 +37,15 @@ def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.text.safe_files import replacing
     from tltui.writers.perfetto import Written, chunks
 
-    wanted = load(options)
-    compiles = scope_of(wanted, view.part(options)).compiles
+    model = load(options)
+    compiles = scope_of(model, view.part(options)).compiles
     target, written, size = Path(options.perfetto).expanduser(), Written(), 0
     with replacing(target, force=options.force) as file:
-        for chunk in chunks(compiles, written, wanted):
+        for chunk in chunks(compiles, written, model):
             size += file.write(chunk)
-    said = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
+    summary = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
     if written.ran:
-        said += f", {plural(written.ran, 'event')} of what ran"
+        summary += f", {plural(written.ran, 'event')} of what ran"
     if written.unreadable:
-        said += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
-    yield message(f"{target}  {said}")
+        summary += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
+    yield message(f"{target}  {summary}")

@@ -45,7 +45,7 @@ def _verbose() -> Iterator[str]:
     yield f"json      {BACKEND}"
     yield f"zstd      {_zstd()}"
     for extra, name, use in MORE:
-        yield f"{extra:<9} {name} {found}" if (found := _installed(name)) else f"{extra:<9} {name} is not installed: no {use}"
+        yield f"{extra:<9} {name} {version}" if (version := _installed(name)) else f"{extra:<9} {name} is not installed: no {use}"
     config = config_path()
     yield f"config    {config}  {'is read' if config.is_file() else 'is not there: defaults'}"
     yield f"cache     {cache_path()}  {_writable(cache_path(), 'nothing packed can be opened, and there is no crash.log')}"
@@ -75,9 +75,9 @@ def _zstd() -> str:
 
 def _writable(path: Path, otherwise: str) -> str:
     """Return whether a directory is writable or can be created, without creating it."""
-    there = next(own for own in (path, *path.parents) if own.exists())
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return "can be written" if there == path else "is made when it is needed"
+    ancestor = next(directory for directory in (path, *path.parents) if directory.exists())
+    if ancestor.is_dir() and os.access(ancestor, os.W_OK | os.X_OK):
+        return "can be written" if ancestor == path else "is made when it is needed"
     return f"cannot be written: {otherwise}"
 
 
@@ -109,8 +109,8 @@ def ui_parser() -> Parser:
     listed = "\n".join(
         f"{heading}:\n" + "\n".join(f"  {name:<11} {COMMANDS[name].help}" for name in names) for heading, names in grouped().items()
     )
-    what = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
-    parser = Parser("", what, f"commands (tltui COMMAND --help)\n\n{listed}\n\n{EXAMPLES}")
+    about = "The terminal workbench for torch.compile. PATH is a log or a directory of logs, packed or not; - is standard input."
+    parser = Parser("", about, f"commands (tltui COMMAND --help)\n\n{listed}\n\n{EXAMPLES}")
     add_paths(parser)
     parser.add_argument("--theme", metavar="NAME", help="auto, dark, light, high-contrast, ansi-dark, ansi-light or mono")
     parser.add_argument("--no-mouse", action="store_true", default=None, help="leave the mouse to the terminal")
@@ -149,10 +149,10 @@ def open_ui(options: argparse.Namespace) -> int:
 
     if options.theme is not None and options.theme not in THEMES:
         raise Failure(f"--theme must be one of {', '.join(THEMES)}, not {options.theme}")
-    found = search(options.paths, options.latest, options.profile)
+    discovered = search(options.paths, options.latest, options.profile)
     from tltui.app import start
 
     try:
-        return start(found, options)
+        return start(discovered, options)
     except NothingFound as nothing:
         raise Failure(str(nothing)) from None

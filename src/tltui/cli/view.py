@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.json:
         yield from as_text(document, options)
         return
-    found = result_of(document)
-    whole = isinstance(found, dict) and "schema" in found  # a view with a shape of its own
+    result = result_of(document)
+    has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
     indent = not question_of(options.command).is_long
-    yield from as_json(found if whole else {"schema": 1, "view": options.command, "result": found}, indent)
+    yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)

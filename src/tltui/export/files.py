@@ -249,15 +249,15 @@ def _blocks(document: Document, lo: int, end: int) -> Iterator[_Block]:
 
 
 def _folds(document: Document, lo: int, end: int) -> Iterator[_Block]:
-    heads = {own.first for own in headings(document)}
+    heads = {section.first for section in headings(document)}
     at = lo
-    for own in document.sections():
-        if own.first < at or own.last >= end or own.last <= own.first:
+    for section in document.sections():
+        if section.first < at or section.last >= end or section.last <= section.first:
             continue
-        is_long = own.first in heads and own.last - own.first > LONG
-        if own.folded or is_long:
-            yield _Block(own.first + 1, own.last + 1, _as_code(document.line(own.first).text.strip() or own.title))
-            at = own.last + 1
+        is_long = section.first in heads and section.last - section.first > LONG
+        if section.folded or is_long:
+            yield _Block(section.first + 1, section.last + 1, _as_code(document.line(section.first).text.strip() or section.title))
+            at = section.last + 1
 
 
 def _longest(document: Document, lo: int, end: int) -> int:
@@ -287,9 +287,9 @@ def _as_code(text: str) -> str:
     return f"<code>{escape(sanitize(text))}</code>"
 
 
-def _left_out(left: int, of: int) -> list[str]:
-    what = "The last line is" if left == 1 else f"{left:,} of {of:,} lines are"
-    return ["", f"*{what} left out: an issue takes {LIMIT:,} characters. A file, `-o NAME.md` or `-o NAME.html`, has all of them.*"]
+def _left_out(count: int, of: int) -> list[str]:
+    noun = "The last line is" if count == 1 else f"{count:,} of {of:,} lines are"
+    return ["", f"*{noun} left out: an issue takes {LIMIT:,} characters. A file, `-o NAME.md` or `-o NAME.html`, has all of them.*"]
 
 
 SUFFIXES = {".txt": "text", ".ansi": "ansi", ".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}

@@ -168,9 +168,9 @@ class _Body:
         self._is_page = document.language == ""
         self._opening = "<pre>" if self._is_page else "<pre class=code>"
         self._chunked = end - lo > MANY
-        inside = [own for own in document.sections() if lo <= own.first < own.last < end]
-        self._headings = {own.first for own in headings(document)} if self._is_page else set()
-        self._folds = {own.first: own.last for own in inside if own.folded}
+        inside = [section for section in document.sections() if lo <= section.first < section.last < end]
+        self._headings = {section.first for section in headings(document)} if self._is_page else set()
+        self._folds = {section.first: section.last for section in inside if section.folded}
         self._ids = {*marked, *self._own_lines(), *(n + 1 for n in self._headings)} if name else set()
         self._in_box = 0
         """Lines in the box that is open."""
@@ -289,7 +289,7 @@ def headings(document: Document) -> list[Section]:
     """Return the sections of a page by tltui whose first line is a heading."""
     if document.language:
         return []
-    return [own for own in document.sections() if own.level == 0 and _is_heading(document.line(own.first))]
+    return [section for section in document.sections() if section.level == 0 and _is_heading(document.line(section.first))]
 
 
 def _is_heading(line: Line) -> bool:
@@ -356,18 +356,18 @@ def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -
         yield f'<a class=skip href="#{PAGE}">To the text</a>\n'
         yield f"<header class=head><span>tltui</span> <h1>{text(document.title)}</h1></header>\n"
         end = len(document) if hi is None else hi
-        found = [own for own in headings(document) if lo <= own.first < own.last < end]
-        if len(found) >= CONTENTS:
+        titles = [item for item in headings(document) if lo <= item.first < item.last < end]
+        if len(titles) >= CONTENTS:
             yield "<nav aria-label=Contents><ul>"
-            for own in found:
-                yield f'<li><a href="#{line_id(PAGE, own.first + 1)}">{text(own.title)}</a></li>'
+            for item in titles:
+                yield f'<li><a href="#{line_id(PAGE, item.first + 1)}">{text(item.title)}</a></li>'
             yield "</ul></nav>\n"
         yield "<main>\n"
         target = _own_links(document)
         yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
         yield "</main>\n"
-        if said := [text(own) for own in (document.ref, f"of {of}" if of else "") if own]:
-            yield f"<footer>{' '.join(said)} · tltui {text(__version__)}</footer>\n"
+        if origin := [text(item) for item in (document.ref, f"of {of}" if of else "") if item]:
+            yield f"<footer>{' '.join(origin)} · tltui {text(__version__)}</footer>\n"
 
     return html_file(document.title, body())
 

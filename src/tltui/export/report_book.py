@@ -171,23 +171,23 @@ class Book:
         self._lines: dict[str, set[int]] = {}
         self._silent: list[tuple[str, str]] = []
         self._missing: list[tuple[str, str]] = []
-        self._there: Contents = contents_of(run)
-        self._left = limit - RESERVED - length_of(html_file("", [], STYLE))
+        self._catalog: Contents = contents_of(run)
+        self._remaining = limit - RESERVED - length_of(html_file("", [], STYLE))
         self._pages: list[Section] = []
         self._below: list[Section] = []
         self._help = {page.ref: page.help for page in pages(run)} | {LISTING: "every compile, equal ones of several ranks once"}
         self._compared: list[Section] = []
-        self._asked: dict[str, None] = {}
+        self._requested: dict[str, None] = {}
         self._choose_pages()
         self._choose_compared()
         self._choose_below()
-        self._by_ref = {own.candidate.ref: own for own in (*self._pages, *self._compared, *self._below)}
+        self._by_ref = {section.candidate.ref: section for section in (*self._pages, *self._compared, *self._below)}
 
     # choosing
 
     def _choose_pages(self) -> None:
         room = int(self._limit * PAGES)
-        for candidate in self._there.pages:
+        for candidate in self._catalog.pages:
             document = build(self._run, candidate.ref, self._options)
             while not document.advance():
                 pass
@@ -198,45 +198,46 @@ class Book:
             room -= self._choose_page(candidate, document, min(int(self._limit * share), room))
             if candidate.name == "problems":
                 most = int(self._limit * LIST) // ROW
-                listed = compiles_document(self._run, self._there.equal, self._there.worth, most, self._options)
+                listed = compiles_document(self._run, self._catalog.equal, self._catalog.worth, most, self._options)
                 room -= self._choose_page(Candidate(LISTING, 1.0, name="compiles"), listed, int(self._limit * LIST))
 
     def _choose_page(self, candidate: Candidate, document: Document, room: int) -> int:
-        found = self._measured(candidate, document, min(room, self._left))
-        if found is None:
+        section = self._measured(candidate, document, min(room, self._remaining))
+        if section is None:
             self._missing.append((candidate.name, way_to(candidate.ref)))
             return 0
-        found.document = document
-        self._pages.append(found)
-        self._left -= found.bytes
-        return found.bytes
+        section.document = document
+        self._pages.append(section)
+        self._remaining -= section.bytes
+        return section.bytes
 
     def _choose_compared(self) -> None:
         """Add the comparisons that the pages about the run link to."""
-        for ref in list(self._asked)[:COMPARED]:
+        for ref in list(self._requested)[:COMPARED]:
             document = self._built(Candidate(ref, 1.0))
-            found = self._measured(Candidate(ref, 1.0, name=document.title), document, min(int(self._limit * PAGE), self._left))
-            if found is not None:
-                found.document = document
-                self._compared.append(found)
-                self._left -= found.bytes
+            room = min(int(self._limit * PAGE), self._remaining)
+            section = self._measured(Candidate(ref, 1.0, name=document.title), document, room)
+            if section is not None:
+                section.document = document
+                self._compared.append(section)
+                self._remaining -= section.bytes
 
     def _choose_below(self) -> None:
-        kept: set[str] = set()
+        chosen: set[str] = set()
         misses = 0
-        for candidate in self._there.below:
-            if misses > MISSES or self._left < SMALL:
+        for candidate in self._catalog.below:
+            if misses > MISSES or self._remaining < SMALL:
                 return
-            if candidate.name and candidate.owner not in kept:
+            if candidate.name and candidate.owner not in chosen:
                 continue
-            found = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._left))
-            if found is None:
+            section = self._measured(candidate, self._built(candidate), min(int(self._limit * ARTIFACT), self._remaining))
+            if section is None:
                 misses += 1
                 continue
             misses = 0
-            kept.add(candidate.owner)
-            self._below.append(found)
-            self._left -= found.bytes
+            chosen.add(candidate.owner)
+            self._below.append(section)
+            self._remaining -= section.bytes
 
     def _built(self, candidate: Candidate) -> Document:
         document = build(self._run, candidate.ref, self._options)
@@ -261,12 +262,12 @@ class Book:
 
         def target(to: str) -> str:
             way = self._way(to)
-            ref, line = split_line(standing_for(self._there.standing, to))
+            ref, line = split_line(standing_for(self._catalog.standing, to))
             if ref.startswith("@diff") and section.candidate.name in COMPARING:
-                self._asked[ref] = None
+                self._requested[ref] = None
             if line is not None:
                 self._lines.setdefault(ref, set()).add(line)
-            return way or (f"#{'x' * 60}{self._stands(to)}" if to else "")
+            return way or (f"#{'x' * 60}{self._stand_in_note(to)}" if to else "")
 
         parts = (self._section(section, document, target, ()), self._entry(section))
         return sum(map(length_of, parts)) + 100
@@ -282,7 +283,7 @@ class Book:
                 count += len(data)
                 file.write(data)
             if count <= self._limit or not self._below:
-                return self._told(count)
+                return self._summarize(count)
             file.seek(0)
             file.truncate()
             self._drop(count - self._limit)
@@ -294,16 +295,16 @@ class Book:
             del self._by_ref[last.candidate.ref]
             size -= last.bytes
 
-    def _told(self, count: int) -> ReportSummary:
-        compiles = {own.candidate.owner for own in self._below} - self._others()
+    def _summarize(self, count: int) -> ReportSummary:
+        compiles = {section.candidate.owner for section in self._below} - self._owners()
         artifacts = sum(number for number, _ in self._kinds().values())
-        cut = sum(own.lines < own.of for own in self._by_ref.values())
-        of_compiles = len(self._there.worth)
-        return ReportSummary(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._there.kinds.values()), cut)
+        cut = sum(section.lines < section.of for section in self._by_ref.values())
+        of_compiles = len(self._catalog.worth)
+        return ReportSummary(count, len(self._pages), len(compiles), of_compiles, artifacts, sum(self._catalog.kinds.values()), cut)
 
-    def _others(self) -> set[str]:
+    def _owners(self) -> set[str]:
         """Return the addresses of frames and ranks with a section."""
-        return {own.candidate.owner for own in self._below if own.candidate.owner not in self._there.worth}
+        return {section.candidate.owner for section in self._below if section.candidate.owner not in self._catalog.worth}
 
     def _title(self) -> str:
         return sanitize(f"{self._run.title}: torch.compile report")
@@ -319,10 +320,10 @@ class Book:
             yield section_heading("comparisons", "what the pages above compare")
         for section in self._compared:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
-        left = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
-        document = left_document(self._what_is_left(), self._path, self._options)
-        left.lines = left.of = len(document)
-        yield from self._section(left, document, self._target)
+        omissions = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
+        document = left_document(self._omissions(), self._path, self._options)
+        omissions.lines = omissions.of = len(document)
+        yield from self._section(omissions, document, self._target)
         yield "</main>\n"
 
     def _head(self) -> Iterator[str]:
@@ -337,7 +338,7 @@ class Book:
         yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
         yield "and says which command prints that. "
-        if self._there.equal.standing:
+        if self._catalog.equal.standing:
             yield "A link underlined twice leads to a compile of another rank with the same graphs, guards and code. "
         yield f'<a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
 
@@ -348,10 +349,10 @@ class Book:
         yield f'<li><a href="#{self._ids.of(LEFT)}">what is not in this file</a>\n</ul>\n'
         groups = self._grouped()
         if groups:
-            frames = self._others()
+            frames = self._owners()
             here = sum(owner not in frames for owner, _ in groups)
-            different = " different" if self._there.equal.standing else ""
-            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._there.worth):,}{different}</span></h2>\n<ul>\n"
+            different = " different" if self._catalog.equal.standing else ""
+            yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._catalog.worth):,}{different}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
             yield "</ul>\n"
@@ -387,13 +388,13 @@ class Book:
             groups.setdefault(section.candidate.owner, []).append(section)
         for sections in groups.values():
             sections.sort(key=lambda own: own.candidate.place)
-        return sorted(groups.items(), key=lambda group: self._there.order[group[0]])
+        return sorted(groups.items(), key=lambda group: self._catalog.order[group[0]])
 
     def _compiles(self) -> Iterator[str]:
         groups = self._grouped()
         if not groups:
             return
-        opened = [owner for owner in self._there.worth if self._there.worth[owner] >= OPEN_WORTH][:OPEN]
+        opened = [owner for owner in self._catalog.worth if self._catalog.worth[owner] >= OPEN_WORTH][:OPEN]
         yield section_heading("sections of compiles", "what became of each, with its code, graphs and guards")
         for owner, sections in groups:
             mark, title = self._mark(owner)
@@ -405,7 +406,7 @@ class Book:
 
     def _mark(self, owner: str) -> tuple[str, str]:
         node = self._run.resolve(owner)
-        title = self._there.titles.get(owner, owner)
+        title = self._catalog.titles.get(owner, owner)
         if isinstance(node, Compile):
             return f'<span class="{shown(colour(node.status))}">{glyph(node.status)}</span> ', title
         return ("<span class=recompile>↻</span> " if isinstance(node, Frame) else ""), title
@@ -414,12 +415,12 @@ class Book:
         node = self._run.resolve(owner)
         if not isinstance(node, (Compile, Frame, Rank)):
             return ""
-        said = [seconds(node.tally.seconds)] if node.tally.seconds else []
+        facts = [seconds(node.tally.seconds)] if node.tally.seconds else []
         if not isinstance(node, Compile):
-            said.insert(0, plural(node.tally.compiles, "compile"))
-        if len(same := self._there.equal.refs.get(owner, ())) > 1:
-            said.append(f"the same on {said_ranks(same)}")
-        return f" <span class=rep-count>{shown(' · '.join(said))}</span>" if said else ""
+            facts.insert(0, plural(node.tally.compiles, "compile"))
+        if len(same := self._catalog.equal.refs.get(owner, ())) > 1:
+            facts.append(f"the same on {said_ranks(same)}")
+        return f" <span class=rep-count>{shown(' · '.join(facts))}</span>" if facts else ""
 
     def _section(
         self, section: Section, document: Document, target: Callable[[str], str], marked: Iterable[int] | None = None
@@ -429,8 +430,8 @@ class Book:
             marked = self._lines.get(candidate.ref, ())
         before, behind = self._frame_of(section, document)
         yield before
-        wanted = [line for line in marked if line <= section.lines]
-        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=wanted)
+        visible = [line for line in marked if line <= section.lines]
+        yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=visible)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
             yield f"<code>{shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
@@ -455,18 +456,18 @@ class Book:
 
     def _target(self, to: str) -> str:
         """Return the href of a link in this file, or the command for its target."""
-        ref, line = split_line(standing_for(self._there.standing, to))
+        ref, line = split_line(standing_for(self._catalog.standing, to))
         section = self._by_ref.get(ref or "@summary")
         if section is None:
             return self._way(to)
         if line is not None and line <= section.lines:
-            return f"#{line_id(section.id, line)}{self._stands(to)}"
-        return f"#{section.id}{self._stands(to)}"
+            return f"#{line_id(section.id, line)}{self._stand_in_note(to)}"
+        return f"#{section.id}{self._stand_in_note(to)}"
 
-    def _stands(self, to: str) -> str:
+    def _stand_in_note(self, to: str) -> str:
         """Return the tooltip of a link to one rank's node that leads to its equal on another rank."""
-        said = stood_for(self._there.standing, to)
-        return f"{GONE}{said}" if said else ""
+        note = stood_for(self._catalog.standing, to)
+        return f"{GONE}{note}" if note else ""
 
     @staticmethod
     def _way(to: str) -> str:
@@ -475,19 +476,19 @@ class Book:
 
     def _kinds(self) -> dict[str, tuple[int, int]]:
         """Return name of an artifact → its count in the file and in the run."""
-        here = Counter(own.candidate.kind for own in self._below)
-        return {name: (here[name], of) for name, of in self._there.kinds.items()}
+        here = Counter(section.candidate.kind for section in self._below)
+        return {name: (here[name], of) for name, of in self._catalog.kinds.items()}
 
-    def _what_is_left(self) -> Left:
+    def _omissions(self) -> Left:
         cut = [
-            Cut(own.candidate.ref, own.candidate.name or own.candidate.ref, own.lines, own.of, way_to(own.candidate.ref))
-            for own in (*self._pages, *self._below)
-            if own.lines < own.of
+            Cut(part.candidate.ref, part.candidate.name or part.candidate.ref, part.lines, part.of, way_to(part.candidate.ref))
+            for part in (*self._pages, *self._below)
+            if part.lines < part.of
         ]
-        frames = self._others()
-        compiles = len({own.candidate.owner for own in self._below if own.candidate.owner in self._there.worth} - frames)
+        frames = self._owners()
+        compiles = len({part.candidate.owner for part in self._below if part.candidate.owner in self._catalog.worth} - frames)
         return Left(
-            (compiles, len(self._there.worth)),
+            (compiles, len(self._catalog.worth)),
             self._kinds(),
             cut, self._silent, self._missing,
         )  # fmt: skip

@@ -112,10 +112,10 @@ def startable(program: str) -> None:
     if shutil.which(program) is not None:
         return
     places = [program] if os.path.dirname(program) else [os.path.join(place, program) for place in os.get_exec_path()]
-    there = next((place for place in places if os.path.exists(place)), None)
-    if there is None:
+    existing = next((place for place in places if os.path.exists(place)), None)
+    if existing is None:
         raise NotStarted(NOT_FOUND, f"{program}: not found")
-    raise NotStarted(NOT_EXECUTABLE, f"{there}: {'a directory' if os.path.isdir(there) else 'not executable'}")
+    raise NotStarted(NOT_EXECUTABLE, f"{existing}: {'a directory' if os.path.isdir(existing) else 'not executable'}")
 
 
 def run_child(words: Sequence[str], environment: Mapping[str, str]) -> Ending:
@@ -168,8 +168,8 @@ def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int])
 def _wait_for_signal(taken: set[signal.Signals]) -> tuple[int, bool]:
     """Wait for a signal; return its number, and whether it came from the terminal."""
     if hasattr(signal, "sigwaitinfo"):
-        found = signal.sigwaitinfo(taken)
-        return found.si_signo, found.si_code == _OF_KERNEL
+        info = signal.sigwaitinfo(taken)
+        return info.si_signo, info.si_code == _OF_KERNEL
     number = signal.sigwait(taken)  # macOS does not tell who sent it
     return number, number in TYPED
 
@@ -303,12 +303,12 @@ def start(command: Sequence[str], environment: Mapping[str, str], directory: str
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
-    with process.stdout as said:
-        word, _, rest = said.readline().decode("utf-8", "replace").rstrip("\n").partition(" ")
-    if word == "pid" and rest.isdigit():
-        return Job(process, output, int(rest), tuple(command))
+    with process.stdout as stream:
+        word, _, detail = stream.readline().decode("utf-8", "replace").rstrip("\n").partition(" ")
+    if word == "pid" and detail.isdigit():
+        return Job(process, output, int(detail), tuple(command))
     process.wait()
-    code, _, why = rest.partition(" ")
+    code, _, why = detail.partition(" ")
     raise NotStarted(int(code) if code.isdigit() else NOT_EXECUTABLE, f"{command[0]}: {why or 'it could not be started'}")
 
 

@@ -78,33 +78,33 @@ class Prepared:
     """Messages before the job starts: the first line names the directory."""
 
 
-def prepare(wanted: TraceOptions, environ: Mapping[str, str], started: time.struct_time | None = None) -> Prepared:
+def prepare(options: TraceOptions, environ: Mapping[str, str], started: time.struct_time | None = None) -> Prepared:
     """Derive the environment of a job from the user's and create its directory. Raises `Refused`."""
     environment = dict(environ)
-    directory, made, said = _trace_directory(wanted, environment, started or time.localtime())
+    directory, is_new, note = _trace_directory(options, environment, started or time.localtime())
     if not environment.get(PROVENANCE):
         environment[PROVENANCE] = "1"
-    notes = [said]
-    if wanted.fresh:
+    notes = [note]
+    if options.fresh:
         notes += _switched_on(environment, NO_CACHES, "--fresh")
-    if wanted.debug:
+    if options.debug:
         notes += _switched_on(environment, DEBUG, "--debug")
         if not environment.get(DEBUG_DIRECTORY):
             environment[DEBUG_DIRECTORY] = directory  # torch makes torch_compile_debug in it
-    logs_file = _logs(wanted.logs, environment, directory)
-    return Prepared(environment, directory, made, logs_file, tuple(notes))
+    logs_file = _logs(options.logs, environment, directory)
+    return Prepared(environment, directory, is_new, logs_file, tuple(notes))
 
 
-def _trace_directory(wanted: TraceOptions, environment: dict[str, str], started: time.struct_time) -> tuple[str, bool, str]:
+def _trace_directory(options: TraceOptions, environment: dict[str, str], started: time.struct_time) -> tuple[str, bool, str]:
     """Return the trace directory, whether it is new, and a message about it."""
     by = next((name for name in (DTRACE, TRACE) if environment.get(name)), "")  # torch too asks for TORCH_DTRACE first
     if not by:
-        directory, made = _named_directory(wanted.directory) if wanted.directory else (_new_directory(started), True)
+        directory, is_new = _named_directory(options.directory) if options.directory else (_new_directory(started), True)
         environment[TRACE] = directory
-        return directory, made, f"the trace goes to {directory}"
+        return directory, is_new, f"the trace goes to {directory}"
     directory = os.path.abspath(environment[by])
-    if wanted.directory and os.path.realpath(wanted.directory) != os.path.realpath(directory):
-        raise Refused(f"{by} is set, the trace would go to {directory}: leave out -o {wanted.directory}, or unset {by}")
+    if options.directory and os.path.realpath(options.directory) != os.path.realpath(directory):
+        raise Refused(f"{by} is set, the trace would go to {directory}: leave out -o {options.directory}, or unset {by}")
     return directory, False, f"{by} is set: the trace goes to {directory}"
 
 
@@ -193,34 +193,34 @@ CLEARING = {
 
 def files_in(directory: str) -> frozenset[Identity]:
     """Return the identities of the files below a directory."""
-    found = set()
+    identities = set()
     for place, _, names in os.walk(directory):
         for name in names:
             try:
-                found.add(identity_of(os.lstat(os.path.join(place, name))))
+                identities.add(identity_of(os.lstat(os.path.join(place, name))))
             except OSError:
                 continue
-    return frozenset(found)
+    return frozenset(identities)
 
 
 def logs_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, int]:
     """Return the new logs, None if there are none, and the number of logs of earlier runs."""
     try:
-        found = discover([directory])
+        discovered = discover([directory])
     except NothingFound:
         return None, 0
-    new = tuple(log for log in found.logs if not _was_there(log.path, before))
-    earlier = len(found.logs) - len(new)
-    skipped = tuple(item for item in found.skipped if not _was_there(item.path, before))
-    profiles = tuple(own for own in found.profiles if not _was_there(own.path, before))
-    dumps = tuple(own for own in found.dumps if not _was_there(own.path, before))
-    return replace(found, logs=new, skipped=skipped, profiles=profiles, dumps=dumps) if new else None, earlier
+    new = tuple(log for log in discovered.logs if not _was_there(log.path, before))
+    earlier = len(discovered.logs) - len(new)
+    skipped = tuple(item for item in discovered.skipped if not _was_there(item.path, before))
+    profiles = tuple(profile for profile in discovered.profiles if not _was_there(profile.path, before))
+    dumps = tuple(profile for profile in discovered.dumps if not _was_there(profile.path, before))
+    return replace(discovered, logs=new, skipped=skipped, profiles=profiles, dumps=dumps) if new else None, earlier
 
 
-def still_written(found: Found) -> tuple[LogProcess, ...]:
+def still_written(discovered: Found) -> tuple[LogProcess, ...]:
     """Return processes of the job that still have a log open."""
     logs = {}
-    for log in found.logs:
+    for log in discovered.logs:
         try:
             logs[log.path] = identity_of(os.stat(log.path))
         except OSError:
@@ -249,9 +249,9 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
         return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
-    known = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
-    if known:
-        return tuple(known)
+    reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
+    if reasons:
+        return tuple(reasons)
     if prepared.logs_file and os.path.exists(prepared.logs_file):
         return (f"torch was imported (it began {os.path.basename(prepared.logs_file)}), and nothing was compiled: {_NOT_CALLED}",)
     return (
@@ -286,12 +286,12 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     names = [os.path.basename(word) for word in words]
     end = next((n for n, name in enumerate(names) if name.startswith("python") or name.endswith(".py")), len(names))
     front = names[:end]
-    said = [(name, LAUNCHERS[name]) for name in front if name in LAUNCHERS]
+    advice = [(name, LAUNCHERS[name]) for name in front if name in LAUNCHERS]
     options = {word.partition("=")[0] for word in words[:end]}
     if any(word.removeprefix("--export=").startswith("ALL") for word in words[:end]):
         options.discard("--export")
-    said += [(name, text) for (name, option), text in CLEARING.items() if name in front and option in options]
-    return [text.format(name, TRACE, PROVENANCE, shlex.quote(directory)) for name, text in said]
+    advice += [(name, text) for (name, option), text in CLEARING.items() if name in front and option in options]
+    return [text.format(name, TRACE, PROVENANCE, shlex.quote(directory)) for name, text in advice]
 
 
 def _elsewhere(environment: Mapping[str, str]) -> list[str]:
@@ -345,16 +345,16 @@ def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> 
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
     before = environment.get(PATH)
     environment[PATH] = HOOK + os.pathsep + before if before else HOOK
-    said = [f"steps {steps.first} to {steps.last} are recorded into {directory}"]
+    notes = [f"steps {steps.first} to {steps.last} are recorded into {directory}"]
     if not environment.get(KERNELS):
         environment[KERNELS] = "1"
-        said.append(
+        notes.append(
             f"{KERNELS}=1 names C++ kernels in the profile. It is part of the key of Inductor's caches: "
             "how long this run compiles says nothing about the job without it"
         )
     elif environment[KERNELS] != "1":
-        said.append(f"{KERNELS} is {environment[KERNELS]}: C++ kernels are not in the profile")
-    return tuple(said)
+        notes.append(f"{KERNELS} is {environment[KERNELS]}: C++ kernels are not in the profile")
+    return tuple(notes)
 
 
 def why_not(words: Sequence[str]) -> str:
@@ -375,11 +375,11 @@ def why_not(words: Sequence[str]) -> str:
 
 def _ignoring(options: Sequence[str]) -> str:
     """Return the interpreter option that disables the hook, '' without one. Options end where the program begins."""
-    rest = iter(options)
-    for word in rest:
+    remaining = iter(options)
+    for word in remaining:
         if word.startswith("--"):
             if word == "--check-hash-based-pycs":
-                next(rest, None)
+                next(remaining, None)
             continue
         if len(word) < 2 or word[0] != "-":
             return ""
@@ -390,6 +390,6 @@ def _ignoring(options: Sequence[str]) -> str:
                 return ""
             if letter in _WITH_VALUE:
                 if place == len(word):
-                    next(rest, None)
+                    next(remaining, None)
                 break
     return ""

@@ -77,7 +77,7 @@ class Keeper:
         self._select = selectors.DefaultSelector()
         self._job: subprocess.Popen[bytes] | None = None
         self._orders = b""
-        self._told = 0.0
+        self._last_report_s = 0.0
         self._is_new = False  # the state has something that is not written yet
 
     # the job
@@ -192,20 +192,20 @@ class Keeper:
         return len(data)
 
     def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
+        remaining = memoryview(data)
+        while remaining:
             try:
-                rest = rest[os.write(self._output, rest) :]
+                remaining = remaining[os.write(self._output, remaining) :]
             except OSError as error:
-                self._state.says["missing"] += len(rest)
+                self._state.says["missing"] += len(remaining)
                 self._state.says["why"] = error.strerror or str(error)
                 self._is_new = True
                 return
 
     def _tell_missing(self) -> None:
         now = time.monotonic()
-        if self._is_new and now - self._told >= TELL:
-            self._told, self._is_new = now, False
+        if self._is_new and now - self._last_report_s >= TELL:
+            self._last_report_s, self._is_new = now, False
             self._state.write()
 
     # orders
@@ -240,11 +240,11 @@ class Keeper:
         groups = {self._job.pid}
         with contextlib.suppress(OSError):
             groups.add(os.tcgetpgrp(self._master))
-        found = _descendants(self._job.pid) if number == signal.SIGKILL else []
+        descendants = _descendants(self._job.pid) if number == signal.SIGKILL else []
         for group in groups - {os.getpgrp(), 0}:
             with contextlib.suppress(OSError):
                 os.killpg(group, number)
-        for pid in found:
+        for pid in descendants:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
 
@@ -292,12 +292,12 @@ def _descendants(pid: int) -> list[int]:
         fields = _fields(number)
         if len(fields) > 1:
             children.setdefault(int(fields[1]), []).append(number)
-    found, queue = [], [pid]
+    descendants, queue = [], [pid]
     while queue:
         below = children.get(queue.pop(), [])
-        found += below
+        descendants += below
         queue += below
-    return found
+    return descendants
 
 
 def main() -> int:
@@ -306,11 +306,11 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     output, state, columns, rows, *command = sys.argv[1:]
     keeper = Keeper(output, state, int(columns), int(rows), command)
-    said = keeper.begin()
+    reply = keeper.begin()
     with contextlib.suppress(OSError):
-        os.write(1, said.encode("utf-8", "replace") + b"\n")
+        os.write(1, reply.encode("utf-8", "replace") + b"\n")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if not said.startswith("pid "):
+    if not reply.startswith("pid "):
         return 1
     keeper.keep()
     return 0

@@ -58,7 +58,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._parser = XTermParser()
-        self._rest = b""
+        self._pending = b""
         """A sequence that has begun."""
         self._skipping: re.Pattern[bytes] | None = None
         """What of a sequence that is too long is thrown away."""
@@ -71,61 +71,61 @@ class Decoder:
     @property
     def is_waiting(self) -> bool:
         """Return whether a sequence or paste is incomplete, so that a timeout matters."""
-        return bool(self._rest or self._skipping or self._paste is not None or self._characters.getstate()[0])
+        return bool(self._pending or self._skipping or self._paste is not None or self._characters.getstate()[0])
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that these bytes complete."""
-        found: list[Message] = []
-        data = self._rest + data
-        self._rest = b""
+        messages: list[Message] = []
+        data = self._pending + data
+        self._pending = b""
         place = 0
         while place < len(data):
             if self._paste is not None:
-                place = self._pasted(data, place, found)
+                place = self._pasted(data, place, messages)
             elif self._skipping is not None:
                 place = self._skipped(data, place)
             elif data[place] != ESC:
                 end = data.find(b"\x1b", place)
                 end = len(data) if end < 0 else end
-                self._typed(self._characters.decode(data[place:end]), found)
+                self._typed(self._characters.decode(data[place:end]), messages)
                 place = end
             else:
                 self._characters.reset()
-                place = self._sequence(data, place, found)
-        return found
+                place = self._sequence(data, place, messages)
+        return messages
 
     def silence(self, seconds: float) -> list[Message]:
         """Return the messages that `seconds` without input complete."""
-        found: list[Message] = []
-        rest = self._rest if self._skipping is None else b""
+        messages: list[Message] = []
+        pending = self._pending if self._skipping is None else b""
         if seconds >= SILENCE:
             if self._paste is not None:
                 self._paste += self._edge
-                self._end_of_paste(found)
-            self._skipping, self._rest = None, b""
+                self._end_of_paste(messages)
+            self._skipping, self._pending = None, b""
             self._characters.reset()
-        if len(rest) == 1 and seconds >= constants.ESCAPE_DELAY:
-            self._rest = b""
-            found.append(events.Key("escape", "\x1b"))
-        elif len(rest) == 2 and seconds >= HURRY:
-            self._rest = b""
-            self._with_alt(chr(rest[1]), found)
-        return found
+        if len(pending) == 1 and seconds >= constants.ESCAPE_DELAY:
+            self._pending = b""
+            messages.append(events.Key("escape", "\x1b"))
+        elif len(pending) == 2 and seconds >= HURRY:
+            self._pending = b""
+            self._with_alt(chr(pending[1]), messages)
+        return messages
 
     # characters
 
-    def _typed(self, text: str, found: list[Message]) -> None:
+    def _typed(self, text: str, messages: list[Message]) -> None:
         for character in text:
             if character != "\ufffd" and not "\x80" <= character < "\xa0":
-                self._parse(character, found)
+                self._parse(character, messages)
 
-    def _with_alt(self, character: str, found: list[Message]) -> None:
+    def _with_alt(self, character: str, messages: list[Message]) -> None:
         keys = list(self._parser._sequence_to_key_events("\x1b" + character))
-        self._add(keys or self._parser._sequence_to_key_events(character, alt=True), found)
+        self._add(keys or self._parser._sequence_to_key_events(character, alt=True), messages)
 
     # pastes
 
-    def _pasted(self, data: bytes, place: int, found: list[Message]) -> int:
+    def _pasted(self, data: bytes, place: int, messages: list[Message]) -> int:
         assert self._paste is not None
         before = place - len(self._edge)  # where the bytes begin that were not looked at whole
         text = self._edge + data[place:]
@@ -136,85 +136,85 @@ class Decoder:
             self._edge = text[cut:]
             return len(data)
         self._keep(text[:end])
-        self._end_of_paste(found)
+        self._end_of_paste(messages)
         return before + end + len(PASTE_END)
 
     def _keep(self, data: bytes) -> None:
         assert self._paste is not None
         self._paste += data[: max(KEPT - len(self._paste), 0)]
 
-    def _end_of_paste(self, found: list[Message]) -> None:
+    def _end_of_paste(self, messages: list[Message]) -> None:
         assert self._paste is not None
         text = self._paste.decode("utf-8", "replace").replace("\x00", "").replace("\ufffd", "")
         self._paste, self._edge = None, b""
-        found.append(events.Paste(text))
+        messages.append(events.Paste(text))
 
     # sequences
 
-    def _sequence(self, data: bytes, place: int, found: list[Message]) -> int:
+    def _sequence(self, data: bytes, place: int, messages: list[Message]) -> int:
         """Decode the sequence that begins at `place`; return the offset of its end."""
         second = data[place + 1 : place + 2]
         if not second:
-            self._rest = data[place:]
+            self._pending = data[place:]
             return len(data)
         if second in b"[O":
-            return self._control(data, place, found)
+            return self._control(data, place, messages)
         if second in b"]PX^_":
             return self._string(data, place)
         if second[0] == ESC:
-            found.append(events.Key("escape", "\x1b"))
+            messages.append(events.Key("escape", "\x1b"))
             return place + 1
         if second[0] >= 0x80:  # alt and a letter that has more bytes
             return place + 1
-        self._with_alt(chr(second[0]), found)
+        self._with_alt(chr(second[0]), messages)
         return place + 2
 
-    def _control(self, data: bytes, place: int, found: list[Message]) -> int:
+    def _control(self, data: bytes, place: int, messages: list[Message]) -> int:
         """Decode a CSI or SS3 sequence; return the offset of its end."""
         third = data[place + 2 : place + 3]
         if data[place + 1] == ord("[") and third in (b"M", b"["):
-            return self._old(data, place, found)
+            return self._old(data, place, messages)
         match = _PARAMETERS.match(data, place + 2)
         assert match is not None
         end = match.end()
         if end == len(data):
-            self._rest = data[place:]
-            if len(self._rest) > LIMIT:
-                self._rest, self._skipping = b"", _PARAMETERS
+            self._pending = data[place:]
+            if len(self._pending) > LIMIT:
+                self._pending, self._skipping = b"", _PARAMETERS
             return end
         if not 0x40 <= data[end] < 0x7F:
             if end == place + 2:  # alt and the letter, then something else
-                self._with_alt(chr(data[place + 1]), found)
+                self._with_alt(chr(data[place + 1]), messages)
             return end + (data[end] in (0x18, 0x1A))
-        self._whole(data[place : end + 1], found)
+        self._interpret(data[place : end + 1], messages)
         return end + 1
 
-    def _old(self, data: bytes, place: int, found: list[Message]) -> int:
+    def _old(self, data: bytes, place: int, messages: list[Message]) -> int:
         """Decode an X10 mouse report of three bytes, or a function key of the Linux console."""
         if data[place + 2] == ord("["):
             if len(data) < place + 4:
-                self._rest = data[place:]
+                self._pending = data[place:]
                 return len(data)
-            self._parse(data[place : place + 4].decode("latin-1"), found)
+            self._parse(data[place : place + 4].decode("latin-1"), messages)
             return place + 4
-        told = data[place + 3 : place + 6]
-        bad = next((at for at, byte in enumerate(told) if byte < 0x20), None)
+        report = data[place + 3 : place + 6]
+        bad = next((at for at, byte in enumerate(report) if byte < 0x20), None)
         if bad is not None:
             return place + 3 + bad
-        if len(told) < 3:
-            self._rest = data[place:]
+        if len(report) < 3:
+            self._pending = data[place:]
             return len(data)
-        self._mouse(told[0] - 32, told[1] - 32, told[2] - 32, found)
+        self._mouse(report[0] - 32, report[1] - 32, report[2] - 32, messages)
         return place + 6
 
-    def _mouse(self, button: int, x: int, y: int, found: list[Message]) -> None:
+    def _mouse(self, button: int, x: int, y: int, messages: list[Message]) -> None:
         """Decode a mouse report that does not name the released button: it is the pressed one."""
         is_let_go = button & 3 == 3 and button < 32
         if is_let_go:
             button = button & ~3 | self._button
         elif button < 32:
             self._button = button & 3
-        self._parse(f"\x1b[<{button};{x};{y}{'m' if is_let_go else 'M'}", found)
+        self._parse(f"\x1b[<{button};{x};{y}{'m' if is_let_go else 'M'}", messages)
 
     def _string(self, data: bytes, place: int) -> int:
         """Skip an OSC, DCS or similar string, which ends with BEL or ESC and a backslash; return the offset of its end."""
@@ -222,9 +222,9 @@ class Decoder:
         assert match is not None
         end = match.end()
         if end == len(data):
-            self._rest = data[place:]
-            if len(self._rest) > 2:
-                self._rest, self._skipping = b"", _STRING
+            self._pending = data[place:]
+            if len(self._pending) > 2:
+                self._pending, self._skipping = b"", _STRING
             return end
         return self._end_of_string(data, end)
 
@@ -232,7 +232,7 @@ class Decoder:
         if data[end] != ESC:
             return end + (data[end] in (0x07, 0x18, 0x1A))
         if end + 1 == len(data):
-            self._rest, self._skipping = data[end:], _STRING  # with what follows: its end, or something new
+            self._pending, self._skipping = data[end:], _STRING  # with what follows: its end, or something new
             return len(data)
         return end + 2 if data[end + 1] == ord("\\") else end
 
@@ -249,31 +249,31 @@ class Decoder:
             return self._end_of_string(data, end)
         return end + (0x40 <= data[end] < 0x7F or data[end] in (0x18, 0x1A))
 
-    def _whole(self, sequence: bytes, found: list[Message]) -> None:
+    def _interpret(self, sequence: bytes, messages: list[Message]) -> None:
         """Interpret a complete sequence."""
         if sequence == PASTE:
             self._paste = bytearray()
         elif sequence in (b"\x1b[0n", b"\x1b[3n"):
-            found.append(Answered(is_status=True))
+            messages.append(Answered(is_status=True))
         elif report := _REPORT.match(sequence):
             if report[1] == b"1" and report[2] != b"1" and len(sequence) <= LIMIT:  # F3 with shift, alt …
-                self._add(self._parser._sequence_to_key_events(sequence.decode("ascii")), found)
+                self._add(self._parser._sequence_to_key_events(sequence.decode("ascii")), messages)
             else:
-                found.append(Answered(is_status=False))
+                messages.append(Answered(is_status=False))
         elif old := _URXVT_MOUSE.match(sequence) if len(sequence) <= LIMIT else None:
-            self._mouse(int(old[1]) - 32, int(old[2]), int(old[3]), found)
+            self._mouse(int(old[1]) - 32, int(old[2]), int(old[3]), messages)
         elif len(sequence) <= LIMIT and sequence not in _UNWANTED:
             if b":" in sequence and (kitty := _KITTY.match(sequence)):
                 code, modifiers, event, text, last = (part or b"" for part in kitty.groups())
                 if event == b"3":  # a key is let go
                     return
                 sequence = b"\x1b[%b;%b%b%b" % (code, modifiers or b"1", text, last)
-            self._parse(sequence.decode("ascii"), found)
+            self._parse(sequence.decode("ascii"), messages)
 
-    def _parse(self, text: str, found: list[Message]) -> None:
+    def _parse(self, text: str, messages: list[Message]) -> None:
         """Pass a sequence to Textual's parser; replace a parser that failed or waits for more."""
         try:
-            self._add(self._parser.feed(text), found)
+            self._add(self._parser.feed(text), messages)
             is_good = getattr(self._parser._awaiting, "timeout", None) is None
         except Exception:
             is_good = False
@@ -289,8 +289,8 @@ class Decoder:
         if size is not None and pixels is not None and not (0 < size[0] <= pixels[0] and 0 < size[1] <= pixels[1]):
             self._parser.terminal_pixel_size = None
 
-    def _add(self, messages: Iterable[Message], found: list[Message]) -> None:
-        found += [message for message in messages if _is_sane(message)]
+    def _add(self, messages: Iterable[Message], results: list[Message]) -> None:
+        results += [message for message in messages if _is_sane(message)]
 
 
 def _is_sane(message: Message) -> bool:
@@ -376,9 +376,9 @@ class TerminalDriver(LinuxDriver):
                     return
             try:
                 if data is not None:
-                    self._take(decoder.feed(data))
+                    self._post_messages(decoder.feed(data))
                 elif decoder.is_waiting:
-                    self._take(decoder.silence(time.monotonic() - heard))
+                    self._post_messages(decoder.silence(time.monotonic() - heard))
             except Exception as error:  # a fault of ours costs these bytes
                 decoder = Decoder()
                 self._tell(partial(self._app._handle_exception, error))
@@ -390,7 +390,7 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             return b""
 
-    def _take(self, messages: list[Message]) -> None:
+    def _post_messages(self, messages: list[Message]) -> None:
         for message in messages:
             if isinstance(message, Answered):
                 self._answered(message.is_status)

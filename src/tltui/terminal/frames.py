@@ -35,36 +35,36 @@ class Flow:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._answers = False
-        self._asked: float | None = None
+        self._query_s: float | None = None
         self._drawn = 0.0
         self._lost = 0
 
     def begin(self) -> None:
         """Reset on start or resume; an outstanding answer was for another program."""
-        self._asked = None
+        self._query_s = None
 
     def answered(self) -> None:
         """Record an answer of the terminal."""
-        self._answers, self._asked, self._lost = True, None, 0
+        self._answers, self._query_s, self._lost = True, None, 0
 
     def wait(self) -> float:
         """Return the seconds until a frame may be drawn, unless an answer comes before; 0 for now."""
-        if self._asked is None or not self._answers:
+        if self._query_s is None or not self._answers:
             return 0.0
         now = self._clock()
-        if now - self._asked >= LOST:
-            self._asked, self._lost = None, self._lost + 1
+        if now - self._query_s >= LOST:
+            self._query_s, self._lost = None, self._lost + 1
             self._answers = self._lost < 2
             return 0.0
         # what is late is not waited for, but nothing is gained by writing faster
-        return max(max(self._asked, self._drawn) + PATIENCE - now, 0.0)
+        return max(max(self._query_s, self._drawn) + PATIENCE - now, 0.0)
 
     def drawn(self) -> bool:
         """Record a written frame; return whether to send a query after it. At most one answer is outstanding."""
         self._drawn = self._clock()
-        if not self._answers or self._asked is not None:
+        if not self._answers or self._query_s is not None:
             return False
-        self._asked = self._drawn
+        self._query_s = self._drawn
         return True
 
 
@@ -114,7 +114,7 @@ class Picture:
         self._shown: list[Row | None] = []
         """Rows as the terminal has them; None where that is not known."""
         self._touched: set[int] = set()
-        self._known: dict[Style | None, Look] = {None: PLAIN}
+        self._look_cache: dict[Style | None, Look] = {None: PLAIN}
         self._look = PLAIN
         """What the next text would look like."""
 
@@ -141,9 +141,9 @@ class Picture:
         for text, style, control in strip:
             if control or not text:
                 continue
-            look = self._known.get(style)
+            look = self._look_cache.get(style)
             if look is None:
-                look = self._known[style] = self._look_of(style)
+                look = self._look_cache[style] = self._look_of(style)
             cells = _cells(text)
             texts += cells
             looks += _looks(text, cells, look)
@@ -314,8 +314,8 @@ def _change(before: Look, after: Look) -> str:
     parts += [code for bit, code in ON.items() if new & bit]
     differing = ";".join(parts)
     attributes = [code for bit, code in ON.items() if after.attributes & bit]
-    whole = ";".join(["0", *filter(None, (after.color, after.ground)), *attributes])
-    return f"\x1b[{min(differing, whole, key=len)}m"
+    full = ";".join(["0", *filter(None, (after.color, after.ground)), *attributes])
+    return f"\x1b[{min(differing, full, key=len)}m"
 
 
 FRAME_DELAY_S = 0.1
@@ -366,7 +366,7 @@ class Frames(App[None]):
             return
         try:
             if renderable is not None:
-                self._take(renderable)
+                self._apply_update(renderable)
         except Exception as error:
             self._handle_exception(error)
         else:
@@ -377,7 +377,7 @@ class Frames(App[None]):
         finally:
             self.post_display_hook()
 
-    def _take(self, update: ChopsUpdate | LayoutUpdate) -> None:
+    def _apply_update(self, update: ChopsUpdate | LayoutUpdate) -> None:
         """Put a Textual update into the picture."""
         picture = self.picture
         if isinstance(update, LayoutUpdate):

@@ -36,7 +36,7 @@ def marker_limits(arguments: Iterable[object], named: Mapping[str, object]) -> t
     for name, number in named.items():
         if name not in MEASURES and name not in ALIASES:
             raise BadLimit(f"there is no {name!r}. There are: {', '.join((*MEASURES, *ALIASES))}")
-        parts += [f"{own}={number}" for own in ALIASES.get(name, (name,))]
+        parts += [f"{measure}={number}" for measure in ALIASES.get(name, (name,))]
     return limits_from(",".join(parts) or NONE)
 
 
@@ -66,9 +66,9 @@ def check_limits(run: Run, limits: Sequence[Limit]) -> Gates:
     return gates(run, limits)
 
 
-def failure_message(run: Run, found: Gates, test: str, directory: str) -> str:
+def failure_message(run: Run, result: Gates, test: str, directory: str) -> str:
     """Return why a test fails; '' if no limit is exceeded."""
-    over = [outcome for outcome in found.limits if outcome.exceeded]
+    over = [outcome for outcome in result.limits if outcome.exceeded]
     return "\n".join(_lines(run, over, test, directory)) if over else ""
 
 

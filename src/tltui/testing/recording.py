@@ -68,7 +68,7 @@ class Recording(logging.Handler):
 
     def mute(self) -> None:
         """Keep pytest from showing each record: since 9.2 it listens to loggers that do not propagate, anew in each phase."""
-        self._logger.handlers = [own for own in self._logger.handlers if type(own).__module__ != "_pytest.logging"]
+        self._logger.handlers = [handler for handler in self._logger.handlers if type(handler).__module__ != "_pytest.logging"]
 
     def end(self) -> None:
         """Stop writing. Raises `Unrecordable` if torch compiled something without a record."""
@@ -102,13 +102,13 @@ class Recording(logging.Handler):
         self._stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
         self._pid = os.getpid()
         for string, number in list(self._strings.items()):
-            self._write(self._made({"str": [string, number]}, None))
+            self._write(self._make_record({"str": [string, number]}, None))
         version = json.dumps({"pytorch_version": self._version}, indent=0)
         digest = hashlib.md5(version.encode(), usedforsecurity=False).hexdigest()
         artifact = {"name": "torch_version", "encoding": "json"}
-        self._write(self._made({"artifact": artifact, "has_payload": digest}, version))
+        self._write(self._make_record({"artifact": artifact, "has_payload": digest}, version))
 
-    def _made(self, metadata: dict[str, Any], payload: str | None) -> logging.LogRecord:
+    def _make_record(self, metadata: dict[str, Any], payload: str | None) -> logging.LogRecord:
         """Return a record in torch's form."""
         extra = {"metadata": metadata, "payload": payload}
         return self._logger.makeRecord(self._logger.name, logging.DEBUG, self._writer, 0, "", (), None, extra=extra)

@@ -87,7 +87,7 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     return (f"live{clock and f' · last record {clock}'}", tokens.OK)
 
 
-def _in_short(live: Live, room: int) -> Live:
+def _abbreviate(live: Live, room: int) -> Live:
     """Abbreviate the open phases to fit `room`: first and innermost, or the innermost alone, which is the most specific."""
     if live.silent is None:
         return live
@@ -111,10 +111,10 @@ def header(
     run: Run, version: str, live: Live, width: int, ascii_only: bool, follow_key: str = "F"
 ) -> tuple[list[Piece], list[Piece]]:
     """Return the left and right part of the line; the least important pieces are dropped first where it is too narrow."""
-    pieces = _left(run, version, ascii_only)
-    right = _right(run, state(run, _in_short(live, width * 2 // 3), follow_key), live)
+    pieces = _left_pieces(run, version, ascii_only)
+    right = _right_pieces(run, state(run, _abbreviate(live, width * 2 // 3), follow_key), live)
     if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
-        pieces = _left(run, version, ascii_only, words=False)
+        pieces = _left_pieces(run, version, ascii_only, words=False)
     while _wide(pieces) + _wide(right, len(BETWEEN)) + 2 > width:
         both = [item for item in (*pieces, *right) if item[0]]
         if not both:
@@ -125,8 +125,8 @@ def header(
         right = [item for item in right if item is not least]
         if least[0] == TITLE:
             pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
-    said = [piece for _, piece in right]
-    between: list[Piece] = [each for piece in said for each in ((BETWEEN, tokens.DIM), piece)][1:]
+    pieces_right = [piece for _, piece in right]
+    between: list[Piece] = [each for piece in pieces_right for each in ((BETWEEN, tokens.DIM), piece)][1:]
     return [piece for _, piece in pieces], [*between, " "] if between else []
 
 
@@ -134,7 +134,7 @@ Ranked = tuple[int, Piece]
 """A priority (the smallest is dropped first; 0: never) and a piece."""
 
 
-def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
+def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[Ranked]:
     tally = run.tally
     pieces: list[Ranked] = [(TITLE, (f" {clip_middle(run.title, TITLE)}", tokens.TITLE))]
     if version:
@@ -157,7 +157,7 @@ def _left(run: Run, version: str, ascii_only: bool, words: bool = True) -> list[
     return pieces
 
 
-def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
+def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranked]:
     search = run.found.search
     if search is not None and not search.is_over:
         which = "looking for the newest run" if search.discovery.latest else "looking for logs"
@@ -169,8 +169,8 @@ def _right(run: Run, said: Piece | None, live: Live) -> list[Ranked]:
         right.append((SPENT, (f"{seconds(run.tally.seconds)} compiling", tokens.DIM)))
     if live.remark:
         right.append((70, (live.remark, tokens.STRONG)))
-    if said is not None:
-        right.append((0, said))
+    if state_piece is not None:
+        right.append((0, state_piece))
     return right
 
 

@@ -52,9 +52,9 @@ def listing_document(run: Run, options: Options) -> TextDocument:
 
 def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None) -> None:
     shown = label(node, options.ascii, shown_name, costs)
-    left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
+    pieces_left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
-    builder.add(*_fitted(left, width), *shown.right)
+    builder.add(*_fitted(pieces_left, width), *shown.right)
     if isinstance(node.target, Compile):
         return
     for child in children(node):
@@ -63,14 +63,14 @@ def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Co
 
 def _fitted(pieces: list[Piece], width: int) -> Iterator[Piece]:
     """Yield the pieces, cut or padded to `width` columns."""
-    left = width
+    remaining = width
     for piece in pieces:
-        text = formatting.piece(piece_text(piece), left)
-        left -= cells(text)
+        text = formatting.piece(piece_text(piece), remaining)
+        remaining -= cells(text)
         yield with_text(piece, text)
-        if left <= 0:
+        if remaining <= 0:
             break
-    yield " " * (left + 1)
+    yield " " * (remaining + 1)
 
 
 @frozen

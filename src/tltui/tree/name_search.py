@@ -55,8 +55,8 @@ class Place:
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Return the row of a list."""
-        address, gap, rest = self.text.partition(GAP)
-        return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + rest)
+        address, gap, remainder = self.text.partition(GAP)
+        return ((f"{self.mark or ' '} ", self.style), (address, tokens.STRONG), gap + remainder)
 
 
 def _joined(*parts: str) -> str:
@@ -76,8 +76,8 @@ class _Rows:
         _, file, line = frame.code
         where = f"{os.path.basename(file)}:{line}" if file and line else os.path.basename(file or "")
         rank = frame.process.rank
-        said = ("no rank" if rank is None else f"rank {rank}") if self._has_ranks else ""
-        return short(self._name_of(frame) or "", self._ascii), where, said
+        rank_text = ("no rank" if rank is None else f"rank {rank}") if self._has_ranks else ""
+        return short(self._name_of(frame) or "", self._ascii), where, rank_text
 
     def _also(self, frame: Frame) -> str:
         """Return torch's name of a function whose displayed name is shortened."""
@@ -88,8 +88,8 @@ class _Rows:
         return Place(str(rank.ref), _joined(str(rank.ref), rank.title, plural(rank.tally.compiles, "compile")))
 
     def process(self, process: Process) -> Place:
-        said = _joined(f"process {process.number}", pid(process.pid), plural(process.tally.compiles, "compile"))
-        return Place(str(process.ref), _joined(str(process.ref), said))
+        text = _joined(f"process {process.number}", pid(process.pid), plural(process.tally.compiles, "compile"))
+        return Place(str(process.ref), _joined(str(process.ref), text))
 
     def frame(self, frame: Frame) -> Place:
         name, where, rank = self._code(frame)
@@ -98,13 +98,13 @@ class _Rows:
 
     def compile(self, compile_: Compile) -> Place:
         status, ref = compile_.status, str(compile_.ref)
-        said = label(compile_node(compile_), self._ascii)
+        row = label(compile_node(compile_), self._ascii)
         if status is None:
-            what = "".join(piece_text(piece) for piece in said.left[2:])
-            return Place(ref, _joined(ref, what.strip()), glyph(None, self._ascii), tokens.DIM)
+            description = "".join(piece_text(piece) for piece in row.left[2:])
+            return Place(ref, _joined(ref, description.strip()), glyph(None, self._ascii), tokens.DIM)
         name, where, rank = self._code(compile_.frame)
         again = (ASCII_RECOMPILE if self._ascii else RECOMPILE_GLYPH) if compile_.is_recompile else ""
-        why = "".join(piece_text(piece) for piece in said.detail).strip() if len(compile_.frame.compiles) > 1 else ""
+        why = "".join(piece_text(piece) for piece in row.detail).strip() if len(compile_.frame.compiles) > 1 else ""
         why = f"{again} {why}".strip()
         also = self._also(compile_.frame)
         return Place(ref, _joined(ref, name, where, rank, why), glyph(status, self._ascii), colour(status), also)
@@ -116,9 +116,9 @@ class _Rows:
         return Place(ref, _joined(ref, title, unit, name, where, rank), also=self._also(artifact.owner.frame))
 
     def artifacts(self, compile_: Compile) -> list[Place]:
-        found = artifacts_of(compile_)
-        units = {unit.number: unit.name for unit in units_of(found)}
-        return [self.artifact(artifact, units) for artifact in found]
+        artifacts = artifacts_of(compile_)
+        units = {unit.number: unit.name for unit in units_of(artifacts)}
+        return [self.artifact(artifact, units) for artifact in artifacts]
 
 
 def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place]:
@@ -128,12 +128,12 @@ def _nodes(run: Run, rows: _Rows, compiles: Iterable[Compile]) -> Iterator[Place
             yield rows.rank(rank)
         if len(rank.processes) > 1:
             yield from map(rows.process, rank.processes)
-    seen: set[int] = set()
+    visited: set[int] = set()
     for compile_ in compiles:
         yield rows.compile(compile_)
         frame = compile_.frame
-        if id(frame) not in seen and len(frame.compiles) > 1:
-            seen.add(id(frame))
+        if id(frame) not in visited and len(frame.compiles) > 1:
+            visited.add(id(frame))
             yield rows.frame(frame)
 
 
@@ -145,19 +145,19 @@ def views(run: Run) -> list[Place]:
 def recent(run: Run, refs: Iterable[str], ascii_: bool = False, name_of: NameOf = own_name) -> list[Place]:
     """Return the recent places of the given addresses, latest first, without duplicates and without unresolvable ones."""
     rows, pages_ = _Rows(run, ascii_, name_of), {place.ref: place.text for place in views(run)}
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for ref in refs:
-        if len(found) == RECENT:
+        if len(places) == RECENT:
             break
-        if ref in found:
+        if ref in places:
             continue
         try:
             place = _place_at(run, rows, ref, pages_)
         except BadAddress:
             continue
         if place is not None:
-            found[ref] = place
-    return list(found.values())
+            places[ref] = place
+    return list(places.values())
 
 
 def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Place | None:
@@ -167,10 +167,10 @@ def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Pla
     if ref.startswith("@"):
         parsed = parse_ref(ref)
         about = str(replace(parsed, view="")) if parsed.id or parsed.rank is not None else ""
-        said = f"{parsed.view} of {about}" if about else ""
+        title = f"{parsed.view} of {about}" if about else ""
         if parsed.view == "grep" and parsed.artifact is not None:
-            said = f"search for {parsed.artifact}"
-        return Place(ref, pages_.get(ref) or _joined(ref, said))
+            title = f"search for {parsed.artifact}"
+        return Place(ref, pages_.get(ref) or _joined(ref, title))
     node = run.resolve(ref)
     if isinstance(node, Artifact):
         return next((place for place in rows.artifacts(node.owner) if place.ref == str(node.ref)), None)
@@ -200,22 +200,22 @@ def named(names: Names | None, ref: str) -> Iterator[Place]:
 def symbols(compiles: Iterable[Compile]) -> Iterator[Place]:
     """Yield the symbols of dynamic shapes, each with its source."""
     readers: dict[int, Reader] = {}
-    seen: set[tuple[str, str]] = set()
-    left = SYMBOLS
+    visited: set[tuple[str, str]] = set()
+    budget = SYMBOLS
     for compile_ in compiles:
         log = compile_.process.log
         for record in compile_.records:
             if log.kind(record).event not in _SYMBOL_EVENTS:
                 continue
-            left -= 1
-            if left < 0:
+            budget -= 1
+            if budget < 0:
                 return
             event = readers.setdefault(id(log), Reader(log)).event(record)
             if isinstance(symbol := event.get("symbol"), str):
                 source = event.get("source")
                 name = _joined(symbol, source if isinstance(source, str) else "")
-                if (ref := f"@shapes:{compile_.ref}", name) not in seen:
-                    seen.add((ref, name))
+                if (ref := f"@shapes:{compile_.ref}", name) not in visited:
+                    visited.add((ref, name))
                     yield Place(ref, _joined(name, f"symbol of {compile_.ref}"))
 
 
@@ -309,20 +309,20 @@ class Places:
         blocks = list(self._blocks)
         if not low:
             near = [place for block in blocks for place in block.places[:SHOWN]]
-            known = {place.ref for place in self._first}
-            return [*self._first, *(place for place in near if place.ref not in known)][:SHOWN]
-        typed, count, left = self._narrowed
+            first_refs = {place.ref for place in self._first}
+            return [*self._first, *(place for place in near if place.ref not in first_refs)][:SHOWN]
+        typed, count, candidates = self._narrowed
         if typed and count == len(blocks) and low.startswith(typed) and " " not in low:
-            blocks = [_Block.of(left)]
-        found: dict[int, Scored] = {}
-        _holding(blocks, low, found)
-        if len(found) < SHOWN and " " in low:
-            _with_words(blocks, low, found)
-        wanted = not found if " " in low else len(found) < SHOWN
-        if wanted and _with_letters(blocks, low, found) and " " not in low:
+            blocks = [_Block.of(candidates)]
+        scores: dict[int, Scored] = {}
+        _holding(blocks, low, scores)
+        if len(scores) < SHOWN and " " in low:
+            _with_words(blocks, low, scores)
+        needs_more = not scores if " " in low else len(scores) < SHOWN
+        if needs_more and _with_letters(blocks, low, scores) and " " not in low:
             # whatever has one more letter is among these
-            self._narrowed = (low, len(self._blocks), [self._place(blocks, order) for order in sorted(found)])
-        return [self._place(blocks, scored[3]) for scored in sorted(found.values())[:SHOWN]]
+            self._narrowed = (low, len(self._blocks), [self._place(blocks, order) for order in sorted(scores)])
+        return [self._place(blocks, scored[3]) for scored in sorted(scores.values())[:SHOWN]]
 
     @staticmethod
     def _place(blocks: list[_Block], order: int) -> Place:
@@ -341,53 +341,53 @@ def _numbered(blocks: list[_Block]) -> Iterator[tuple[int, _Block]]:
         order += len(block.places)
 
 
-def _holding(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
+def _holding(blocks: list[_Block], low: str, scores: dict[int, Scored]) -> None:
     """Add the lines that contain the query.
 
     Best first: the name after an address, a prefix of the line, a prefix of a word after the address.
     """
     for tier, text in ((0, GAP + low + GAP), (1, "\n" + low), (2, " " + low), (2, ":" + low), (3, low)):
-        seen = 0
+        count = 0
         for order, block in _numbered(blocks):
             at = block.text.find(text)
-            while at >= 0 and seen < LOOKED_AT:
+            while at >= 0 and count < LOOKED_AT:
                 line = block.line(at + (tier == 1))
                 end = block.end(line)
-                found.setdefault(order + line, (tier, 0, block.size(line), order + line))
-                seen += 1
+                scores.setdefault(order + line, (tier, 0, block.size(line), order + line))
+                count += 1
                 at = block.text.find(text, end)
 
 
-def _with_words(blocks: list[_Block], low: str, found: dict[int, Scored]) -> None:
+def _with_words(blocks: list[_Block], low: str, scores: dict[int, Scored]) -> None:
     """Add the lines that contain all words, in any order, searching for the rarest word first."""
     words = low.split(" ")
-    seen = 0
+    count = 0
     for order, block in _numbered(blocks):
         counts = {word: block.text.count(word) for word in words}
-        first, *rest = sorted(words, key=counts.__getitem__)
+        first, *further = sorted(words, key=counts.__getitem__)
         at = block.text.find(first) if counts[first] else -1
-        while at >= 0 and seen < LOOKED_AT * 4:
+        while at >= 0 and count < LOOKED_AT * 4:
             line = block.line(at)
             start, end = block.starts[line], block.end(line)
-            if order + line not in found and all(block.text.find(word, start, end) >= 0 for word in rest):
-                found[order + line] = (4, 0, block.size(line), order + line)
-            seen += 1
+            if order + line not in scores and all(block.text.find(word, start, end) >= 0 for word in further):
+                scores[order + line] = (4, 0, block.size(line), order + line)
+            count += 1
             at = block.text.find(first, end)
 
 
-def _with_letters(blocks: list[_Block], low: str, found: dict[int, Scored]) -> bool:
+def _with_letters(blocks: list[_Block], low: str, scores: dict[int, Scored]) -> bool:
     """Add the lines that contain the letters in order, ranked by their spread; return whether the search was complete."""
     letters = [re.escape(letter) for letter in low if letter != " "]
     gaps = "".join(rf"[^{letter}\n]*{letter}" for letter in letters[1:])
     pattern = re.compile(rf"\n[^{letters[0]}\n]*({letters[0]}){gaps}")
-    seen = 0
+    count = 0
     for order, block in _numbered(blocks):
         if not all(letter in block.text for letter in low):
             continue
         for match in pattern.finditer(block.text):
             line = block.line(match.end() - 1)
-            found.setdefault(order + line, (5, match.end() - match.start(1), block.size(line), order + line))
-            seen += 1
-            if seen >= LOOKED_AT:
+            scores.setdefault(order + line, (5, match.end() - match.start(1), block.size(line), order + line))
+            count += 1
+            if count >= LOOKED_AT:
                 return False
     return True

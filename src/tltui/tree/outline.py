@@ -130,8 +130,8 @@ def children(node: Node) -> list[Node]:
     if isinstance(target, Compile):
         return _compile_children(target)
     if isinstance(target, Attempt):
-        found = [a for a in artifacts_of(target.owner) if a.attempt == target.number]
-        return [_artifact_node(artifact) for artifact in found]
+        artifacts = [a for a in artifacts_of(target.owner) if a.attempt == target.number]
+        return [_artifact_node(artifact) for artifact in artifacts]
     if isinstance(target, CallGroup):
         return [*map(_artifact_node, target.common), *map(_unit_node, target.units)]
     if isinstance(target, UnitGroup):
@@ -152,7 +152,7 @@ def _run_children(run: Run) -> list[Node]:
 def _process_children(process: Process) -> list[Node]:
     frames = list(process.frames.values())
     if process.log.columns.source:  # of several inputs the one that was read first need not be the trace
-        frames = list({id(own.frame): own.frame for own in process.ordered()}.values())
+        frames = list({id(compile_.frame): compile_.frame for compile_ in process.ordered()}.values())
     return [frame_node(frame) for frame in sorted(frames, key=lambda frame: frame.key == NO_ID)]
 
 
@@ -213,9 +213,9 @@ def _compile_children(compile_: Compile) -> list[Node]:
         page = str(compile_.ref.at("vllm"))
         for number, call in enumerate(calls, 1):
             numbers = frozenset(call.units)
-            own = tuple(group for group in groups if group.unit.number in numbers)
-            target = CallGroup(compile_, number, prefix_of(call), tuple(call.common), own)
-            nodes.append(Node(f"{key}\0call{number}", target, page, bool(call.common or own)))
+            matching = tuple(group for group in groups if group.unit.number in numbers)
+            target = CallGroup(compile_, number, prefix_of(call), tuple(call.common), matching)
+            nodes.append(Node(f"{key}\0call{number}", target, page, bool(call.common or matching)))
     else:
         nodes += _phases(compile_, [artifact for call in calls for artifact in call.common])
         nodes += map(_unit_node, groups)
@@ -259,19 +259,19 @@ def label(node: Node, ascii_: bool = False, name_of: NameOf = own_name, costs: C
 
     With `costs` compiles and frames have their cost per step.
     """
-    said, target = _label(node, ascii_, name_of), node.target
+    base, target = _label(node, ascii_, name_of), node.target
     if costs is None or not isinstance(target, (Run, Frame, Compile)):
-        return said
+        return base
     if isinstance(target, Run):
-        return replace(said, detail=((f"  time {costs.of}", tokens.DIM),))
-    return replace(said, right=(*_cost(target, costs), *said.right))
+        return replace(base, detail=((f"  time {costs.of}", tokens.DIM),))
+    return replace(base, right=(*_cost(target, costs), *base.right))
 
 
 def _cost(target: Frame | Compile, costs: Costs) -> tuple[Piece, ...]:
     """Return `  690 µs  `."""
-    own = [target] if isinstance(target, Compile) else target.compiles
-    found = [us for compile_ in own if (us := costs.us_of(str(compile_.ref))) is not None]
-    return ((f"{micros(sum(found)):>8}  ", tokens.PHASE_KERNELS),) if found else ()
+    compiles = [target] if isinstance(target, Compile) else target.compiles
+    costs_us = [us for compile_ in compiles if (us := costs.us_of(str(compile_.ref))) is not None]
+    return ((f"{micros(sum(costs_us)):>8}  ", tokens.PHASE_KERNELS),) if costs_us else ()
 
 
 def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
@@ -291,8 +291,8 @@ def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
     if isinstance(target, Attempt):
         return Label(((f"attempt {target.number}", tokens.LABEL), ("  restarted", tokens.DIM)))
     if isinstance(target, CallGroup):
-        left = ((f"call {target.number}", tokens.LABEL), (f"  {target.name}" if target.name else "", tokens.NAME))
-        return Label(left, ((plural(len(target.units), "piece"), tokens.DIM),))
+        pieces = ((f"call {target.number}", tokens.LABEL), (f"  {target.name}" if target.name else "", tokens.NAME))
+        return Label(pieces, ((plural(len(target.units), "piece"), tokens.DIM),))
     if isinstance(target, UnitGroup):
         return Label(((target.unit.name, tokens.LABEL),), ((f"{len(target.artifacts)}", tokens.DIM),))
     if isinstance(target, PhaseGroup):
@@ -302,10 +302,10 @@ def _label(node: Node, ascii_: bool, name_of: NameOf) -> Label:
 
 def marks(tally: Tally, ascii_: bool) -> list[tuple[int, str, str, str]]:
     """Return (number, glyph, words, style) of the compiles that keys visit, and of the recompiles, without zeros."""
-    found = [(tally.counted(status), glyph(status, ascii_), row.words, row.colour) for status, row in TABLE.items() if row.keys]
+    counts = [(tally.counted(status), glyph(status, ascii_), row.words, row.colour) for status, row in TABLE.items() if row.keys]
     again = "recompile" if tally.recompiles == 1 else "recompiles"
-    found.append((tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, again, tokens.RECOMPILE))
-    return [each for each in found if each[0]]
+    counts.append((tally.recompiles, ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, again, tokens.RECOMPILE))
+    return [each for each in counts if each[0]]
 
 
 def summary(tally: Tally) -> str:
@@ -354,9 +354,9 @@ def _frame_label(frame: Frame, ascii_: bool, name_of: NameOf) -> Label:
 def _compile_label(compile_: Compile, ascii_: bool, name_of: NameOf) -> Label:
     status = compile_.status
     if status is None:
-        what = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
+        title = "records without a compile id" if compile_.id == NO_ID else "compiled autograd"
         return Label(
-            ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.label, tokens.VALUE), (f" {what}", tokens.DIM)),
+            ((f"{glyph(None, ascii_)} ", tokens.DIM), (compile_.label, tokens.VALUE), (f" {title}", tokens.DIM)),
             ((f"{len(compile_.records)}", tokens.DIM),),
         )
     pieces: list[Piece] = [(f"{glyph(status, ascii_)} ", colour(status)), (compile_.label, tokens.VALUE)]
@@ -384,8 +384,8 @@ def _reason(compile_: Compile) -> str:
     """Return the recompile reason of the metrics: its first line, without the id of the cache entry."""
     reason = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), "") or ""
     first = reason.strip().partition("\n")[0].partition("  #")[0]
-    entry, colon, rest = first.partition(": ")
-    return (rest if colon and entry.replace("/", "").isdigit() else first).strip()
+    entry, colon, reason_text = first.partition(": ")
+    return (reason_text if colon and entry.replace("/", "").isdigit() else first).strip()
 
 
 def _stack_label(part: StackPart, ascii_: bool) -> Label:

@@ -39,17 +39,17 @@ class KeptNodes:
         if isinstance(target, Process):
             return self._of_process(target)
         if isinstance(target, Frame):
-            found = self._frames.get(node.key)
-            if found is None or found.frame is not target:
-                found = self._frames[node.key] = _OfFrame(target)
-            return found.now()
+            cached = self._frames.get(node.key)
+            if cached is None or cached.frame is not target:
+                cached = self._frames[node.key] = _OfFrame(target)
+            return cached.now()
         return children(node)
 
     def _of_process(self, process: Process) -> list[Node]:
-        found = self._processes.get(process.key)
-        if found is None or found.process is not process:
-            found = self._processes[process.key] = _OfProcess(process)
-        return found.now()
+        cached = self._processes.get(process.key)
+        if cached is None or cached.process is not process:
+            cached = self._processes[process.key] = _OfProcess(process)
+        return cached.now()
 
 
 class _OfFrame:
@@ -75,7 +75,7 @@ class _OfProcess:
         self.process = process
         self._naming = -1
         self._counted = (-1, -1)
-        self._own: list[Node] = []
+        self._frame_nodes: list[Node] = []
         self._is_many = bytearray()
         """For each of them whether it has several compiles."""
         self._without_id = -1
@@ -86,26 +86,26 @@ class _OfProcess:
         """Return all nodes."""
         process = self.process
         if self._naming != process.naming.stamp:
-            self._naming, self._counted, self._own, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
+            self._naming, self._counted, self._frame_nodes, self._is_many = process.naming.stamp, (-1, -1), [], bytearray()
         counted = len(process.frames), len(process.compiles)
         if counted != self._counted:
             self._counted = counted
-            self._look()
+            self._update()
         return self._nodes
 
-    def _look(self) -> None:
-        own, is_many = self._own, self._is_many
-        known = len(own)
+    def _update(self) -> None:
+        nodes, is_many = self._frame_nodes, self._is_many
+        count = len(nodes)
         for place, frame in enumerate(self.process.frames.values()):
             many = len(frame.compiles) > 1
-            if place >= known:
-                own.append(frame_node(frame))
+            if place >= count:
+                nodes.append(frame_node(frame))
                 is_many.append(many)
                 if frame.key == NO_ID:
                     self._without_id = place
             elif is_many[place] != many:
-                own[place], is_many[place] = frame_node(frame), many
-        self._nodes = list(own)
+                nodes[place], is_many[place] = frame_node(frame), many
+        self._nodes = list(nodes)
         if self._without_id >= 0:
             self._nodes.append(self._nodes.pop(self._without_id))
 
@@ -117,13 +117,13 @@ class FunctionNames:
     """Function names for `tltui.tree.outline.label`. Missing names are requested; `read` looks them up."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[int, str | None]] = {}
-        self._wanted: dict[Key, Frame] = {}
+        self._cache: dict[Key, tuple[int, str | None]] = {}
+        self._requested: dict[Key, Frame] = {}
 
     @property
     def is_asked(self) -> bool:
         """Return whether names are requested."""
-        return bool(self._wanted)
+        return bool(self._requested)
 
     def __call__(self, frame: Frame) -> str | None:
         """Return the name of a function as known so far."""
@@ -131,19 +131,19 @@ class FunctionNames:
         if not says_little(name):
             return name
         key = (frame.process.key, frame.key)
-        stamp, known = self._known.get(key, (-1, None))
+        stamp, cached = self._cache.get(key, (-1, None))
         if stamp != frame.stamp:
-            self._wanted[key] = frame
-        return known or name
+            self._requested[key] = frame
+        return cached or name
 
     def read(self) -> Iterator[bool]:
         """Look up the requested names one by one; yield whether each changed."""
-        while self._wanted:
-            key, frame = next(iter(self._wanted.items()))
+        while self._requested:
+            key, frame = next(iter(self._requested.items()))
             stamp, name = frame.stamp, known_as(frame)
-            _, before = self._known.get(key, (-1, None))
-            self._known[key] = stamp, name
-            self._wanted.pop(key, None)
+            _, before = self._cache.get(key, (-1, None))
+            self._cache[key] = stamp, name
+            self._requested.pop(key, None)
             yield name != before
 
 
@@ -171,13 +171,13 @@ class Filter:
     def __init__(self, text: str) -> None:
         self.text = text
         self.inverse = text.startswith("!")
-        said = text.removeprefix("!").strip()
-        self._status = said.lower() if said.lower() in STATUSES else ""
-        self._pattern = compiled(said)
+        pattern = text.removeprefix("!").strip()
+        self._status = pattern.lower() if pattern.lower() in STATUSES else ""
+        self._pattern = compiled(pattern)
         self.left = 0
         """Compiles that it left, and all that it was asked about."""
         self.seen = 0
-        self._known: dict[Node, tuple[int, bool]] = {}
+        self._cache: dict[Node, tuple[int, bool]] = {}
         """Compile or frame → its stamp when it was looked at, and whether its line had the text. With its address it gets a new
         node."""
 
@@ -187,12 +187,12 @@ class Filter:
         if isinstance(target, Compile):
             if self._status:
                 status = "" if target.status is None else str(target.status)
-                kept = status != "" and (status == self._status) is not self.inverse
+                matches = status != "" and (status == self._status) is not self.inverse
             else:
-                kept = self._has(node) is not self.inverse
+                matches = self._has(node) is not self.inverse
             self.seen += target.is_compile
-            self.left += target.is_compile and kept
-            return kept
+            self.left += target.is_compile and matches
+            return matches
         return not self.inverse and not self._status and self.names(node)
 
     def names(self, node: Node) -> bool:
@@ -203,10 +203,10 @@ class Filter:
         target = node.target
         if not isinstance(target, (Compile, Frame)):
             return self._pattern.search(text_of(node)) is not None
-        stamp, has = self._known.get(node, (-1, False))
+        stamp, has = self._cache.get(node, (-1, False))
         if stamp != target.stamp:
             has = self._pattern.search(text_of(node)) is not None
-            self._known[node] = target.stamp, has
+            self._cache[node] = target.stamp, has
         return has
 
 
@@ -216,7 +216,7 @@ class OutlineRows:
     def __init__(self, root: Node, below: Callable[[Node], list[Node]] | None = None) -> None:
         self._root = root
         self._by_frames = self._below = below or KeptNodes()
-        self._kept: dict[str, list[OutlineRow]] = {}
+        self._row_cache: dict[str, list[OutlineRow]] = {}
         """Key of a node → the rows of its children, when these are many."""
         self._held = ""
         self.order: StackOrder | None = None
@@ -278,61 +278,61 @@ class OutlineRows:
         if self._filter is None:
             self._add_open(rows, self._rows_of(node, below, depth), depth)
             return bool(below)
-        found = False
+        is_visible = False
         for child in below:
             place = len(rows)
             rows.append(OutlineRow(child, depth))
             if self._filtered(rows, child, depth, self._filter):
-                found = True
+                is_visible = True
             else:
                 del rows[place:]
-        return found
+        return is_visible
 
-    def _add_open(self, rows: list[OutlineRow], own: list[OutlineRow], depth: int) -> None:
+    def _add_open(self, rows: list[OutlineRow], children: list[OutlineRow], depth: int) -> None:
         """Append rows, and the rows below open ones."""
         at = 0
-        for place in [place for place, row in enumerate(own) if row.node.key in self.open]:
-            rows += own[at : place + 1]
+        for place in [place for place, row in enumerate(children) if row.node.key in self.open]:
+            rows += children[at : place + 1]
             at = place + 1
-            self._add(rows, own[place].node, depth + 1)
-        rows += own[at:]
+            self._add(rows, children[place].node, depth + 1)
+        rows += children[at:]
 
     def _rows_of(self, node: Node, below: list[Node], depth: int) -> list[OutlineRow]:
         """Return the rows of a node's children."""
         if len(below) < LONG:
             return [OutlineRow(child, depth) for child in below]
-        known = self._kept.get(node.key, [])
-        if known and known[0].depth != depth:
-            known = []
-        own = [row if row.node is child else OutlineRow(child, depth) for row, child in zip(known, below, strict=False)]
-        own += [OutlineRow(child, depth) for child in below[len(own) :]]
-        self._kept[node.key] = own
-        return own
+        cached = self._row_cache.get(node.key, [])
+        if cached and cached[0].depth != depth:
+            cached = []
+        current = [row if row.node is child else OutlineRow(child, depth) for row, child in zip(cached, below, strict=False)]
+        current += [OutlineRow(child, depth) for child in below[len(current) :]]
+        self._row_cache[node.key] = current
+        return current
 
-    def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, wanted: Filter) -> bool:
+    def _filtered(self, rows: list[OutlineRow], child: Node, depth: int, filter_: Filter) -> bool:
         """Append the filtered rows below a node whose row was appended; return whether the node itself stays."""
         is_open = child.key in self.open
         if isinstance(child.target, (Compile, Artifact)):
-            kept = wanted.takes(child) or child.key == self._held
-            if kept and is_open:
+            stays = filter_.takes(child) or child.key == self._held
+            if stays and is_open:
                 self._add_all(rows, child, depth + 1)
-            return kept
-        matches = wanted.names(child)
+            return stays
+        matches = filter_.names(child)
         names_it = matches or child.key == self._held
-        if wanted.inverse and names_it and child.key != self._held:
+        if filter_.inverse and names_it and child.key != self._held:
             return False
-        kept = self._add(rows, child, depth + 1)
-        if matches and not kept and isinstance(child.target, (Frame, Process, Rank, StackPart)):
-            wanted.left += child.target.tally.compiles
-        if names_it and not kept and is_open:
+        stays = self._add(rows, child, depth + 1)
+        if matches and not stays and isinstance(child.target, (Frame, Process, Rank, StackPart)):
+            filter_.left += child.target.tally.compiles
+        if names_it and not stays and is_open:
             self._add_all(rows, child, depth + 1)
-        return kept or names_it
+        return stays or names_it
 
     def _add_all(self, rows: list[OutlineRow], node: Node, depth: int) -> None:
         """Append all rows below a match, unfiltered."""
-        wanted, self._filter = self._filter, None
+        active, self._filter = self._filter, None
         self._add(rows, node, depth)
-        self._filter = wanted
+        self._filter = active
 
     def set_filter(self, text: str) -> None:
         """Show only the matches of a `Filter`, their ancestors and descendants; '' shows all."""
@@ -343,7 +343,7 @@ class OutlineRows:
         """Order by stacks, or by frames (None). Open nodes stay open."""
         self.order = order
         self._below = self._by_frames if order is None else order.below
-        self._kept.clear()
+        self._row_cache.clear()
         self.refresh()
 
     def row_of(self, key: str, near: int = -1) -> int | None:
@@ -405,10 +405,10 @@ class OutlineRows:
         self._closed = set() if is_all and self._is_being_read else None
         return is_all
 
-    def _open_rest(self, kept: set[str], limit: int) -> bool:
+    def _open_rest(self, closed_keys: set[str], limit: int) -> bool:
         """Open everything but the nodes with the keys `kept`; return False if the limit was reached."""
         while True:
-            open_ = self.open | kept
+            open_ = self.open | closed_keys
             closed = [row.node.key for row in self.rows if row.node.expandable and row.node.key not in open_]
             if not closed:
                 return True
@@ -435,8 +435,8 @@ class OutlineRows:
 
 def text_of(node: Node) -> str:
     """Return the text that a filter matches: the line of a node, torch's name of its function, and its address."""
-    said: Label = label(node)
-    pieces = (*said.left, *said.detail, *said.right)
+    shown: Label = label(node)
+    pieces = (*shown.left, *shown.detail, *shown.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
     said_ = "".join(piece_text(piece) for piece in pieces)
     return f"{said_} {_own_name(node)} {node.ref} {status}"

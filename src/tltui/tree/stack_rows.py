@@ -46,14 +46,14 @@ class StackOrder:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._known: dict[str, ProcessStacks] = {}
+        self._stacks: dict[str, ProcessStacks] = {}
 
     def of(self, process: Process) -> ProcessStacks:
         """Return the stacks of a process."""
-        found = self._known.get(process.key)
-        if found is None or found.process is not process:
-            found = self._known[process.key] = ProcessStacks(process)
-        return found
+        stacks = self._stacks.get(process.key)
+        if stacks is None or stacks.process is not process:
+            stacks = self._stacks[process.key] = ProcessStacks(process)
+        return stacks
 
     def advance(self, seconds: float = SLICE) -> bool:
         """Read unread stacks for at most `seconds`; return True when all are read."""
@@ -78,22 +78,22 @@ class StackOrder:
     def path(self, keys: list[str]) -> list[str]:
         """Convert the keys to a node from frame order (`outline.path_to`) to this order."""
         for process in self._run.processes():
-            found = self.of(process).path(keys)
-            if found is not None:
-                return found
+            converted = self.of(process).path(keys)
+            if converted is not None:
+                return converted
         return keys
 
     def parts(self, limit: int) -> list[str]:
         """Return the keys of at most `limit` stack nodes, which are open at first."""
-        found: list[str] = []
+        parts: list[str] = []
         for process in self._run.processes():
             waiting = deque(self.of(process).top())
-            while waiting and len(found) < limit:
+            while waiting and len(parts) < limit:
                 node = waiting.popleft()
                 if isinstance(node.target, StackPart):
-                    found.append(node.key)
+                    parts.append(node.key)
                     waiting += self.below(node)
-        return found
+        return parts
 
 
 class ProcessStacks:
@@ -152,7 +152,7 @@ class ProcessStacks:
             self._shown.pop(branch.number, None)
             branch = branch.parent
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         """Update from the run: addresses, compiles without a stack, counts."""
         process = self.process
         if self._naming != process.naming.stamp:
@@ -184,12 +184,12 @@ class ProcessStacks:
 
     def counted(self, branch: Branch) -> Tally:
         """Return counts over all compiles below a frame."""
-        self._look()
+        self._update()
         return self._sums.get(branch.number, Tally())
 
     def top(self) -> list[Node]:
         """Return the outermost frames, then the compiles without a stack."""
-        self._look()
+        self._update()
         nodes = self._nodes(self._trie.root.children.values())
         lost = [c for c in self.process.compiles.values() if id(c) not in self._at and self._sibling(c) is None]
         lost.sort(key=lambda c: c.id == NO_ID)
@@ -197,32 +197,32 @@ class ProcessStacks:
 
     def inside(self, head: Branch) -> list[Node]:
         """Return the children of a stack node: the compiles of its last frame, then the functions that it called."""
-        self._look()
+        self._update()
         last = _chain(head)[-1]
         return [self._compile_node(c) for c in self._compiles(last)] + self._nodes(last.children.values())
 
     def _compile_node(self, compile_: Compile) -> Node:
-        found = self._compile_nodes.get(id(compile_))
-        if found is None:
-            found = self._compile_nodes[id(compile_)] = compile_node(compile_)
-        return found
+        cached = self._compile_nodes.get(id(compile_))
+        if cached is None:
+            cached = self._compile_nodes[id(compile_)] = compile_node(compile_)
+        return cached
 
     def _nodes(self, branches: Iterable[Branch]) -> list[Node]:
-        found = []
+        nodes = []
         for branch in branches:
             shown = self._shown.get(branch.number)
             if shown is None:
                 chain = _chain(branch)
                 shown = self.inside(branch) if self._is_plain(chain) else [self._node(branch, chain)]
                 self._shown[branch.number] = shown
-            found += shown
-        return found
+            nodes += shown
+        return nodes
 
     def _node(self, branch: Branch, chain: tuple[Branch, ...]) -> Node:
         ref = Ref(view="stacks", n=branch.number)
         if not self.process.alone or self.process.ranks_differ:
-            own = self.process.ref
-            ref = Ref(own.rank, own.process, view="stacks", n=branch.number)
+            process_ref = self.process.ref
+            ref = Ref(process_ref.rank, process_ref.process, view="stacks", n=branch.number)
         frames = tuple(step.frame for step in chain if step.frame is not None)
         return Node(self._key(branch), StackPart(self.process, branch, frames, self.counted), str(ref), True)
 
@@ -238,11 +238,11 @@ class ProcessStacks:
 
     def _compiles(self, branch: Branch) -> list[Compile]:
         """Return the compiles of a frame, including hits of the recompile limit, which have no stack."""
-        found = list(branch.compiles)
+        compiles = list(branch.compiles)
         for compile_ in branch.compiles:
             if compile_.id != NO_ID and self._first(compile_.frame) is compile_:
-                found += [c for c in compile_.frame.compiles if id(c) not in self._at]
-        return found
+                compiles += [c for c in compile_.frame.compiles if id(c) not in self._at]
+        return compiles
 
     def _first(self, frame: Frame) -> Compile | None:
         return self._firsts.get(id(frame))
@@ -271,12 +271,12 @@ class ProcessStacks:
         """Return the keys of the nodes above a compile, the outermost first."""
         near = self._sibling(compile_) if id(compile_) not in self._at else compile_
         branch = self._at.get(id(near)) if near is not None else None
-        found: list[str] = []
+        keys: list[str] = []
         while branch is not None and branch is not self._trie.root:
             if _is_head(branch) and not self._is_plain(_chain(branch)):
-                found.append(self._key(branch))
+                keys.append(self._key(branch))
             branch = branch.parent
-        return found[::-1]
+        return keys[::-1]
 
 
 def _chain(head: Branch) -> tuple[Branch, ...]:

@@ -121,8 +121,8 @@ class Case:
     def _pack(self, archive: zipfile.ZipFile | None) -> CaseResult:
         self._left_out.clear()
         files = [self._add(archive, entry) for entry in self._entries()]
-        left = tuple(LeftOut(what, count) for what, count in sorted(self._left_out.items()))
-        result = CaseResult(1, __version__, self.redact, tuple(files), left)
+        omissions = tuple(LeftOut(reason, count) for reason, count in sorted(self._left_out.items()))
+        result = CaseResult(1, __version__, self.redact, tuple(files), omissions)
         if archive is not None:
             archive.writestr(_info(INDEX), json.dumps(asdict(result), indent=1))
         return result
@@ -163,10 +163,10 @@ class Case:
                 name = _unique(os.path.join(model.form, *_labels(model.log.path)), taken)
                 yield _Entry(name, model.form, lambda log=model.log: _stored(log), model)  # type: ignore[misc]
         for path in self.run.found.outputs:
-            for beside in (path, os.path.join(os.path.dirname(path), "output.json")):
-                if os.path.isfile(beside):
-                    name = _unique(os.path.join("output", safe_name(os.path.basename(beside))), taken)
-                    yield _Entry(name, "output", lambda beside=beside: iter([Path(beside).read_bytes()]))  # type: ignore[misc]
+            for sibling in (path, os.path.join(os.path.dirname(path), "output.json")):
+                if os.path.isfile(sibling):
+                    name = _unique(os.path.join("output", safe_name(os.path.basename(sibling))), taken)
+                    yield _Entry(name, "output", lambda sibling=sibling: iter([Path(sibling).read_bytes()]))  # type: ignore[misc]
 
     @staticmethod
     def _debug_files(model: LogModel, log: DebugLog, taken: set[str]) -> Iterator[_Entry]:
@@ -217,17 +217,17 @@ class Case:
     def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, taken: set[str]) -> Iterator[_Entry]:
         for record in log.records():
             kind = log.kind(record)
-            known = kind_of(*kind)
+            kind_info = kind_of(*kind)
             if artifact_name(kind) == "debug_log":
                 self._left_out["logs of debug directories"] += 1
                 continue
-            if known.generic or artifact_name(kind) == "autotuning_result_json_list":
+            if kind_info.generic or artifact_name(kind) == "autotuning_result_json_list":
                 self._left_out["files of debug directories of which nothing is known"] += 1
                 continue
-            *above, own = _below(log, record)
-            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), own), taken)
+            *above, filename = _below(log, record)
+            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), filename), taken)
 
-            def pieces(record: int = record, language: str = known.language) -> Iterator[bytes]:
+            def pieces(record: int = record, language: str = kind_info.language) -> Iterator[bytes]:
                 yield redactor.payload(log.text(record, 1 << 40), language).encode("utf-8", "surrogateescape")
 
             yield _Entry(name, DEBUG_DIR, pieces, model)
@@ -240,15 +240,15 @@ class Case:
             if kind.event == "text" or head is None:
                 self._left_out["lines that no logger of torch wrote"] += len(log.lines(record))
                 continue
-            known = kind_of(*kind)
-            if known.language == "bytecode":
+            form = kind_of(*kind)
+            if form.language == "bytecode":
                 self._left_out["texts of byte code"] += 1
                 continue
-            own = head["path"].startswith(b"torch/")  # anybody may write to a logger of torch
-            if not own or head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else known.generic):
+            ours = head["path"].startswith(b"torch/")  # anybody may write to a logger of torch
+            if not ours or head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else form.generic):
                 self._left_out["messages of loggers of which nothing is known"] += 1
                 continue
-            text = redactor.payload(log.message(record).decode("utf-8", "replace"), known.language)
+            text = redactor.payload(log.message(record).decode("utf-8", "replace"), form.language)
             prefix = _prefix(head, redactor)
             yield "".join(f"{prefix}{line}\n" for line in text.split("\n")).encode("utf-8", "surrogateescape")
 
@@ -261,8 +261,8 @@ def _directory(name: str, redactor: Redactor) -> str:
     if unit is None:
         return safe_name(redactor.text(name, True))
     model = unit["name"].removeprefix("model").removeprefix("_")
-    own = f"model_{safe_name(redactor.text(model, True))}" if model else "model"
-    return own + name[unit.end("name") :]
+    directory_name = f"model_{safe_name(redactor.text(model, True))}" if model else "model"
+    return directory_name + name[unit.end("name") :]
 
 
 def _prefix(head: re.Match[bytes], redactor: Redactor) -> str:
@@ -312,12 +312,12 @@ def _below(log: DebugLog, record: int) -> list[str]:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        directory, own = os.path.split(name)
-        found, number = os.path.join(directory, str(number), own), number + 1
-    taken.add(found)
-    return found
+    candidate, number = name, 2
+    while candidate in taken:
+        directory, filename = os.path.split(name)
+        candidate, number = os.path.join(directory, str(number), filename), number + 1
+    taken.add(candidate)
+    return candidate
 
 
 def case_document(result: CaseResult, options: Options) -> TextDocument:

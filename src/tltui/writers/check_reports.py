@@ -25,38 +25,38 @@ from tltui.text.torch_names import is_framework
 REASONS_SHOWN = 20
 
 
-def check_document(found: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
+def check_document(result: Gates, title: str, options: Options, unread: int = 0, lacks: str = "") -> Document:
     """Return the outcome of the gates as a page.
 
     `unread`: number of unreadable files. `lacks`: note about limits that inputs besides a trace cannot measure.
     """
     page = Page("@check", f"check of {title}", options)
-    over = sum(outcome.exceeded for outcome in found.limits)
-    said = f"{fmt.plural(found.compiles, 'compile')} of {title}"
+    over = sum(outcome.exceeded for outcome in result.limits)
+    scope = f"{fmt.plural(result.compiles, 'compile')} of {title}"
     if over:
-        page.add((f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded", tokens.ERROR), f" · {said}")
+        page.add((f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded", tokens.ERROR), f" · {scope}")
     else:
-        page.add(("passed", tokens.OK), f" · {said}")
-    for sentence in unsure(found, lacks=lacks):
+        page.add(("passed", tokens.OK), f" · {scope}")
+    for sentence in unsure(result, lacks=lacks):
         page.say(sentence, style=tokens.WARN)
     if unread:
         page.add((_unread(unread), tokens.WARN, "@damage"))
     rows: list[list[Piece]] = []
-    for outcome in found.limits:
+    for outcome in result.limits:
         mark = page.status(Status.ERROR if outcome.exceeded else Status.OK)
         style = tokens.ERROR if outcome.exceeded else ""
         value = (number(outcome, outcome.value), style, outcome.page)
         rows.append([mark, (outcome.name, tokens.STRONG), value, (at_most(outcome), tokens.DIM), outcome.title])
     page.grid(rows, right=(2,))
-    for outcome in found.limits:
+    for outcome in result.limits:
         if outcome.exceeded:
             _add_reasons(page, outcome)
-    return page.document(found)
+    return page.document(result)
 
 
-def unsure(found: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
+def unsure(result: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
     """Return the caveats of the outcome."""
-    nothing = "There is no compile here: limits on compiles say nothing here." if not found.compiles else ""
+    nothing = "There is no compile here: limits on compiles say nothing here." if not result.compiles else ""
     return tuple(filter(None, (nothing, lacks, _unread(unread) if unread else "")))
 
 
@@ -104,7 +104,7 @@ CLASS = "tltui.check"
 """The class of all test cases; CI servers identify a case by it and the name of the limit."""
 
 
-def junit(found: Gates, title: str, page: str, seconds: float, now: float) -> bytes:
+def junit(result: Gates, title: str, page: str, seconds: float, now: float) -> bytes:
     """Return the JUnit XML document.
 
     `page`: the lines for people; `seconds`: duration of the check; `now`: time of the check in seconds since 1970.
@@ -113,13 +113,13 @@ def junit(found: Gates, title: str, page: str, seconds: float, now: float) -> by
     suite = ElementTree.SubElement(root, "testsuite", {
         "name": _token(f"tltui check of {title}"), "package": "tltui", "id": "0", "hostname": "localhost",
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)), "time": f"{max(seconds, 0):.3f}",
-        "tests": str(len(found.limits)), "failures": str(sum(outcome.exceeded for outcome in found.limits)),
+        "tests": str(len(result.limits)), "failures": str(sum(outcome.exceeded for outcome in result.limits)),
         "errors": "0", "skipped": "0",
     })  # fmt: skip
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in {"run": title, "compiles": str(found.compiles), "tltui": __version__}.items():
+    for name, value in {"run": title, "compiles": str(result.compiles), "tltui": __version__}.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _token(value)})
-    for outcome in found.limits:
+    for outcome in result.limits:
         case = ElementTree.SubElement(suite, "testcase", {"name": outcome.name, "classname": CLASS, "time": "0.000"})
         if outcome.exceeded:
             failure = ElementTree.SubElement(case, "failure", {"message": _token(headline(outcome)), "type": outcome.name})
@@ -175,7 +175,7 @@ class Annotation:
         return f"::{self.kind} {','.join([*place, f'title={_property(self.title)}'])}::{_data(self.text)}"
 
 
-def github(found: Gates, page: str, warnings: tuple[str, ...], workspace: str) -> Iterator[str]:
+def github(result: Gates, page: str, warnings: tuple[str, ...], workspace: str) -> Iterator[str]:
     """Yield the lines to print: `page` for people, then annotations. `workspace`: the directory of the checkout, or ''."""
     token = secrets.token_hex(16)
     yield f"::stop-commands::{token}"
@@ -183,17 +183,17 @@ def github(found: Gates, page: str, warnings: tuple[str, ...], workspace: str) -
     yield f"::{token}::"
     for warning in warnings[:SHOWN]:
         yield str(Annotation("warning", "tltui check", sanitize(warning)))
-    yield from map(str, errors(found, workspace))
+    yield from map(str, errors(result, workspace))
 
 
-def errors(found: Gates, workspace: str) -> list[Annotation]:
+def errors(result: Gates, workspace: str) -> list[Annotation]:
     """Return at most the displayed number of errors, round-robin over the limits; the last one counts the omitted."""
-    by_limit = [_of(outcome, workspace) for outcome in found.limits if outcome.exceeded]
-    wanted = [one for turn in zip_longest(*by_limit) for one in turn if one is not None]
-    if len(wanted) <= SHOWN:
-        return wanted
-    more = f"{len(wanted) - SHOWN + 1} more places are in the output of this step, and in the summary of the job."
-    return [*wanted[: SHOWN - 1], Annotation("error", "tltui check", more)]
+    by_limit = [_of(outcome, workspace) for outcome in result.limits if outcome.exceeded]
+    annotations = [annotation for turn in zip_longest(*by_limit) for annotation in turn if annotation is not None]
+    if len(annotations) <= SHOWN:
+        return annotations
+    more = f"{len(annotations) - SHOWN + 1} more places are in the output of this step, and in the summary of the job."
+    return [*annotations[: SHOWN - 1], Annotation("error", "tltui check", more)]
 
 
 def _of(outcome: Outcome, workspace: str) -> list[Annotation]:
@@ -240,22 +240,22 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(found: Gates, title: str, warnings: tuple[str, ...]) -> str:
+def summary(result: Gates, title: str, warnings: tuple[str, ...]) -> str:
     """Return the job summary in markdown: each limit, and the reasons of the exceeded ones."""
-    over = sum(outcome.exceeded for outcome in found.limits)
-    said = f"FAILED: {over} of {fmt.plural(len(found.limits), 'limit')} exceeded" if over else "passed"
-    lines = [f"### tltui check {said}", "", f"{fmt.plural(found.compiles, 'compile')} of {_code(sanitize(title))}", ""]
+    over = sum(outcome.exceeded for outcome in result.limits)
+    verdict = f"FAILED: {over} of {fmt.plural(len(result.limits), 'limit')} exceeded" if over else "passed"
+    lines = [f"### tltui check {verdict}", "", f"{fmt.plural(result.compiles, 'compile')} of {_code(sanitize(title))}", ""]
     for warning in warnings:
         lines += [f"⚠ {_code(sanitize(warning))}", ""]
     lines += ["| | limit | found | allowed | what |", "| --- | --- | ---: | --- | --- |"]
-    for outcome in found.limits:
+    for outcome in result.limits:
         mark = "✗" if outcome.exceeded else "✓"
         lines.append(f"| {mark} | `{outcome.name}` | {number(outcome, outcome.value)} | {at_most(outcome)} | {outcome.title} |")
-    for outcome in found.limits:
+    for outcome in result.limits:
         if outcome.exceeded:
-            own = reasons(outcome)
-            fence = "`" * max(3, _longest("\n".join(own)) + 1)
-            lines += ["", "<details open>", f"<summary>{headline(outcome)}</summary>", "", fence, *own, fence, "", "</details>"]
+            listed = reasons(outcome)
+            fence = "`" * max(3, _longest("\n".join(listed)) + 1)
+            lines += ["", "<details open>", f"<summary>{headline(outcome)}</summary>", "", fence, *listed, fence, "", "</details>"]
     return "\n".join(lines) + "\n"
 
 

@@ -59,13 +59,13 @@ def settled(logs: Sequence[FoundLog]) -> list[FoundLog]:
     return [replace(log, is_final=log.is_final or log.path in over) for log in logs]
 
 
-def to_index(found: Found, target: str) -> list[FoundLog]:
+def to_index(discovered: Found, target: str) -> list[FoundLog]:
     """Return the logs of the index `target`, in their order there.
 
     Logs that only an older `target` has are dropped: that file only makes the new one faster.
     """
-    told = () if found.crowd is None else [process.found for process in found.crowd.saved]
-    logs = dict.fromkeys((*found.logs, *told))
+    indexed = () if discovered.crowd is None else [process.found for process in discovered.crowd.saved]
+    logs = dict.fromkeys((*discovered.logs, *indexed))
     return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
 
 
@@ -80,65 +80,68 @@ def host_of(key: bytes = b"", host: str = "") -> str:
     return Names({}, key).anon(name) if key else name
 
 
-def log_part(found: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
+def log_part(log: FoundLog, lean: bool = False, key: bytes = b"") -> bytes:
     """Return the index of one log. `lean`: without the texts that pages show.
 
     With a `key` (`new_key`, the same for all logs of an index) it is redacted: equal to the index of the log after
     `tltui bundle --redact`. If an index has the beginning of the log (`FoundLog.index`), only new bytes are read; an unchanged or
     absent log is copied from it. Raises OSError.
     """
-    if found.form != TRACE:
+    if log.form != TRACE:
         raise OSError(None, NO_TRACE)
-    if not found.is_here:
-        if key and not opened(found.index).logs[found.number].is_redacted:
+    if not log.is_here:
+        if key and not opened(log.index).logs[log.number].is_redacted:
             raise OSError(None, "it is only in an index that is not redacted: give the directory of the log")
         try:
-            check_log(opened(found.index), found.number)
+            check_log(opened(log.index), log.number)
         except BadIndex as bad:
-            raise BadIndex(f"in {found.index}: {bad.strerror}") from None
-        return writer.one_log(opened(found.index), found.number)
+            raise BadIndex(f"in {log.index}: {bad.strerror}") from None
+        return writer.one_log(opened(log.index), log.number)
     if key:
-        return _redacted_part(found, lean, key)
-    return _unchanged_part(found, lean) or _part(found, lean)
+        return _redacted_part(log, lean, key)
+    return _unchanged_part(log, lean) or _part(log, lean)
 
 
-def _unchanged_part(found: FoundLog, lean: bool) -> bytes:
+def _unchanged_part(log: FoundLog, lean: bool) -> bytes:
     """Return the part of an index that this version wrote of the same file; else b''.
 
     Its bytes equal those of a new scan. Raises OSError.
     """
-    if not found.index:
+    if not log.index:
         return b""
-    status = os.stat(found.path)
+    status = os.stat(log.path)
     try:
-        index = opened(found.index)
-        own = index.logs[found.number]
-        said = own.path, own.size, own.changed, own.ended, own.rank, own.launch, own.started, own.clock, own.fault, own.is_lean
-        here = (
-            _name(found), status.st_size, status.st_mtime_ns, found.is_final, found.rank, found.launch, found.started, found.clock,
-            found.fault, lean,
+        index = opened(log.index)
+        saved = index.logs[log.number]
+        recorded = (
+            saved.path, saved.size, saved.changed, saved.ended, saved.rank, saved.launch, saved.started, saved.clock,
+            saved.fault, saved.is_lean,
         )  # fmt: skip
-        if own.is_redacted or index.written_by != __version__ or said != here:
+        here = (
+            _name(log), status.st_size, status.st_mtime_ns, log.is_final, log.rank, log.launch, log.started, log.clock,
+            log.fault, lean,
+        )  # fmt: skip
+        if saved.is_redacted or index.written_by != __version__ or recorded != here:
             return b""
-        part = writer.one_log(index, own.number, {"host": ""})
+        part = writer.one_log(index, saved.number, {"host": ""})
         writer.check(part)
     except BadIndex:
         return b""
     return part
 
 
-def _part(found: FoundLog, lean: bool, is_redacted: bool = False) -> bytes:
-    source = found.source()
-    run = Run(Found((found.path,), (found,), ()))
-    saved = _scan(run, source, found)
+def _part(log: FoundLog, lean: bool, is_redacted: bool = False) -> bytes:
+    source = log.source()
+    run = Run(Found((log.path,), (log,), ()))
+    saved = _scan(run, source, log)
     settle(run)
-    return b"".join(_pieces(found, source, run.models[0], saved, lean, is_redacted))
+    return b"".join(_pieces(log, source, run.models[0], saved, lean, is_redacted))
 
 
-def _redacted_part(found: FoundLog, lean: bool, key: bytes) -> bytes:
+def _redacted_part(log: FoundLog, lean: bool, key: bytes) -> bytes:
     """Return the index of the redacted bundle of the log, which exists only in a temporary directory."""
-    run = Run(Found((found.path,), (replace(found, index="", number=0),), ()))
-    _scan(run, run.models[0].source, found)
+    run = Run(Found((log.path,), (replace(log, index="", number=0),), ()))
+    _scan(run, run.models[0].source, log)
     settle(run)
     try:
         bundle = Bundle(run, (), redact=True, secrets=known_secrets(), key=key)
@@ -149,24 +152,24 @@ def _redacted_part(found: FoundLog, lean: bool, key: bytes) -> bytes:
         path = os.path.join(directory, "redacted.log")
         with open(path, "wb") as file:
             file.writelines(bundle.pieces(bundle.parts[0]))
-        changed = os.stat(found.path).st_mtime_ns
+        changed = os.stat(log.path).st_mtime_ns
         os.utime(path, ns=(changed, changed))
-        label = bundle.redactor.path(_name(found))
-        fault = "it was not all there" if found.fault else ""
+        label = bundle.redactor.path(_name(log))
+        fault = "it was not all there" if log.fault else ""
         size = os.path.getsize(path)
-        return _part(FoundLog(path, size, found.rank, found.launch, found.started, found.ended, found.clock, label=label,
-                              is_final=found.is_final, fault=fault), lean, True)  # fmt: skip
+        return _part(FoundLog(path, size, log.rank, log.launch, log.started, log.ended, log.clock, label=label,
+                              is_final=log.is_final, fault=fault), lean, True)  # fmt: skip
 
 
-def _name(found: FoundLog) -> str:
+def _name(log: FoundLog) -> str:
     """Return the name of a log in an index."""
-    return found.label or os.path.abspath(found.path)
+    return log.label or os.path.abspath(log.path)
 
 
 merged = writer.merged
 
 
-def _scan(run: Run, source: FileBytes, found: FoundLog) -> Saved:
+def _scan(run: Run, source: FileBytes, log: FoundLog) -> Saved:
     """Read the log as far as it is written; to its end if it is finished."""
     scanner = scanner_of(TRACE, source)
     assert isinstance(scanner, Scanner | IndexScanner)
@@ -176,38 +179,38 @@ def _scan(run: Run, source: FileBytes, found: FoundLog) -> Saved:
         run.apply(0, batches[-1])
     state, main = scanner.state, together(batches)
     last: list[Batch] = []
-    while found.is_final and not (last and last[-1].finished):
+    while log.is_final and not (last and last[-1].finished):
         last.append(scanner.step(STEP, True))
         run.apply(0, last[-1])
     return Saved(main, state, together(last, state.taken, main.kinds) if last else None)
 
 
-def _pieces(found: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool, is_redacted: bool) -> Iterator[bytes]:
+def _pieces(log_file: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool, is_redacted: bool) -> Iterator[bytes]:
     log = model.log
     pool: dict[bytes, bytes] = {}
     sections = {RECORDS: pack_records(saved)}
     stream: list[bytes] = []
-    most = [_kept_of(kind, lean) for kind in log.kinds]
+    most = [_stored_parts(kind, lean) for kind in log.kinds]
     sizes = zip(log.columns.kind, log.columns.size, strict=True)
-    kept = keep(source, log.columns, (most[kind] if size <= LONGEST else min(most[kind], Keep.LINE) for kind, size in sizes), pool)
-    sections[EXTENTS], stream = pack_extents(kept.extents), kept.stream
-    own = writer.Writer()
-    yield own.begin()
-    facts = {**_facts(found, source, saved), "redacted": is_redacted, "lean": lean}
-    yield from own.log(facts, sections, stream, pool, map(_process, model.processes))
-    yield from own.end()
+    blobs = keep(source, log.columns, (most[kind] if size <= LONGEST else min(most[kind], Keep.LINE) for kind, size in sizes), pool)
+    sections[EXTENTS], stream = pack_extents(blobs.extents), blobs.stream
+    output = writer.Writer()
+    yield output.begin()
+    facts = {**_facts(log_file, source, saved), "redacted": is_redacted, "lean": lean}
+    yield from output.log(facts, sections, stream, pool, map(_process, model.processes))
+    yield from output.end()
 
 
-def _facts(found: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
+def _facts(log: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
     """Return the directory entry of a log (`SavedLog`)."""
     reached = saved.state.reached
-    status = os.stat(found.path)
+    status = os.stat(log.path)
     head, tail = ends_of(source, reached)
     size = max(status.st_size if saved.last is None else saved.last.scanned, reached)
     return {
-        "path": _name(found), "host": "", "size": size,
+        "path": _name(log), "host": "", "size": size,
         "changed": status.st_mtime_ns, "head": head, "tail": tail, "reached": reached, "ended": saved.last is not None,
-        "rank": found.rank, "launch": found.launch, "started": found.started, "clock": found.clock, "fault": found.fault,
+        "rank": log.rank, "launch": log.launch, "started": log.started, "clock": log.clock, "fault": log.fault,
         "records": saved.state.taken,
     }  # fmt: skip
 
@@ -237,12 +240,12 @@ def _times(process: Process) -> Times:
     return replace(times, phases=phases)
 
 
-def _kept_of(kind: Kind, lean: bool) -> Keep:
+def _stored_parts(kind: Kind, lean: bool) -> Keep:
     """Return which data of a kind of record is stored. A lean index still has the md5s of artifacts for the tree's JSON."""
     if lean:
         return Keep.MD5 if is_artifact(kind, True) else Keep.NOTHING
-    known = kind_of(*kind)
-    is_read = artifact_name(kind) in READ or known.language not in CODE or known.phase in (Phase.EXPORT, Phase.VLLM)
+    kind_info = kind_of(*kind)
+    is_read = artifact_name(kind) in READ or kind_info.language not in CODE or kind_info.phase in (Phase.EXPORT, Phase.VLLM)
     return Keep.ALL if is_read else Keep.LINE
 
 

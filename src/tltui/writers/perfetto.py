@@ -90,14 +90,14 @@ def chunks(compiles: Sequence[Compile], written: Written, run: Run | None = None
 
 
 @dataclass(slots=True, eq=False)
-class _Kept:
+class _Queued:
     """An event queued until its lane has no open event, when its nesting is known."""
 
     order: tuple[float, int]
     event: dict[str, Any]
     end: float = math.inf
     """End time of a begin event."""
-    begin: _Kept | None = None
+    begin: _Queued | None = None
     """Matching begin event of an end."""
     track: int = 0
 
@@ -107,8 +107,8 @@ class _Lane:
     owner: Compile
     pid: int
     number: int
-    kept: list[_Kept] = field(default_factory=list)
-    open: list[_Kept] = field(default_factory=list)
+    kept: list[_Queued] = field(default_factory=list)
+    open: list[_Queued] = field(default_factory=list)
     tids: list[int] = field(default_factory=list)
 
 
@@ -163,18 +163,18 @@ class _Threads:
 def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
     """Return process (its `id`) → its number in the file: the rank; further processes get numbers above all ranks."""
     processes = list({id(c.process): c.process for c in compiles}.values())
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     taken: set[int] = set()
     for process in processes:
         if process.rank is not None and process.rank not in taken:
-            found[id(process)] = process.rank
+            numbers[id(process)] = process.rank
             taken.add(process.rank)
     free = max(taken, default=-1) + 1
     for process in processes:
-        if id(process) not in found:
-            found[id(process)] = free
+        if id(process) not in numbers:
+            numbers[id(process)] = free
             free += 1
-    return found
+    return numbers
 
 
 def _process_name(process: Process) -> str:
@@ -194,8 +194,8 @@ def _lane_name(compile_: Compile) -> str:
     return text
 
 
-def _meta(what: str, pid: int, tid: int, **args: object) -> bytes:
-    return _dumped({"name": what, "ph": "M", "pid": pid, "tid": tid, "args": args})
+def _meta(event_name: str, pid: int, tid: int, **args: object) -> bytes:
+    return _dumped({"name": event_name, "ph": "M", "pid": pid, "tid": tid, "args": args})
 
 
 def _dumped(event: dict[str, Any]) -> bytes:
@@ -231,7 +231,7 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
                     continue
                 lane = threads.lane(owner)
                 lanes[id(lane)] = lane
-                _keep(lane, _Kept((at, record), event))
+                _queue_event(lane, _Queued((at, record), event))
                 if not lane.open:
                     yield from _closed(lane, threads, written)
         for lane in lanes.values():
@@ -239,45 +239,45 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
     written.lanes = len(threads.lanes)
 
 
-def _keep(lane: _Lane, kept: _Kept) -> None:
+def _queue_event(lane: _Lane, queued: _Queued) -> None:
     """Queue an event in its lane; an end matches the nearest open begin of its name."""
-    event = kept.event
-    lane.kept.append(kept)
+    event = queued.event
+    lane.kept.append(queued)
     if event.get("ph") == "B":
-        lane.open.append(kept)
+        lane.open.append(queued)
     elif event.get("ph") == "E":
         for place in range(len(lane.open) - 1, -1, -1):
             if lane.open[place].event["name"] == event["name"]:
-                kept.begin = lane.open.pop(place)
-                kept.begin.end = max(kept.order[0], kept.begin.order[0])
+                queued.begin = lane.open.pop(place)
+                queued.begin.end = max(queued.order[0], queued.begin.order[0])
                 return
         event["ph"], event["s"], event["name"] = "i", "t", f"end of {event['name']} (it has no begin)"
 
 
 def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:
     """Yield the events of a lane by time, each in its nesting thread."""
-    lane.kept.sort(key=lambda kept: kept.order)
+    lane.kept.sort(key=lambda queued: queued.order)
     tracks: list[list[float]] = []
-    for kept in lane.kept:
-        if kept.event.get("ph") == "B":
-            kept.track = _track(tracks, kept)
-        elif kept.begin is not None:
-            kept.track = kept.begin.track
-        yield from threads.thread(lane, kept.track)
-        kept.event["pid"], kept.event["tid"] = lane.pid, lane.tids[kept.track]
+    for queued in lane.kept:
+        if queued.event.get("ph") == "B":
+            queued.track = _track(tracks, queued)
+        elif queued.begin is not None:
+            queued.track = queued.begin.track
+        yield from threads.thread(lane, queued.track)
+        queued.event["pid"], queued.event["tid"] = lane.pid, lane.tids[queued.track]
         written.events += 1
-        yield _dumped(kept.event)
+        yield _dumped(queued.event)
     lane.kept, lane.open = [], []
 
 
-def _track(tracks: list[list[float]], kept: _Kept) -> int:
+def _track(tracks: list[list[float]], queued: _Queued) -> int:
     """Return the first thread without an open event that ends before this event does."""
-    start = kept.order[0]
+    start = queued.order[0]
     for track, ends in enumerate(tracks):
         while ends and ends[-1] <= start:
             ends.pop()
-        if not ends or ends[-1] >= kept.end:
-            ends.append(kept.end)
+        if not ends or ends[-1] >= queued.end:
+            ends.append(queued.end)
             return track
-    tracks.append([kept.end])
+    tracks.append([queued.end])
     return len(tracks) - 1

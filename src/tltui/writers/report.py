@@ -56,7 +56,7 @@ def equal_compiles(run: Run) -> Equal:
     """
     processes = list(run.processes())
     if len(processes) < 2:
-        return Equal(tuple(own for process in processes for own in _kept(process, {})), {}, {})
+        return Equal(tuple(own for process in processes for own in _distinct_compiles(process, {})), {}, {})
     firsts: dict[Hashable, Compile] = {}
     members: dict[str, list[str]] = {}
     standing: dict[str, str] = {}
@@ -72,19 +72,19 @@ def equal_compiles(run: Run) -> Equal:
             if first is not compile_:
                 standing[str(compile_.ref)] = str(first.ref)
                 frames.setdefault(str(compile_.frame.ref), first.frame)
-    whole = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
-    left = tuple(own for process in processes for own in _kept(process, standing))
-    kept = {str(own.frame.ref) for own in left}
-    standing.update((ref, str(frame.ref)) for ref, frame in whole.items() if ref not in kept)
-    return Equal(left, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
+    duplicates = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
+    remaining = tuple(own for process in processes for own in _distinct_compiles(process, standing))
+    frame_refs = {str(own.frame.ref) for own in remaining}
+    standing.update((ref, str(frame.ref)) for ref, frame in duplicates.items() if ref not in frame_refs)
+    return Equal(remaining, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
 
 
-def _kept(process: Process, standing: dict[str, str]) -> list[Compile]:
+def _distinct_compiles(process: Process, standing: dict[str, str]) -> list[Compile]:
     """Return the compiles of a process without a representative, records without an id last; none if all are equal to others."""
-    own = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
-    own.sort(key=lambda compile_: compile_.id == NO_ID)
-    left = [compile_ for compile_ in own if str(compile_.ref) not in standing]
-    return left if any(compile_.is_compile for compile_ in left) or not any(compile_.is_compile for compile_ in own) else []
+    every = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
+    every.sort(key=lambda compile_: compile_.id == NO_ID)
+    unique = [compile_ for compile_ in every if str(compile_.ref) not in standing]
+    return unique if any(compile_.is_compile for compile_ in unique) or not any(compile_.is_compile for compile_ in every) else []
 
 
 BY_STATUS = {
@@ -114,16 +114,16 @@ LARGE = 400_000
 
 def worth_of_compiles(compiles: Iterable[Compile]) -> dict[str, float]:
     """Return address → worth of the compile, in descending order."""
-    everything = [own for own in compiles if own.is_compile]
-    longest = max((own.tally.seconds for own in everything), default=0.0) or 1.0
-    plain = [(_alone(own, longest), own) for own in everything]
-    seen: Counter[Hashable] = Counter()
-    found: dict[str, float] = {}
-    for worth, own in sorted(plain, key=lambda pair: -pair[0]):
-        kind, status = _kind_worth(own), (own.status, own.is_recompile)
-        found[str(own.ref)] = worth * HALF / (HALF + seen[kind]) * HALF_OF_STATUS / (HALF_OF_STATUS + seen[status])
-        seen.update((kind, status))
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    everything = [compile_ for compile_ in compiles if compile_.is_compile]
+    longest = max((compile_.tally.seconds for compile_ in everything), default=0.0) or 1.0
+    plain = [(_alone(compile_, longest), compile_) for compile_ in everything]
+    counts: Counter[Hashable] = Counter()
+    worths: dict[str, float] = {}
+    for worth, compile_ in sorted(plain, key=lambda pair: -pair[0]):
+        kind, status = _kind_worth(compile_), (compile_.status, compile_.is_recompile)
+        worths[str(compile_.ref)] = worth * HALF / (HALF + counts[kind]) * HALF_OF_STATUS / (HALF_OF_STATUS + counts[status])
+        counts.update((kind, status))
+    return dict(sorted(worths.items(), key=lambda pair: -pair[1]))
 
 
 def _alone(compile_: Compile, longest: float) -> float:
@@ -224,24 +224,24 @@ def contents_of(run: Run) -> Contents:
     below: list[Candidate] = []
     standing: dict[str, str] = {}
     ladders: dict[str, float] = {}
-    for own in equal.compiles:
-        ref, frame = str(own.ref), str(own.frame.ref)
-        below += _rank_of(own, order, titles)
-        if len(own.frame.compiles) > 1 and own.is_compile:
+    for compile_ in equal.compiles:
+        ref, frame = str(compile_.ref), str(compile_.frame.ref)
+        below += _rank_of(compile_, order, titles)
+        if len(compile_.frame.compiles) > 1 and compile_.is_compile:
             order.setdefault(frame, len(order))
-            titles.setdefault(frame, _title(own.frame))
+            titles.setdefault(frame, _title(compile_.frame))
             ladders[frame] = max(ladders.get(frame, 0.0), worth[ref])
-        elif own.is_compile:
+        elif compile_.is_compile:
             standing[frame] = ref
-        order[ref], titles[ref] = len(order), _title(own)
+        order[ref], titles[ref] = len(order), _title(compile_)
     below += [Candidate(ref, best * LADDER, ref) for ref, best in ladders.items() if ref not in equal.standing]
-    nodes = {str(own.ref): own for own in equal.compiles}
+    nodes = {str(compile_.ref): compile_ for compile_ in equal.compiles}
     alone = len(worth) == 1
     for ref in list(worth)[:LOOKED_AT]:
         below += _of_compile(nodes[ref], worth[ref], alone)
-    for own in nodes.values():
-        if not own.is_compile:
-            below += _of_compile(own, NO_COMPILE, True)
+    for compile_ in nodes.values():
+        if not compile_.is_compile:
+            below += _of_compile(compile_, NO_COMPILE, True)
     below.sort(key=lambda one: -one.worth)
     for ref, other in equal.standing.items():
         standing[ref] = standing.get(other, other)
@@ -261,14 +261,14 @@ def _rank_of(compile_: Compile, order: dict[str, int], titles: dict[str, str]) -
     """Yield the rank page of a compile, for the first compile of each of several ranks."""
     process = compile_.process
     ref = str(Ref(process.ref.rank))
-    if process.ranks_differ and process.rank is not None and ref not in order and sum(own.endswith(":") for own in order) < RANKS:
+    if process.ranks_differ and process.rank is not None and ref not in order and sum(text.endswith(":") for text in order) < RANKS:
         order[ref], titles[ref] = len(order), f"rank {process.rank}"
         yield Candidate(ref, RANK, ref)
 
 
 def _pages(run: Run) -> Iterator[Candidate]:
-    known = [page for page in pages(run) if page.title not in NEVER]
-    for page in sorted(known, key=lambda page: FIRST.index(page.title) if page.title in FIRST else len(FIRST)):
+    candidates = [page for page in pages(run) if page.title not in NEVER]
+    for page in sorted(candidates, key=lambda page: FIRST.index(page.title) if page.title in FIRST else len(FIRST)):
         yield Candidate(page.ref, 1.0, name=page.title)
 
 
@@ -280,8 +280,8 @@ def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candid
     for place, artifact in enumerate(artifacts, 1 + len(PAGES)):
         size = artifact.log.columns.size[artifact.record]
         if is_here(artifact):
-            own = worth * worth_of_artifact(artifact, size)
-            yield Candidate(str(artifact.ref), own, ref, _name(artifact), _kind(artifact), place, size)
+            artifact_worth = worth * worth_of_artifact(artifact, size)
+            yield Candidate(str(artifact.ref), artifact_worth, ref, _name(artifact), _kind(artifact), place, size)
     if alone:  # the pages about the run are about it
         return
     has = {"provenance": any(artifact.name == OUTPUT_CODE for artifact in artifacts), "timing": compile_.tally.seconds > 0}
@@ -306,12 +306,12 @@ def is_here(artifact: Artifact) -> bool:
 
 def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
     """Count the artifacts of each name by kinds of records, without reading them."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for compile_ in compiles:
         for artifact in artifacts_of(compile_):
             kind = _kind(artifact)
-            found[kind] = found.get(kind, 0) + 1
-    return dict(sorted(found.items()))
+            counts[kind] = counts.get(kind, 0) + 1
+    return dict(sorted(counts.items()))
 
 
 def _kind(artifact: Artifact) -> str:
@@ -321,10 +321,10 @@ def _kind(artifact: Artifact) -> str:
 
 def stood_for(standing: Mapping[str, str], ref: str) -> str:
     """Return the note of a link that leads to an equal on another rank; '' for a direct link."""
-    found = standing_for(standing, ref)
-    if found == ref:
+    target = standing_for(standing, ref)
+    if target == ref:
         return ""
-    named, stands = parse_ref(split_line(ref)[0]), parse_ref(split_line(found)[0])
+    named, stands = parse_ref(split_line(ref)[0]), parse_ref(split_line(target)[0])
     if (named.rank, named.process) == (stands.rank, stands.process):
         return ""
     return f"[{_place(stands)}] stands here for [{_place(named)}]: its graphs, guards and code are the same"
@@ -342,14 +342,14 @@ def standing_for(standing: Mapping[str, str], ref: str) -> str:
         return ref
     address, line = split_line(ref)
     try:
-        own = parse_ref(address)
+        parsed = parse_ref(address)
     except BadAddress:
         return ref
-    stood = standing.get(str(replace(own, attempt=None, artifact=None, n=None, view="")))
-    if stood is None or own.view in OF_ONE_RANK or (own.artifact or "").endswith(METRICS):
+    stood = standing.get(str(replace(parsed, attempt=None, artifact=None, n=None, view="")))
+    if stood is None or parsed.view in OF_ONE_RANK or (parsed.artifact or "").endswith(METRICS):
         return ref
-    found = replace(parse_ref(stood), attempt=own.attempt, artifact=own.artifact, n=own.n, view=own.view)
-    return str(found) if line is None else at_line(found, line)
+    target = replace(parse_ref(stood), attempt=parsed.attempt, artifact=parsed.artifact, n=parsed.n, view=parsed.view)
+    return str(target) if line is None else at_line(target, line)
 
 
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -365,15 +365,15 @@ class Ids:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self._id_of: dict[str, str] = {}
         self._taken: set[str] = set()
 
     def of(self, ref: str) -> str:
         """Return the id of an address."""
-        known = self._known.get(ref)
-        if known is None:
-            known = self._known[ref] = self._free(ref)
-        return known
+        id_ = self._id_of.get(ref)
+        if id_ is None:
+            id_ = self._id_of[ref] = self._free(ref)
+        return id_
 
     def _free(self, ref: str) -> str:
         words = _OTHER.sub("-", ref)[:_LONGEST].strip("-").lower() or "run"
@@ -467,24 +467,24 @@ class Left:
     """Pages that did not fit, and the command that prints each."""
 
 
-def left_document(left: Left, path: str, options: Options) -> TextDocument:
+def left_document(omissions: Left, path: str, options: Options) -> TextDocument:
     """Return the page of omissions."""
     page = Page(OMITTED_REF, "what is not in this file", options)
     page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
              "lead to. All else is in the trace, and tltui prints it:")  # fmt: skip
     page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
              "redacted.", "  ", tokens.DIM)  # fmt: skip
-    if left.missing:
+    if omissions.missing:
         page.heading("Pages that did not fit")
-        page.grid([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in left.missing])
-    if left.cut:
+        page.grid([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in omissions.missing])
+    if omissions.cut:
         page.heading("Only the first lines are here")
         rows: list[list[Piece]] = [
-            [(one.title, tokens.LINK, one.ref), f"{one.lines:,} of {plural(one.of, 'line')}", (one.way, tokens.DIM)]
-            for one in left.cut
+            [(cut.title, tokens.LINK, cut.ref), f"{cut.lines:,} of {plural(cut.of, 'line')}", (cut.way, tokens.DIM)]
+            for cut in omissions.cut
         ]
         page.grid(rows)
-    _kinds(page, left)
+    _kinds(page, omissions)
     page.heading("Never in a report")
     page.grid([
         ["every record, timing events too", ("tltui records PATH", tokens.DIM)],
@@ -494,20 +494,20 @@ def left_document(left: Left, path: str, options: Options) -> TextDocument:
         ["what several compiles differ in", ("tltui diff PATH 0/0 0/1", tokens.DIM)],
         ["a graph as a script that runs", ("tltui repro PATH 0/0 -o FILE", tokens.DIM)],
     ])  # fmt: skip
-    if left.silent:
+    if omissions.silent:
         page.heading("Pages that have nothing to tell of this run")
-        for name, said in left.silent:
-            page.labelled(name, said, gap=max(len(name) for name, _ in left.silent) + 2)
+        for name, sentence in omissions.silent:
+            page.labelled(name, sentence, gap=max(len(name) for name, _ in omissions.silent) + 2)
     return page.document()
 
 
-def _kinds(page: Page, left: Left) -> None:
+def _kinds(page: Page, omissions: Left) -> None:
     rows: list[list[Piece]] = []
-    here, there = left.compiles
-    if here < there:
-        rows.append(["overviews of compiles", f"{here:,} of {there:,}"])
-    short = [(name, own, of) for name, (own, of) in left.kinds.items() if own < of]
-    rows += [[(name, tokens.NAME), f"{own:,} of {of:,}"] for name, own, of in short[:NAMES]]
+    here, total = omissions.compiles
+    if here < total:
+        rows.append(["overviews of compiles", f"{here:,} of {total:,}"])
+    short = [(name, count, of) for name, (count, of) in omissions.kinds.items() if count < of]
+    rows += [[(name, tokens.NAME), f"{count:,} of {of:,}"] for name, count, of in short[:NAMES]]
     if rows:
         page.heading("Not all of them are here")
         page.say("Equal ones of several ranks count once. tltui show PATH 0/0:NAME prints one, tltui show PATH 0/0 an overview.",
@@ -524,19 +524,19 @@ REF = "@compiles"
 def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown: int, options: Options) -> TextDocument:
     """Return a line for each of at most `shown` compiles, the most valuable ones, and the number of the others."""
     page = Page(REF, "compiles", options)
-    ordered = [own for own in worth if own not in equal.standing]
+    ordered = [ref for ref in worth if ref not in equal.standing]
     listed = frozenset(ordered[:shown])
-    left = len(ordered) - len(listed)
-    alike = sum(len(own) - 1 for own in equal.refs.values())
+    omitted = len(ordered) - len(listed)
+    alike = sum(len(ref) - 1 for ref in equal.refs.values())
     page.add((plural(len(ordered) + alike, "compile"), tokens.STRONG))
     if alike:
         are = "is" if alike == 1 else "are"
         page.say(f"{plural(alike, 'compile')} of other ranks {are} equal to one here, and not listed again.", "", tokens.DIM)
-    if left:
-        page.say(f"Those that are worth a look first; {plural(left, 'more compile')}: tltui ls PATH", "", tokens.DIM)
+    if omitted:
+        page.say(f"Those that are worth a look first; {plural(omitted, 'more compile')}: tltui ls PATH", "", tokens.DIM)
     several = len(list(run.processes())) > 1
-    for process, own in groupby(equal.compiles, key=lambda compile_: compile_.process):
-        compiles = [compile_ for compile_ in own if not compile_.is_compile or str(compile_.ref) in listed]
+    for process, ref in groupby(equal.compiles, key=lambda compile_: compile_.process):
+        compiles = [compile_ for compile_ in ref if not compile_.is_compile or str(compile_.ref) in listed]
         if any(compile_.is_compile for compile_ in compiles):
             _process(page, process, compiles, equal, several)
     page.blank()
@@ -569,15 +569,15 @@ def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal
 def _row(page: Page, shown: Label, indent: str, node: Frame | Compile, ranks: str) -> None:
     """Add a row of the tree; the name of its node is a link."""
     ref, named = str(node.ref), str(node.key.frame) if isinstance(node, Frame) else node.label
-    left: list[Piece] = [indent]
+    pieces: list[Piece] = [indent]
     for piece in shown.left:
         text = piece_text(piece)
-        left.append((text, tokens.LINK, ref) if text.strip() == named or text.strip().startswith(f"{named}~") else piece)
+        pieces.append((text, tokens.LINK, ref) if text.strip() == named or text.strip().startswith(f"{named}~") else piece)
     if ranks:
-        left.append((f"  {ranks}", tokens.DIM))
+        pieces.append((f"  {ranks}", tokens.DIM))
     room = page.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
     row: list[Piece] = []
-    for piece in (*left, *shown.detail):
+    for piece in (*pieces, *shown.detail):
         text = formatting.piece(piece_text(piece), room)
         room -= cells(text)
         row.append(with_text(piece, text))

@@ -166,14 +166,15 @@ class ArtifactRow:
     """As torch declared it."""
 
     @classmethod
-    def of(cls, own: Artifact) -> ArtifactRow:
+    def of(cls, artifact: Artifact) -> ArtifactRow:
         """Return the row of an artifact."""
         unit = None
-        if own.unit is not None:
-            unit = next((unit.name for unit in units_of(artifacts_of(own.owner)) if unit.number == own.unit), None)
+        if artifact.unit is not None:
+            unit = next((unit.name for unit in units_of(artifacts_of(artifact.owner)) if unit.number == artifact.unit), None)
         return cls(
-            str(own.ref), str(own.owner.ref), own.name, own.kind.title, own.kind.phase.key, unit, own.attempt, own.kind.language,
-            own.log.columns.size[own.record], own.log.md5(own.record),
+            str(artifact.ref), str(artifact.owner.ref), artifact.name, artifact.kind.title, artifact.kind.phase.key, unit,
+            artifact.attempt, artifact.kind.language,
+            artifact.log.columns.size[artifact.record], artifact.log.md5(artifact.record),
         )  # fmt: skip
 
 
@@ -209,9 +210,10 @@ class RecordRow:
 
 def record_rows(data: Records) -> Iterator[RecordRow]:
     """Yield a row per record."""
-    for own in data["records"]:
-        yield RecordRow(own.record, own.file, own.offset, own.time, own.pid, own.id, own.attempt, own.event, own.name, own.site,
-                        own.envelope_bytes, own.payload_bytes)  # fmt: skip
+    for record in data["records"]:
+        yield RecordRow(record.record, record.file, record.offset, record.time, record.pid, record.id, record.attempt,
+                        record.event, record.name, record.site,
+                        record.envelope_bytes, record.payload_bytes)  # fmt: skip
 
 
 @frozen
@@ -234,8 +236,8 @@ class HitRow:
 
 def hit_rows(data: GrepResult) -> Iterator[HitRow]:
     """Yield a row per hit."""
-    for own in data.hits:
-        yield HitRow(own.ref, own.name, own.line, own.column, own.length, own.text)
+    for hit in data.hits:
+        yield HitRow(hit.ref, hit.name, hit.line, hit.column, hit.length, hit.text)
 
 
 @frozen
@@ -260,9 +262,9 @@ class SourceRow:
 
 def source_rows(data: SourceLine) -> Iterator[SourceRow]:
     """Yield a row per result of the line."""
-    for own in data.compiles:
-        for trail in own.trails:
-            yield SourceRow(own.ref, own.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
+    for compile_ in data.compiles:
+        for trail in compile_.trails:
+            yield SourceRow(compile_.ref, compile_.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
 
 
 @frozen
@@ -297,9 +299,10 @@ class FailureRow:
 
 def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
     """Yield a row per failure."""
-    for own in data.failures:
-        yield FailureRow(own.sentence, own.rank, own.pid, own.exit, own.is_first, own.is_consequence, own.compile, own.function,
-                         own.file, own.line, own.log, own.offset)  # fmt: skip
+    for failure in data.failures:
+        yield FailureRow(failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first,
+                         failure.is_consequence, failure.compile, failure.function,
+                         failure.file, failure.line, failure.log, failure.offset)  # fmt: skip
 
 
 @frozen
@@ -322,8 +325,8 @@ class DamageRow:
 
 def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
     """Yield a row per damaged place."""
-    for own in data.damaged:
-        yield DamageRow(own.file, own.offset, own.record, own.name, own.reason, own.ref)
+    for damage in data.damaged:
+        yield DamageRow(damage.file, damage.offset, damage.record, damage.name, damage.reason, damage.ref)
 
 
 @frozen
@@ -360,11 +363,11 @@ def diff_rows(data: DiffResult | CompareResult) -> Iterator[DiffRow]:
         return
     for pair in data.rows:
         yield DiffRow("pair", pair.name, pair.left, pair.right, pair.outcome, None, None, pair.added, pair.removed)
-    for what, facts in (("fact", data.facts), ("timing", data.timing), ("guard", data.guards), ("input", data.inputs),
+    for kind, facts in (("fact", data.facts), ("timing", data.timing), ("guard", data.guards), ("input", data.inputs),
                         ("symbol", data.symbols)):  # fmt: skip
         for fact in facts:
             same = "same" if fact.left == fact.right else _outcome(fact.left is not None, fact.right is not None)
-            yield DiffRow(what, fact.name, fact.left, fact.right, same, None, None, 0, 0)
+            yield DiffRow(kind, fact.name, fact.left, fact.right, same, None, None, 0, 0)
 
 
 def _outcome(left: bool, right: bool) -> str:
@@ -395,6 +398,6 @@ class LimitRow:
 
 def limit_rows(data: Gates) -> Iterator[LimitRow]:
     """Yield a row per limit."""
-    for own in data.limits:
-        first = own.reasons[0].ref if own.reasons else ""
-        yield LimitRow(own.name, own.title, own.value, own.at_most, own.baseline, own.exceeded, own.share, first)
+    for limit in data.limits:
+        first = limit.reasons[0].ref if limit.reasons else ""
+        yield LimitRow(limit.name, limit.title, limit.value, limit.at_most, limit.baseline, limit.exceeded, limit.share, first)

@@ -41,8 +41,8 @@ def begin(environ: Any) -> None:
         return
     first, _, last = steps.partition(":")
     recorder = Recorder(int(first), int(last), directory)
-    wanted = {"torch": recorder.hook_optimizers, "torch._dynamo.eval_frame": recorder.hook_calls}
-    sys.meta_path.insert(0, Waiting({**wanted, "torch._inductor.config": name_kernels}))
+    hooks = {"torch": recorder.hook_optimizers, "torch._dynamo.eval_frame": recorder.hook_calls}
+    sys.meta_path.insert(0, Waiting({**hooks, "torch._inductor.config": name_kernels}))
 
 
 def name_kernels(config: Any) -> None:
@@ -54,12 +54,12 @@ def name_kernels(config: Any) -> None:
 class Waiting:
     """Meta path hook that runs callbacks after modules are imported."""
 
-    def __init__(self, wanted: dict[str, Callable[[Any], None]]) -> None:
-        self._wanted = wanted
+    def __init__(self, hooks: dict[str, Callable[[Any], None]]) -> None:
+        self._hooks = hooks
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of the other finders for an awaited module."""
-        if name not in self._wanted:
+        if name not in self._hooks:
             return None
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
@@ -76,8 +76,8 @@ class Waiting:
         def exec_module(module: Any) -> None:
             loader.__dict__.pop("exec_module", None)
             run(module)
-            act = self._wanted.pop(name, None)
-            if not self._wanted and self in sys.meta_path:
+            act = self._hooks.pop(name, None)
+            if not self._hooks and self in sys.meta_path:
                 sys.meta_path.remove(self)
             if act is not None:
                 act(module)
@@ -151,8 +151,8 @@ class Recorder:
                 self.other = weakref.ref(itself)
                 if self.profiler is not None:
                     self.stop()
-                    left = f"what was recorded so far is in {self.written}" if self.written else "nothing is recorded"
-                    self.say(f"the program starts a profiler of its own: {left}")
+                    outcome = f"what was recorded so far is in {self.written}" if self.written else "nothing is recorded"
+                    self.say(f"the program starts a profiler of its own: {outcome}")
             return prepare(itself, *args, **kwargs)
 
         profiler._prepare_trace = prepared

@@ -252,9 +252,9 @@ def checked_path(path: str) -> str:
 
 def expression_of(path: str) -> ast.expr:
     """Make the expression of a dotted path."""
-    first, *rest = path.split(".")
+    first, *parts = path.split(".")
     node: ast.expr = ast.Name(first, ast.Load())
-    for name in rest:
+    for name in parts:
         node = ast.Attribute(node, name, ast.Load())
     return node
 
@@ -406,7 +406,7 @@ class Checker:
         path = dotted(node)
         head = path.partition(".")[0]
         if head == "self" and head not in self.names:
-            return self._own(node, path)
+            return self._attribute_of_self(node, path)
         if head == "torch" and head not in self.names:
             if path.count(".") == 1 and node.attr in CONSTANTS:
                 return node
@@ -416,7 +416,7 @@ class Checker:
         node.value = self.expression(node.value)
         return node
 
-    def _own(self, node: ast.Attribute, path: str) -> ast.expr:
+    def _attribute_of_self(self, node: ast.Attribute, path: str) -> ast.expr:
         """Return `self.cond_true_0`. Names with dots become one name, as in the script's own class."""
         name = own_name(path)
         if not NAME.fullmatch(name) or name.startswith("__"):
@@ -459,30 +459,30 @@ class Checker:
 
     def _callee(self, node: ast.Call) -> ast.expr:
         path = dotted(node.func)
-        head, _, rest = path.partition(".")
-        own = head not in self.names
+        head, _, attribute = path.partition(".")
+        is_module = head not in self.names
         name = path.rpartition(".")[2]
         if any(word in path for word in RANDOM):
             self.is_random = True
-        if own and path and (checked := checked_path(path)):
+        if is_module and path and (checked := checked_path(path)):
             if checked.startswith("torch.") and (why := refusal(checked)):
                 raise Refused(why)
             return expression_of(checked)
-        if own and head == "torch" and rest:
+        if is_module and head == "torch" and attribute:
             if why := refusal(path):
                 raise Refused(why)
             return node.func
-        if own and head in ("operator", "_operator", "math") and rest:
-            if rest not in (MATH if head == "math" else OPERATOR):
+        if is_module and head in ("operator", "_operator", "math") and attribute:
+            if attribute not in (MATH if head == "math" else OPERATOR):
                 raise Refused(f"it calls {path[:120]}")
-            return ast.Attribute(ast.Name(head.strip("_"), ast.Load()), rest, ast.Load())
-        if own and head == "self" and rest:
+            return ast.Attribute(ast.Name(head.strip("_"), ast.Load()), attribute, ast.Load())
+        if is_module and head == "self" and attribute:
             if own_name(path) not in self.modules:
                 raise Refused(f"it calls the module {path[:120]}, whose code and weights it does not have")
             assert isinstance(node.func, ast.Attribute)
-            return self._own(node.func, path)
+            return self._attribute_of_self(node.func, path)
         if isinstance(node.func, ast.Name):
-            if own and head in BUILTIN:
+            if is_module and head in BUILTIN:
                 return node.func
             raise Refused(f"it calls {head[:120]}, which is not in the trace")
         if isinstance(node.func, ast.Attribute) and node.func.attr in CHECKED_METHODS:

@@ -181,9 +181,9 @@ class _Body:
         target = self._target(targets[0])
         if isinstance(target, ast.Name) and path.startswith("self."):
             self.reads[own_name(path)] = target.id
-        made = ast.Assign([target], checked)
-        ast.copy_location(made, node)
-        self.statements.append(made)
+        assignment = ast.Assign([target], checked)
+        ast.copy_location(assignment, node)
+        self.statements.append(assignment)
 
     def _target(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Name):

@@ -44,12 +44,12 @@ class Parts:
 def script_of(parts: Parts) -> str:
     """Return the script. Raises `Refused`."""
     code, facts = parts.code, parts.facts
-    whole = code.whole
-    kinds = {name: read_type(kind) for name, kind in whole.parameters.items()}
+    main = code.whole
+    kinds = {name: read_type(kind) for name, kind in main.parameters.items()}
     constants = {(graph.name, name): _constant(name, kind) for graph in code.classes for name, kind in graph.constants.items()}
     symbols = _symbols([*kinds.values(), *constants.values()])
-    known = dict(facts.values)
-    values = {name: known.get(name, FALLBACK) for name in symbols}
+    hints = dict(facts.values)
+    values = {name: hints.get(name, FALLBACK) for name in symbols}
     check_bytes(code, values, parts.max_bytes)
     devices = {each.device for each in (*kinds.values(), *constants.values()) if isinstance(each, Tensor)} | code.devices
     lines = [*(comment(line) for line in parts.header), ""]
@@ -57,7 +57,7 @@ def script_of(parts: Parts) -> str:
     lines += ["", "", *_file("script_helpers.txt")]
     lines += ["", "", *(f"{device_constant(name)} = place({name!r})" for name in sorted(devices))]
     sources = dict(facts.sources)
-    lines += [f"{name} = {values[name]!r}" + _said(sources.get(name), name in known) for name in symbols]
+    lines += [f"{name} = {values[name]!r}" + _hint_comment(sources.get(name), name in hints) for name in symbols]
     free = _free_numbers(kinds)
     lines += _settings(parts, symbols, free)
     for graph in code.classes:
@@ -73,8 +73,8 @@ def comment(text: str) -> str:
     return f"# {plain[:400].encode('ascii', 'backslashreplace').decode()}".rstrip()
 
 
-def _said(source: str | None, known: bool) -> str:
-    if not known:
+def _hint_comment(source: str | None, is_known: bool) -> str:
+    if not is_known:
         return "  # the trace does not say what it was"
     return f"  {comment(source[:100])}" if source else ""
 
@@ -89,10 +89,10 @@ def _file(name: str, **values: int) -> list[str]:
 def _constant(name: str, kind: str) -> Tensor:
     if not kind:
         raise Refused(f"it holds the value {name[:60]!a}, which is not in the trace")
-    found = read_type(kind)
-    if not isinstance(found, Tensor):
+    type_ = read_type(kind)
+    if not isinstance(type_, Tensor):
         raise Refused(f"it holds the number {name[:60]!a}, which is not in the trace")
-    return found
+    return type_
 
 
 def _symbols(kinds: Sequence[Tensor | Number]) -> list[str]:
@@ -141,16 +141,16 @@ def _class(graph: GraphClass, constants: dict[tuple[str, str], Tensor], comments
         for attribute, name in graph.children.items():
             yield f"        self.{attribute} = " + (f"torch.fx.symbolic_trace({name}())" if traced else f"{name}()")
         for attribute in graph.constants:
-            made = _made(constants[graph.name, attribute], "")
-            yield f"        self.register_buffer({attribute!r}, Values(False, 2, False).{made})  # its values are not in the trace"
+            value = _tensor_call(constants[graph.name, attribute], "")
+            yield f"        self.register_buffer({attribute!r}, Values(False, 2, False).{value})  # its values are not in the trace"
         yield ""
     yield f"    def forward({', '.join(('self', *graph.parameters))}):"
-    said, count = "", 0
+    text, count = "", 0
     for statement in graph.body:
         where = _comment_above(comments, getattr(statement, "lineno", 0))
-        if where and where != said:
+        if where and where != text:
             yield f"        {comment(where)}"
-        said = where or said
+        text = where or text
         yield f"        {ast.unparse(ast.fix_missing_locations(statement))}"
         count += 1
     if not count:
@@ -182,11 +182,11 @@ def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, i
         dims = strict or tuple(dim for dim, size in enumerate(kind.size) if SYMBOL_NAME.fullmatch(size))
         if dims:
             more += f", dynamic={dims!r}" + (", strict=True" if strict else "")
-        yield f"        values.{_made(kind, more)},  # {name}"
+        yield f"        values.{_tensor_call(kind, more)},  # {name}"
     yield "    ]"
 
 
-def _made(kind: Tensor, more: str) -> str:
+def _tensor_call(kind: Tensor, more: str) -> str:
     def row(sizes: tuple[str, ...]) -> str:
         return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
@@ -200,8 +200,8 @@ def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
         return set()
     tensors = {name: kind for name, kind in kinds.items() if isinstance(kind, Tensor)}
     real = [name for name, kind in tensors.items() if kind.dtype.startswith(("float", "bfloat", "complex"))]
-    found = {name for name in real if (tensor := parts.facts.tensor(name)) is not None and tensor.requires_grad}
-    return found or {name for name in real if "buffers" not in name}
+    trained = {name for name in real if (tensor := parts.facts.tensor(name)) is not None and tensor.requires_grad}
+    return trained or {name for name in real if "buffers" not in name}
 
 
 def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
@@ -274,9 +274,9 @@ def repro_of(
 def _graphs(compile_: Compile, only: str | None) -> list[Artifact]:
     """Return the graphs of the last attempt with any, the best first."""
     order = list(WORTH)
-    found = [each for each in artifacts_of(compile_) if each.name in WORTH and only in (None, each.name)]
-    last = max((each.attempt for each in found), default=0)
-    return sorted((each for each in found if each.attempt == last), key=lambda each: (order.index(each.name), each.n))
+    graphs = [each for each in artifacts_of(compile_) if each.name in WORTH and only in (None, each.name)]
+    last = max((each.attempt for each in graphs), default=0)
+    return sorted((each for each in graphs if each.attempt == last), key=lambda each: (order.index(each.name), each.n))
 
 
 def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_bytes: int) -> str:

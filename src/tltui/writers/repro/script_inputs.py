@@ -43,20 +43,20 @@ class Number:
 def read_type(text: str) -> Tensor | Number:
     """`f32[s77, 16][16, 1]cpu`, `Sym(s77 + 1)`. Raises `Refused`."""
     text = text.strip()
-    if found := _SYMBOL.match(text):
-        return Number(expression(found[1]))
-    found = _TYPE.match(text)
-    if not found or found[1] not in DTYPES:
+    if match := _SYMBOL.match(text):
+        return Number(expression(match[1]))
+    match = _TYPE.match(text)
+    if not match or match[1] not in DTYPES:
         unknown = f"it takes a {text[:60]!a}, which is no tensor that tltui can make"
         raise Refused(unknown if text else "it does not say what it takes")
-    device = found[4] or "cpu"
+    device = match[4] or "cpu"
     if not is_device(device):
         raise Refused(f"it takes a tensor on {device[:40]!a}, a device that tltui does not know")
-    stride = None if found[3] is None else tuple(expression(each) for each in _split(found[3]))
-    size = tuple(expression(each) for each in _split(found[2]))
+    stride = None if match[3] is None else tuple(expression(each) for each in _split(match[3]))
+    size = tuple(expression(each) for each in _split(match[2]))
     if stride is not None and len(stride) != len(size):
         raise Refused(f"it takes a {text[:60]!a}, whose strides do not fit")
-    return Tensor(DTYPES[found[1]], size, stride, device)
+    return Tensor(DTYPES[match[1]], size, stride, device)
 
 
 def _split(text: str) -> list[str]:
@@ -141,8 +141,8 @@ def _value(node: ast.expr, values: dict[str, int | float]) -> float:
     if isinstance(node, ast.UnaryOp):
         return -_value(node.operand, values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        found = [_value(each, values) for each in node.args]
-        return {"max": max, "min": min}.get(node.func.id, lambda each: int(each[0]))(found)
+        arguments = [_value(each, values) for each in node.args]
+        return {"max": max, "min": min}.get(node.func.id, lambda each: int(each[0]))(arguments)
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left, values), _value(node.right, values)
         if isinstance(node.op, ast.Add):
@@ -200,42 +200,42 @@ class ReproFacts:
 
     def tensor(self, name: str) -> TensorInput | None:
         """Return the program input of a graph parameter: `L_x_` is `L['x']`."""
-        wanted = words_of(name)
-        return next((each for each in self.tensors if words_of(each.source) == wanted), None)
+        words = words_of(name)
+        return next((each for each in self.tensors if words_of(each.source) == words), None)
 
 
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name: L, s, e, weight for both `L_s_modules_e_parameters_weight_` and `L['s'].e.weight`."""
-    found = [word for text in _PARTS.findall(name) for word in text.lower().split("_")]
-    return tuple(word for word in found if word and word not in _INNER)
+    words = [word for text in _PARTS.findall(name) for word in text.lower().split("_")]
+    return tuple(word for word in words if word and word not in _INNER)
 
 
 def repro_facts(compile_: Compile) -> ReproFacts:
     """Return the facts of a compile."""
     reader = reader_of(compile_)
-    found = inputs_of(compile_, reader)
+    inputs = inputs_of(compile_, reader)
     names = {artifact.name for artifact in artifacts_of(compile_)}
     failures = known_failures(compile_)
     values = {}
-    for symbol in found.symbols:
+    for symbol in inputs.symbols:
         value = _number(symbol.specialized or symbol.hint)
         if value is not None and SYMBOL_NAME.fullmatch(symbol.name):
             values[symbol.name] = value
     failure = failures[0] if failures else None
     reason = failure.reason if failure is not None else ""
     other = _BACKEND.search(reason)
-    own = other is not None and other[1] not in ("inductor", "aot_eager", "eager", "aot_eager_decomp_partition")
+    is_custom = other is not None and other[1] not in ("inductor", "aot_eager", "eager", "aot_eager_decomp_partition")
     return ReproFacts(
         tuple(values.items()),
-        tuple((symbol.name, symbol.source) for symbol in found.symbols if symbol.source),
-        found.tensors,
+        tuple((symbol.name, symbol.source) for symbol in inputs.symbols if symbol.source),
+        inputs.tensors,
         bool(names & AUTOGRAD),
         "inductor" if names & INDUCTOR else "aot_eager" if names & AOT else "",
-        other[1] if own and other is not None else "",
+        other[1] if is_custom and other is not None else "",
         _switches(compile_, reader),
         failure.type if failure is not None else "",
         reason,
-        "" if own or failure is None else _expected(failure.type, reason),
+        "" if is_custom or failure is None else _expected(failure.type, reason),
     )
 
 
@@ -249,8 +249,8 @@ def _switches(compile_: Compile, reader: Reader) -> tuple[tuple[str, bool], ...]
     for _, fields in metrics_fields(compile_, reader):
         config = json_in(fields, "inductor_config")
         if config:
-            known = ((key, config.get(key)) for key in SWITCHES)
-            return tuple((key, value) for key, value in known if isinstance(value, bool) and value != (key in ON))
+            settings = ((key, config.get(key)) for key in SWITCHES)
+            return tuple((key, value) for key, value in settings if isinstance(value, bool) and value != (key in ON))
     return ()
 
 

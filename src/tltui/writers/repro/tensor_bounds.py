@@ -35,10 +35,10 @@ COUNT = 10
 
 def bounds(graph: GraphClass, values: dict[str, int | float]) -> dict[str, int]:
     """Parameter → what its numbers have to be below, for those that are used as indices."""
-    found = _Bounds(graph, values)
+    analysis = _Bounds(graph, values)
     for statement in reversed(graph.body):
-        found.take(statement)
-    return {name: found.below[name] for name in graph.parameters if name in found.below}
+        analysis.take(statement)
+    return {name: analysis.below[name] for name in graph.parameters if name in analysis.below}
 
 
 class _Bounds:
@@ -57,10 +57,10 @@ class _Bounds:
     def take(self, statement: ast.stmt) -> None:
         """One statement."""
         value = getattr(statement, "value", None)
-        made = None
+        target_name = None
         if isinstance(statement, ast.Assign):
             target = statement.targets[0]
-            made = target.id if isinstance(target, ast.Name) else None
+            target_name = target.id if isinstance(target, ast.Name) else None
             if isinstance(target, ast.Subscript):
                 self._subscript(target)
         if not isinstance(value, ast.expr):
@@ -70,8 +70,8 @@ class _Bounds:
                 self._subscript(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-        if made is not None and made in self.below:
-            self._back(value, self.below[made])
+        if target_name is not None and target_name in self.below:
+            self._back(value, self.below[target_name])
 
     def _back(self, value: ast.expr, below: int) -> None:
         """Propagate a bound of a value to its operands."""
@@ -111,7 +111,7 @@ class _Bounds:
             dim = args[at_dim] if len(args) > at_dim else keywords.get("dim")
             index = args[at_index] if len(args) > at_index else keywords.get("index", keywords.get("indices"))  # type: ignore[assignment]
             if isinstance(index, ast.expr) and args:
-                self._bound(index, self._size(args[0], _whole(dim)))
+                self._bound(index, self._size(args[0], _integer(dim)))
         elif name in BY_LIST and len(args) > 1 and isinstance(args[1], (ast.List, ast.Tuple)):
             self._indices(args[0], list(args[1].elts))
         elif name in CLASSES and args:
@@ -120,8 +120,8 @@ class _Bounds:
                 self._bound(target, self._classes(args[0]))
         elif name == "one_hot":
             count = args[1] if len(args) > 1 else keywords.get("num_classes")
-            if args and _whole(count) > 0:
-                self._bound(args[0], _whole(count))
+            if args and _integer(count) > 0:
+                self._bound(args[0], _integer(count))
 
     def _subscript(self, node: ast.Subscript) -> None:
         """`x[i]`, `x[(slice(None, None, None), i)]`."""
@@ -184,10 +184,10 @@ def _names(node: ast.expr) -> Iterator[ast.Name]:
             yield each
 
 
-def _whole(node: ast.expr | None) -> int:
+def _integer(node: ast.expr | None) -> int:
     """Return the value of an integer literal, else 0."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_whole(node.operand)
+        return -_integer(node.operand)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 0
 
 
@@ -224,11 +224,11 @@ def bytes_of(kind: str, values: dict[str, int | float], fallback: int = 8) -> in
     if not isinstance(tensor, Tensor):
         return 0
     symbols = dict.fromkeys((name for size in (*tensor.size, *(tensor.stride or ())) for name in symbols_in(size)), fallback)
-    known = {**symbols, **values}
-    sizes = [value_of(size, known) for size in tensor.size]
+    scope = {**symbols, **values}
+    sizes = [value_of(size, scope) for size in tensor.size]
     count = prod(sizes)
     if tensor.stride is not None and count:
-        count = 1 + sum((size - 1) * value_of(step, known) for size, step in zip(sizes, tensor.stride, strict=True))
+        count = 1 + sum((size - 1) * value_of(step, scope) for size, step in zip(sizes, tensor.stride, strict=True))
     return count * item_bytes(tensor.dtype)
 
 
@@ -248,17 +248,17 @@ def _made_bytes(body: list[ast.stmt]) -> Iterator[int]:
         name = name or getattr(call.func, "attr", "")
         if name not in MADE and name not in RANGES:
             continue
-        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in ("size", "sizes", "repeats", "shape"))]
+        sizes = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in ("size", "sizes", "repeats", "shape"))]
         dtype = next((dotted(each.value).removeprefix("torch.") for each in call.keywords if each.arg == "dtype"), "float32")
-        yield _count(name, given) * item_bytes(dtype)
+        yield _count(name, sizes) * item_bytes(dtype)
 
 
-def _count(name: str, given: list[ast.expr]) -> int:
+def _count(name: str, arguments: list[ast.expr]) -> int:
     """Count the elements as far as literals show it; what is no literal counts once."""
-    shape = next((each for each in given if isinstance(each, (ast.List, ast.Tuple))), None)
+    shape = next((each for each in arguments if isinstance(each, (ast.List, ast.Tuple))), None)
     if shape is not None:
         return prod(_integers(shape.elts))
-    numbers = list(_integers(given))
+    numbers = list(_integers(arguments))
     if not numbers:
         return 0
     return max(numbers) if name in RANGES else prod(numbers)

@@ -129,7 +129,7 @@ class _Blocks:
 
 def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
     """Split a paragraph into styled words."""
-    found: list[Word] = [[]]
+    words: list[Word] = [[]]
     target = ""
     strong = 0
     for child in token.children or ():
@@ -141,15 +141,15 @@ def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
         elif child.type in ("strong_open", "em_open", "strong_close", "em_close"):
             strong += 1 if child.type.endswith("open") else -1
         elif child.type in ("softbreak", "hardbreak"):
-            found.append([])
+            words.append([])
         elif child.type in ("text", "code_inline", "image"):
             own = tokens.LINK if target else tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
             for number, part in enumerate(child.content.split(" ")):
                 if number:
-                    found.append([])
+                    words.append([])
                 if part:
-                    found[-1].append((part, own, target))
-    return [word for word in found if word]
+                    words[-1].append((part, own, target))
+    return [word for word in words if word]
 
 
 def filled(words: Sequence[Word], width: int) -> Iterator[list[tuple[str, str, str]]]:

@@ -57,7 +57,7 @@ def symptom_of(chapter: str) -> str:
 @cache
 def entries() -> dict[str, Entry]:
     """All words, by their names, in the order of the page."""
-    found: dict[str, Entry] = {}
+    results: dict[str, Entry] = {}
     for part in text_of("glossary").split("\n## ")[1:]:
         heading, _, body = part.partition("\n")
         rows = [line for line in body.splitlines() if line.startswith("| ")]
@@ -65,8 +65,8 @@ def entries() -> dict[str, Entry]:
             match = _ENTRY.match(row)
             if match:
                 cells, columns = _cells(row), _cells(rows[0])
-                found[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
-    return found
+                results[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
+    return results
 
 
 def _cells(row: str) -> tuple[str, ...]:

@@ -92,17 +92,19 @@ def difference_reasons(run: Run) -> list[Found]:
     """Return each difference with its location and a key that is independent of ranks and runs."""
     found = differences_of(run)
     reasons = []
-    for one in found.divergences if found is not None else ():
-        sides = " | ".join(map(_side, one.sides)) + (f" | {one.more} more ranks" if one.more else "")
-        ref = next((side.ref for side in (*one.sides[1:], one.sides[0]) if side.ref), "@ranks")
-        if one.whole:
-            reasons.append(Found(ref, f"{SAID[one.facets[0]]}: {sides}", f"{one.facets[0]}\0{one.sides[-1].said}"))
+    for divergence in found.divergences if found is not None else ():
+        sides = " | ".join(map(_side, divergence.sides)) + (f" | {divergence.more} more ranks" if divergence.more else "")
+        ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
+        if divergence.whole:
+            reasons.append(
+                Found(ref, f"{SAID[divergence.facets[0]]}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}")
+            )
             continue
-        for function in (one.function, *one.others):
+        for function in (divergence.function, *divergence.others):
             where = f" ({function.file}:{function.line})" if function.file else ""
-            of = f", compile {one.number}" if one.number > 1 else ""
-            key = f"{one.facets[0]}\0{function.name}\0{one.number}"
-            text = f"{function.name}{where}{of}: {SAID[one.facets[0]]}: {sides}"
+            of = f", compile {divergence.number}" if divergence.number > 1 else ""
+            key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
+            text = f"{function.name}{where}{of}: {SAID[divergence.facets[0]]}: {sides}"
             reasons.append(Found(ref, text, key, function.file, function.line))
     return reasons
 
@@ -119,10 +121,10 @@ def joined(run: Run) -> list[Runtime]:
 
 def why_no_profile(run: Run) -> str:
     """Why nothing measured the run: no profile, or none that fits; '' where one does."""
-    found = runtimes_of(run)
-    if any(isinstance(item, Runtime) for item in found):
+    runtimes = runtimes_of(run)
+    if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} was not joined: {item.why}" for item in found if isinstance(item, Refused)]
+    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "there is none. Name it with --profile FILE; tltui runtime PATH says how to record one"
 
 
@@ -145,16 +147,17 @@ def _guards(facts: Facts) -> list[Found]:
         f"{micros(own.lookups.mean_us)} a call, {_percent(own.lookups.us, own_us(own))} of the time of "))  # fmt: skip
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
     us = sum(item.lookup_us for item in fell)
-    said = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
-    return [Found(fell[0].ref or "@runtime", said, "fallbacks"), *found] if fell else found
+    text = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
+    return [Found(fell[0].ref or "@runtime", text, "fallbacks"), *found] if fell else found
 
 
 def _wrappers(facts: Facts) -> list[Found]:
-    def us(own: CompileTime) -> float:
-        return sum(graph.wrapper_us for graph in own.graphs)
+    def us(compile_time: CompileTime) -> float:
+        return sum(graph.wrapper_us for graph in compile_time.graphs)
 
-    def said(own: CompileTime) -> str:
-        return f"{_percent(us(own), sum(graph.time.us for graph in own.graphs))} of the graphs' time is in no kernel: "
+    def said(compile_time: CompileTime) -> str:
+        total_us = sum(graph.time.us for graph in compile_time.graphs)
+        return f"{_percent(us(compile_time), total_us)} of the graphs' time is in no kernel: "
 
     return _dearest(facts, us, said)
 
@@ -299,13 +302,13 @@ def _limits(facts: Facts, eager: bool | None = None) -> list[Found]:
 
 
 def _breaks(facts: Facts) -> list[Found]:
-    found = []
+    results = []
     for group in facts.problems.breaks:
         where = f" at {group.user_file}:{group.user_line}" if group.user_file else ""
         text = f"{group.found.gb or ''} {one_line(group.found.headline)}{where}".strip()
         key = f"{group.found.gb or group.found.headline}\0{group.user_file}\0{group.found.code or group.user_line}"
-        found += [Found(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
-    return found
+        results += [Found(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
+    return results
 
 
 def _distinct(found: list[Found]) -> list[Found]:
@@ -316,14 +319,14 @@ def _distinct(found: list[Found]) -> list[Found]:
 
 
 def _recompiled(facts: Facts) -> list[Found]:
-    found = []
+    results = []
     for compile_ in facts.compiles:
         if compile_.is_recompile:
             said = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), None)
             reason = one_line(parse_reason(said).text) if said else "the metrics give no reason"
             text, key = f"{_named(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
-            found.append(Found(str(compile_.ref), text, key, *_at(compile_)))
-    return found
+            results.append(Found(str(compile_.ref), text, key, *_at(compile_)))
+    return results
 
 
 def _by_frame(facts: Facts) -> list[list[Compile]]:

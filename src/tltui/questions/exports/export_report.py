@@ -34,7 +34,7 @@ class OpUse:
 def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
     """Return the calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
     wanted = re.compile(rf"torch\.ops\.{re.escape(op)}\(")
-    found: list[OpUse] = []
+    op_uses: list[OpUse] = []
     last: re.Match[str] | None = None
     for line in program.split("\n"):
         if match := _FROM.match(line):
@@ -42,12 +42,12 @@ def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
         elif wanted.search(line):
             text = line.strip().partition(";  ")[0]
             if last is None:
-                found.append(OpUse(text, None, None, None, None))
+                op_uses.append(OpUse(text, None, None, None, None))
             else:
-                found.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
-            if len(found) == USES:
+                op_uses.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
+            if len(op_uses) == USES:
                 break
-    return tuple(found)
+    return tuple(op_uses)
 
 
 CREATED, SYMBOL = "expression_created", "create_unbacked_symbol"
@@ -117,26 +117,26 @@ class Expressions:
 
     def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
         """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
-        found: list[Expression] = []
+        expressions: list[Expression] = []
         seen: set[int] = set()
         waiting = [(node, before, 0, "")]
         while waiting:
             node, before, depth, text = waiting.pop()
             if node in seen:
                 continue
-            if len(found) == NODES:
-                found.append(Expression(depth, "…", source="further parts are left out"))
+            if len(expressions) == NODES:
+                expressions.append(Expression(depth, "…", source="further parts are left out"))
                 break
             seen.add(node)
             record = self._made(node, before)
             if record is None:
                 if text:
-                    found.append(Expression(depth, text, source=sources.get(text)))
+                    expressions.append(Expression(depth, text, source=sources.get(text)))
                 continue
             made = self._read(record)
-            found.append(replace(made.expression, depth=depth, text=made.expression.text or text or "?"))
+            expressions.append(replace(made.expression, depth=depth, text=made.expression.text or text or "?"))
             waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(made.parts)]
-        return tuple(found)
+        return tuple(expressions)
 
     def _read(self, record: int) -> _Made:
         """Parse a record, cached: consecutive failures share most operands."""
@@ -276,7 +276,7 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
         by_process.setdefault(id(compile_.process), []).append(compile_)
-    found: list[Export] = []
+    exports: list[Export] = []
     created = 0
     for members in by_process.values():
         expressions = Expressions(members[0].process)
@@ -293,8 +293,8 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
         for segment in segments:
             export = yield from _export(segment, reader, expressions)
             if export is not None:
-                found.append(export)
-    return Exports(1, tuple(found), sum(f.count for export in found for f in export.failures), created)
+                exports.append(export)
+    return Exports(1, tuple(exports), sum(f.count for export in exports for f in export.failures), created)
 
 
 Piece = tuple[int, str, Compile]
@@ -407,13 +407,13 @@ def _pairs(value: object) -> dict[str, str]:
     """Names and values as texts. A value is a text in older logs and a list of texts since torch 2.9 or so."""
     if not isinstance(value, dict):
         return {}
-    found = {}
+    results = {}
     for key, item in value.items():
         if item is None:
             continue
         many = item if isinstance(item, list) else [item]
-        found[str(key)[:200]] = ", ".join(str(part) for part in many)
-    return found
+        results[str(key)[:200]] = ", ".join(str(part) for part in many)
+    return results
 
 
 def _unbacked(process: Process, reader: Reader, record: int) -> Symbol:

@@ -91,8 +91,8 @@ def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
 def _links(export: Export) -> list[Piece]:
     pieces: list[Piece] = []
     if export.program is not None:
-        what = f"exported program, {fmt.size_of(export.program_size)}"
-        pieces.append((what, tokens.LINK, export.program))
+        text = f"exported program, {fmt.size_of(export.program_size)}"
+        pieces.append((text, tokens.LINK, export.program))
     if export.partial is not None:
         pieces.append(("the graph as far as it was traced", tokens.LINK, export.partial))
     if export.guards:
@@ -276,9 +276,20 @@ class ExportRow:
 def export_rows(data: Exports) -> Iterator[ExportRow]:
     """Yield one row per failure."""
     for export in data.exports:
-        for own in export.failures:
-            file, line = (None, None) if own.where is None else (own.where.file, own.where.line)
-            yield ExportRow(export.ref, own.kind, own.count, own.expr, own.result, own.op, own.reason, file, line, own.code)
+        for failure in export.failures:
+            file, line = (None, None) if failure.where is None else (failure.where.file, failure.where.line)
+            yield ExportRow(
+                export.ref,
+                failure.kind,
+                failure.count,
+                failure.expr,
+                failure.result,
+                failure.op,
+                failure.reason,
+                file,
+                line,
+                failure.code,
+            )
 
 
 QUESTION = Question(

@@ -124,11 +124,11 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     """`cpp_fused_gelu_1:3  1 operation  called at 196, defined at 60`"""
     name = page.clip_middle(sanitize(kernel.key), page.width - 4)
     page.open(name)
-    what = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
+    text = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
     if len(nodes) > 1:
-        what += f" in {fmt.plural(len(nodes), 'node')}"
+        text += f" in {fmt.plural(len(nodes), 'node')}"
     target = at_line(unit.code_ref, kernel.line) if unit.code_ref and kernel.line else ""
-    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (what, tokens.STRONG)]
+    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (text, tokens.STRONG)]
     pieces.append((f"  called at {kernel.line}", tokens.DIM))
     if kernel.definition and unit.code_ref:
         pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
@@ -236,9 +236,9 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
         if not nodes:
             continue
         page.blank()
-        what = f"{title} ({fmt.plural(len(nodes), 'node')})"
-        page.open(what, folded=title != unknown)
-        page.add("  ", (what, tokens.LABEL))
+        text = f"{title} ({fmt.plural(len(nodes), 'node')})"
+        page.open(text, folded=title != unknown)
+        page.add("  ", (text, tokens.LABEL))
         for node in nodes:
             _node(page, unit, node, None)
             if node.kernels:
@@ -379,12 +379,12 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> N
         return (text, tokens.LINK, at_line(unit.post_ref, own.line)) if own is not None and own.line and unit.post_ref else text
 
     def kernels(keys: Sequence[str]) -> list[Piece]:
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         for key in keys:
             text = page.clip_middle(sanitize(key), page.width // 2)
             line = known.calls.get(key, 0)
-            found.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
-        return found
+            pieces.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
+        return pieces
 
     layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)
     page.row([(sanitize(buffer.name), tokens.NAME), (f"  {layout}", tokens.DIM)], "    ")
@@ -425,11 +425,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, FusionReport]:
         page.add((f"Fusion{scope.title}", tokens.TITLE))
-        found: list[CompileFusion] = []
+        compile_fusions: list[CompileFusion] = []
         away: list[Away] = []
         asked = _asked(scope)
         for number, compile_ in enumerate(asked):
-            if number % COMPILES_PER_STEP == 0 or found:
+            if number % COMPILES_PER_STEP == 0 or compile_fusions:
                 yield
             try:
                 own = fusion_of_compile(compile_, version_of(compile_.process))
@@ -439,10 +439,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
                 away.append((str(compile_.ref), error))
                 continue
             if own.units:
-                found.append(own)
-        sums = sums_of(tuple(unit for own in found for unit in own.units))
-        report = FusionReport(1, str(scope.ref), sums, tuple(found), tuple(ref for ref, _ in away))
-        if found or not away:
+                compile_fusions.append(own)
+        sums = sums_of(tuple(unit for own in compile_fusions for unit in own.units))
+        report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
+        if compile_fusions or not away:
             yield from _page(page, scope, report)
         add_elsewhere(page, away, "fusion")
         return report
@@ -459,23 +459,23 @@ def _asked(scope: Scope) -> list[Compile]:
 
 
 def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, None, None]:
-    units = [unit for own in report.compiles for unit in own.units]
+    units = [unit for compile_ in report.compiles for unit in compile_.units]
     if not units:
         _nothing(page, scope)
         return
     page.say(calls_said(report.sums), "", tokens.STRONG)
     page.row(reasons_said(report.sums, units), "")
     _missing(page, units)
-    for number, own in enumerate(report.compiles):
+    for number, compile_ in enumerate(report.compiles):
         if number < FULL:
-            yield from _compile(page, own, len(scope.compiles) > 1)
+            yield from _compile(page, compile_, len(scope.compiles) > 1)
         else:
             if number == FULL:
                 page.heading("Further compiles, by their sums")
-            name = (sanitize(own.function or ""), tokens.FUNCTION)
-            sums = sums_of(own.units)
-            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", name, f"  {calls_said(sums)}"])
-            page.row(reasons_said(sums, own.units), "    ")
+            name = (sanitize(compile_.function or ""), tokens.FUNCTION)
+            sums = sums_of(compile_.units)
+            page.row([(f"[{compile_.ref}]", tokens.LINK, f"@fusion:{compile_.ref}"), " ", name, f"  {calls_said(sums)}"])
+            page.row(reasons_said(sums, compile_.units), "    ")
         yield
 
 
@@ -503,11 +503,11 @@ def _nothing(page: Page, scope: Scope) -> None:
              "", tokens.DIM)  # fmt: skip
 
 
-def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, None, None]:
+def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Generator[None, None, None]:
     """Each unit of a compile."""
     if several:
-        page.heading(f"[{own.ref}] {own.function or ''}".rstrip())
-    for unit in own.units:
+        page.heading(f"[{compile_fusion.ref}] {compile_fusion.function or ''}".rstrip())
+    for unit in compile_fusion.units:
         page.close(1 if several else 0)
         page.blank()
         page.open(unit.unit)
@@ -545,10 +545,10 @@ def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
     """Yield one row per kernel."""
     for compile_ in data.compiles:
         for unit in compile_.units:
-            for own in unit.kernels:
-                lines = joined(f"{line.file}:{line.line}" for line in own.source)
-                yield FusionRow(compile_.ref, compile_.function, unit.unit, own.key, own.is_generated, own.operations,
-                                joined(own.nodes), joined(origin.name for origin in own.origins), lines)  # fmt: skip
+            for kernel in unit.kernels:
+                lines = joined(f"{line.file}:{line.line}" for line in kernel.source)
+                yield FusionRow(compile_.ref, compile_.function, unit.unit, kernel.key, kernel.is_generated, kernel.operations,
+                                joined(kernel.nodes), joined(origin.name for origin in kernel.origins), lines)  # fmt: skip
 
 
 QUESTION = Question(

@@ -126,8 +126,8 @@ def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
     if binding := _PYBINDING.search(head):
         return tuple("r" if kind.strip(" '\"").startswith("const ") else "" for kind in binding[1].split(","))
     for line in lines[first : min(last, len(lines))]:
-        if "def " in line and (own := _PARAMETERS.match(line[:WIDE])):
-            return tuple(_mode(name.strip()) for name in own[2].split(","))
+        if "def " in line and (match := _PARAMETERS.match(line[:WIDE])):
+            return tuple(_mode(name.strip()) for name in match[2].split(","))
     return ()
 
 
@@ -276,13 +276,13 @@ def _of_ir(
 def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
     """Assign the kernel of a multi-output node to the nodes that only select one of its outputs."""
     writer = {name: node for node in nodes for name in node.writes}
-    found = []
+    results = []
     for text, node in zip(ir, nodes, strict=True):
         of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
         if of is not None and not node.kernel_from:
             node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
-        found.append(node)
-    return found
+        results.append(node)
+    return results
 
 
 def _what(node: IrNode) -> str:
@@ -444,12 +444,12 @@ def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) 
 
 def _by_unit(artifacts: Sequence[Artifact], mapped: dict[int, UnitProvenance]) -> dict[int, Artifact]:
     """Map units to their last IR artifact. Artifacts without a unit fill the units without one, in order."""
-    found = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
-    free = iter(sorted(set(mapped) - set(found)))
+    results = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
+    free = iter(sorted(set(mapped) - set(results)))
     for artifact in artifacts:
         if artifact.unit is None:
-            found[next(free, max((*mapped, *found), default=-1) + 1)] = artifact
-    return found
+            results[next(free, max((*mapped, *results), default=-1) + 1)] = artifact
+    return results
 
 
 def _ref(artifact: Artifact | None) -> str:

@@ -149,9 +149,9 @@ class TreeWriter:
         folded = len(run) >= SAME and kind not in SHOWN_HERE and not any(failed for _, _, failed in run)
         depth = run[0][0].depth
         if folded:
-            what = f"{len(run)} × {kind}"
-            self._page.open(what, folded=True)
-            self._page.add(self._indent(depth), (what, tokens.DIM))
+            text = f"{len(run)} × {kind}"
+            self._page.open(text, folded=True)
+            self._page.add(self._indent(depth), (text, tokens.DIM))
         for node, source, failed in run:
             self._guard(node, source, failed, depth + folded, "" if folded else kind)
         if folded:
@@ -271,8 +271,8 @@ class GuardGroups:
             yield from _group(page, group)
         rest = [member for group in groups[GROUPS_SHOWN:] for member in group]
         if rest:
-            what = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
-            yield from add_named(page, what, [], list(map(_named, rest)))
+            text = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
+            yield from add_named(page, text, [], list(map(_named, rest)))
 
     def _write_failed(self, page: Page) -> None:
         found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
@@ -283,10 +283,10 @@ class GuardGroups:
         page.grid(rows[:SHOWN], right=(2,))
         rest = rows[SHOWN:]
         if rest:
-            what = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
-            what += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
-            page.open(what, folded=True)
-            page.add("  ", (what, tokens.DIM))
+            text = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
+            text += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
+            page.open(text, folded=True)
+            page.add("  ", (text, tokens.DIM))
             page.grid(rest, "    ", right=(2,))
             page.close()
 

@@ -149,9 +149,11 @@ class Watch:
             self._epochs[process] = process.epochs
             if process.logs_breaks:
                 self._logs_breaks.add(process)
-            for own in process.compiles.values():
-                if own.started is not None and own.is_compile and not own.is_closed:
-                    self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
+            for compile_ in process.compiles.values():
+                if compile_.started is not None and compile_.is_compile and not compile_.is_closed:
+                    self._open[compile_] = _Open(
+                        begun=True, reasons=compile_.counts[REASONS] > 0, told=_graph(compile_, 0) is not None
+                    )
 
     def take(self, event: Event, delta: Delta) -> list[News]:
         """Return the news of an event that the run has applied."""

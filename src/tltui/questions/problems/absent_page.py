@@ -148,8 +148,8 @@ def _many(page: Page, absence: Absence) -> None:
         + (f", {fmt.count(routine)} of them normally." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("what is not there may yet come.")
-    told = [group for group in absence.groups if not group.routine]
-    for state, members in groupby(told, key=lambda group: group.state):
+    groups = [group for group in absence.groups if not group.routine]
+    for state, members in groupby(groups, key=lambda group: group.state):
         page.heading(HEADINGS[state])
         _reasons(page, list(members), state, "  ")
     for place, title in enumerate(FOLDED, 1):
@@ -238,9 +238,9 @@ class AbsentRow:
 
 def absent_rows(data: Absence) -> Iterator[AbsentRow]:
     """Yield one row per group."""
-    for own in data.groups:
-        first = own.refs[0] if own.refs else ""
-        yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)
+    for group in data.groups:
+        first = group.refs[0] if group.refs else ""
+        yield AbsentRow(group.name, group.title, group.state, group.reason, group.flag, group.routine, len(group.refs), first)
 
 
 QUESTION = Question(

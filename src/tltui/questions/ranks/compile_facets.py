@@ -56,7 +56,7 @@ _WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary(
 Facts = tuple[Fact, ...]
 
 
-def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
+def facts_of(compile_: Compile, reader: Reader, identity: RankIdentity) -> Facts:
     """Return the facts of a compile in the order of `course.FACETS`; empty for absent records.
 
     An unfinished compile has few. `own`: the rank identity, which is normalized away.
@@ -67,12 +67,12 @@ def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
     codes = _keyed(reader, get(CODE, ()))
     graphs = _keyed(reader, get(GRAPH, ())[-1:])
     return (
-        _end(compile_), _version(compile_), _settings(compile_, reader, own), _breaks(compile_), _failure(compile_),
-        _schedules(compile_, reader, schedules), _devices(compile_, reader, own, graphs, get(TENSOR, ())),
-        _recompile(compile_, reader, get(REASONS, ()), own),
-        inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), own),
-        _graph(compile_, reader, graphs, own), _guards(compile_, reader, get(GUARDS, ()), own),
-        _code(compile_, reader, codes, own), _parity(compile_, reader, schedules, codes),
+        _end(compile_), _version(compile_), _settings(compile_, reader, identity), _breaks(compile_), _failure(compile_),
+        _schedules(compile_, reader, schedules), _devices(compile_, reader, identity, graphs, get(TENSOR, ())),
+        _recompile(compile_, reader, get(REASONS, ()), identity),
+        inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), identity),
+        _graph(compile_, reader, graphs, identity), _guards(compile_, reader, get(GUARDS, ()), identity),
+        _code(compile_, reader, codes, identity), _parity(compile_, reader, schedules, codes),
         plain(*(" ".join(NAMES[name]) for name in answers)) if answers else NONE,
         _estimates(compile_, reader, _keyed(reader, get(ESTIMATES, ()))),
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _version(compile_: Compile) -> Fact:
     return plain(version) if version else NONE
 
 
-def _settings(compile_: Compile, reader: Reader, own: RankIdentity) -> Fact:
+def _settings(compile_: Compile, reader: Reader, identity: RankIdentity) -> Fact:
     record = next((m.record for m in compile_.metrics if m.ends_compile), -1)
     if record < 0:
         return NONE
@@ -127,9 +127,9 @@ def _settings(compile_: Compile, reader: Reader, own: RankIdentity) -> Fact:
         return NONE
 
     def read(dump: bytes) -> Configuration:  # most compiles have most of their configurations in common
-        return shared(compile_, configuration, (dump, own.name), lambda: configuration(dump, own))
+        return shared(compile_, configuration, (dump, identity.name), lambda: configuration(dump, identity))
 
-    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact([read(dump) for dump in dumps]))
+    return shared(compile_, _settings, (dumps, identity.name), lambda: settings_fact([read(dump) for dump in dumps]))
 
 
 def _breaks(compile_: Compile) -> Fact:
@@ -153,25 +153,25 @@ def _schedules(compile_: Compile, reader: Reader, schedules: Sequence[tuple[obje
 
 
 def _devices(
-    compile_: Compile, reader: Reader, own: RankIdentity, graphs: Sequence[tuple[object, int]], tensors: Sequence[int]
+    compile_: Compile, reader: Reader, identity: RankIdentity, graphs: Sequence[tuple[object, int]], tensors: Sequence[int]
 ) -> Fact:
     """Devices of its tensors that are not the rank's own, as its graph names them; of one that names none, its inputs."""
     def read() -> Fact | None:
         text = reader.text(graphs[0][1], LIMIT)
-        return _others(text, own) if devices_in(text) or ']cpu"' in text else None
+        return _others(text, identity) if devices_in(text) or ']cpu"' in text else None
 
-    found = shared(compile_, _devices, (graphs[0][0], own.name), read) if graphs else None
-    if found is None:
-        found = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), own)
-    return found
+    results = shared(compile_, _devices, (graphs[0][0], identity.name), read) if graphs else None
+    if results is None:
+        results = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), identity)
+    return results
 
 
-def _others(text: str, own: RankIdentity) -> Fact:
-    names = {f"{kind}:{index}" for kind, index in devices_in(text)} - {own.name}
+def _others(text: str, identity: RankIdentity) -> Fact:
+    names = {f"{kind}:{index}" for kind, index in devices_in(text)} - {identity.name}
     return fact([f"tensors on {name}" for name in sorted(names)])
 
 
-def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: RankIdentity) -> Fact:
+def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], identity: RankIdentity) -> Fact:
     """Why it was compiled again. The id of the compile whose guard failed is no part of it."""
     told = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
     if not told and records:
@@ -180,19 +180,21 @@ def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: R
     if not told:
         return NONE
     lines = [line for text in told for line in _ID.sub("", text).split("\n") if line.strip()]
-    told_of_any = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
+    told_of_any = (without_rank(normalised(line)[0]).replace(identity.name or "\0", identity.device) for line in lines)
     return fact(lines, [line.encode("utf-8", "replace") for line in told_of_any])
 
 
-def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], own: RankIdentity) -> Fact:
+def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], identity: RankIdentity) -> Fact:
     if not graphs:
         return NONE
     key, record = graphs[0]
-    return shared(compile_, _graph, (key, own.name), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), own))
+    return shared(
+        compile_, _graph, (key, identity.name), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), identity)
+    )
 
 
-def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: RankIdentity) -> Fact:
-    return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), own) if records else NONE
+def _guards(compile_: Compile, reader: Reader, records: Sequence[int], identity: RankIdentity) -> Fact:
+    return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), identity) if records else NONE
 
 
 def content_of(text: bytes) -> bytes:
@@ -200,17 +202,17 @@ def content_of(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _once(compile_: Compile, make: Callable[[bytes, RankIdentity], Fact], text: bytes, own: RankIdentity) -> Fact:
-    left = bare(text, own)
-    return shared(compile_, make, (content_of(left), own.name), lambda: make(left, own))
+def _once(compile_: Compile, make: Callable[[bytes, RankIdentity], Fact], text: bytes, identity: RankIdentity) -> Fact:
+    left = bare(text, identity)
+    return shared(compile_, make, (content_of(left), identity.name), lambda: make(left, identity))
 
 
-def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], own: RankIdentity) -> Fact:
+def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], identity: RankIdentity) -> Fact:
     def read(record: int) -> bytes:
-        text = bare(reader.payload(record, LIMIT), own)
-        return shared(compile_, code_digest, (content_of(text), own.name), lambda: code_digest(text, own))
+        text = bare(reader.payload(record, LIMIT), identity)
+        return shared(compile_, code_digest, (content_of(text), identity.name), lambda: code_digest(text, identity))
 
-    found = [shared(compile_, _code, (key, own.name), partial(read, record)) for key, record in codes]
+    found = [shared(compile_, _code, (key, identity.name), partial(read, record)) for key, record in codes]
     return fact([digest.hex() for digest in found]) if found else NONE
 
 
@@ -348,7 +350,7 @@ def _bare(process: Process, reader: Reader) -> _TimesCache:
         (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""))
         for compile_, code, number in steps_in(process)
     )
-    return shared(process, bare_course, steps, lambda: _TimesCache(Course(tuple(Step(*own, NO_FACETS) for own in steps))))
+    return shared(process, bare_course, steps, lambda: _TimesCache(Course(tuple(Step(*step, NO_FACETS) for step in steps))))
 
 
 @part

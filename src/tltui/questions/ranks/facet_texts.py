@@ -33,17 +33,17 @@ _TENSORS: dict[str, Known] = {}
 _SOURCES: Known = {}
 
 
-def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIdentity) -> Fact:
+def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], identity: RankIdentity) -> Fact:
     """Return the inputs from the first lines of their records, one per line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
-    known = _TENSORS.setdefault(own.name, {})
+    known = _TENSORS.setdefault(identity.name, {})
     for line in tensors:
         start = line.find(_MARK)
         end = line.find(_VIEW, start)
         last = line.find(_DESCRIBER, max(end, start))
         if start < 0 or last < 0:
             continue
-        number, told = _known(known, line[start : end if end >= 0 else last], own, _tensor)
+        number, told = _known(known, line[start : end if end >= 0 else last], identity, _tensor)
         described[line[last + len(_DESCRIBER) : line.find(b"}", last)], number] = told
     lines = []
     for line in sources:
@@ -51,7 +51,7 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIde
         end = line.find(b'"}', start)
         if start < 0 or end < 0:
             continue
-        whose, source = _known(_SOURCES, line[start:end], own, _source)
+        whose, source = _known(_SOURCES, line[start:end], identity, _source)
         describer, _, number = whose.partition(b" ")
         if (found := described.get((describer, number))) is not None:
             lines.append(f"{source}: {found}")
@@ -60,18 +60,18 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIde
 
 
 def _known(
-    known: Known, part: bytes, own: RankIdentity, read: Callable[[bytes, RankIdentity], tuple[bytes, str]]
+    known: Known, part: bytes, identity: RankIdentity, read: Callable[[bytes, RankIdentity], tuple[bytes, str]]
 ) -> tuple[bytes, str]:
     """All ranks describe the same tensors: each different description is read once."""
-    found = known.get(part)
-    if found is None:
+    results = known.get(part)
+    if results is None:
         if len(known) >= KEPT:
             known.clear()
-        found = known[part] = read(part, own)
-    return found
+        results = known[part] = read(part, identity)
+    return results
 
 
-def _tensor(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
+def _tensor(part: bytes, identity: RankIdentity) -> tuple[bytes, str]:
     """Parse the id and description of `"describe_tensor": {"id": 0, …`."""
     try:
         value = parse_json(part[len(_MARK) :] + b"}")
@@ -79,23 +79,23 @@ def _tensor(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
         return b"?", part.decode("utf-8", "replace")
     if not isinstance(value, dict):
         return b"?", ""
-    words = [_word(name, value[name], own) for name in FIRST if name in value]
+    words = [_word(name, value[name], identity) for name in FIRST if name in value]
     flags = [name if value[name] is True else f"{name} {value[name]}" for name in value if name not in OTHER and name not in FIRST]
     return str(value.get("id")).encode(), PARTS.join((*words, *flags))
 
 
-def _word(name: str, value: Any, own: RankIdentity) -> str:
+def _word(name: str, value: Any, identity: RankIdentity) -> str:
     if name == "dtype":
         return str(value).removeprefix("torch.")
     if name == "stride":
         return f"stride {value}"
     if name == "device":
         text = str(value).removeprefix("device(type='").removesuffix(")").replace("', index=", ":").removesuffix("'")
-        return own.device if text == own.name else text
+        return identity.device if text == identity.name else text
     return str(value)
 
 
-def _source(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
+def _source(part: bytes, identity: RankIdentity) -> tuple[bytes, str]:
     """Parse `describer number` and source of `"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']`."""
     try:
         value = parse_json(part[len(_SOURCE) :] + b'"}')
@@ -213,12 +213,12 @@ Configuration = tuple[str, tuple[Setting, ...]]
 """The name of a configuration, and its entries."""
 
 
-def configuration(dump: bytes, own: RankIdentity) -> Configuration:
+def configuration(dump: bytes, identity: RankIdentity) -> Configuration:
     """Read one of the configurations of `dumps_in`."""
     settings = []
     for name, value in _entries(dump).items():
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-        settings.append(Setting(name, text, normalised(text, rules_for(text, own))[0] if len(text) > 3 else text))
+        settings.append(Setting(name, text, normalised(text, rules_for(text, identity))[0] if len(text) > 3 else text))
     return dump[1 : dump.index(b'":')].decode(), tuple(settings)
 
 
@@ -262,7 +262,7 @@ _RANK = re.compile(r"(?i)(rank\w{0,20}['\")\]]{0,3} == )\d+")
 """Number of a rank in a guard: it differs on every rank without consequence."""
 
 
-def bare(text: bytes, own: RankIdentity) -> bytes:
+def bare(text: bytes, identity: RankIdentity) -> bytes:
     """Strip addresses, cache paths and the rank's device number from a text by a fast byte search.
 
     Equal results are equal in everything that ranks can share.
@@ -270,43 +270,43 @@ def bare(text: bytes, own: RankIdentity) -> bytes:
     for needle, pattern, sign in _IDS:
         if needle in text:
             text = pattern.sub(sign, text)
-    for needle, pattern, sign in _own_patterns(own):
+    for needle, pattern, sign in _own_patterns(identity):
         if needle in text:
             text = pattern.sub(sign, text)
     return text
 
 
 @lru_cache(maxsize=256)
-def _own_patterns(own: RankIdentity) -> tuple[tuple[bytes, re.Pattern[bytes], bytes], ...]:
-    if not own.device:
+def _own_patterns(identity: RankIdentity) -> tuple[tuple[bytes, re.Pattern[bytes], bytes], ...]:
+    if not identity.device:
         return ()
-    kind, n = own.device.encode(), b"%d" % own.index
+    kind, n = identity.device.encode(), b"%d" % identity.index
     texts = (kind + b":", b"index=", b"device=", b"stream", b"get_raw_stream(", b"_DeviceGuard(", b"set_device(", b"triton/")
     signs = b"\xe2\x80\xb9own\xe2\x80\xba"
     return tuple((text + n, re.compile(re.escape(text + n) + rb"(?![\w.])"), text + signs) for text in texts)
 
 
-def graph_fact(text: bytes, own: RankIdentity) -> Fact:
+def graph_fact(text: bytes, identity: RankIdentity) -> Fact:
     """Return a Dynamo graph without comments, ids and the rank's device."""
     graph = text.decode("utf-8", "replace")
     if not graph.strip():
         return NONE
     nodes = len(parse(graph.split("\n")).nodes)
-    return fact([f"{nodes} node{'s' * (nodes != 1)}"], [canonical(graph, own)])
+    return fact([f"{nodes} node{'s' * (nodes != 1)}"], [canonical(graph, identity)])
 
 
-def canonical(text: str, own: RankIdentity) -> bytes:
+def canonical(text: str, identity: RankIdentity) -> bytes:
     """Normalize a graph: without comments, empty lines, ids and the rank identity."""
     plain = _COMMENT.sub("", text + "\n")
-    line, _ = normalised(plain, rules_for(plain, own))
+    line, _ = normalised(plain, rules_for(plain, identity))
     return line.encode("utf-8", "replace")
 
 
-def guards_fact(text: bytes, own: RankIdentity) -> Fact:
+def guards_fact(text: bytes, identity: RankIdentity) -> Fact:
     """Return the guards of a tree in source order, normalized as in `tltui diff`, one per line."""
     if not text.strip():
         return NONE
-    side = side_of(text.decode("utf-8", "replace"), GUARDS, own)
+    side = side_of(text.decode("utf-8", "replace"), GUARDS, identity)
     keys = [without_rank(str(key)) for key, line in zip(side.keys, side.lines, strict=True) if "+- " in line]
     return fact([_guard(key) for key in keys], [digest_of(key.encode("utf-8", "replace") for key in keys)])
 
@@ -320,8 +320,8 @@ def _guard(line: str) -> str:
     return line.partition("+- ")[2].partition("  # ")[0].strip() if "+- " in line else line.strip()
 
 
-def code_digest(text: bytes, own: RankIdentity) -> bytes:
+def code_digest(text: bytes, identity: RankIdentity) -> bytes:
     """Return the digest of generated code, normalized as in `tltui diff`, without source line comments."""
     plain = text.decode("utf-8", "replace")
-    line, _ = normalised(plain, rules_for(plain, own))
+    line, _ = normalised(plain, rules_for(plain, identity))
     return digest_of([line.encode("utf-8", "replace")])

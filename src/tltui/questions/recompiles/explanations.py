@@ -235,9 +235,9 @@ class _Texts:
         wanted = named_by.id if named_by is not None else None
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
-            found = owner.find(wanted) if owner is not None and wanted is not None else None
-            if found is not None and found.frame.key == key and str(found.ref) == ref:
-                return found
+            results = owner.find(wanted) if owner is not None and wanted is not None else None
+            if results is not None and results.frame.key == key and str(results.ref) == ref:
+                return results
         return None
 
     def fixed(self, ref: str | None, cause: Cause) -> str:
@@ -259,14 +259,14 @@ class _Texts:
 @part
 def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
     """Return the sizes (`L[…]` shortened) that a compile specialized, each with the responsible line."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for record, _ in named(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         stack = frames_of(compile_.process, list_in(fields, "user_stack"))
         own = (*user_frames(stack), *stack[-1:])
         line = _line(own[0]) if own else "a line of the program"
-        found |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
-    return found
+        results |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
+    return results
 
 
 def _line(frame: StackFrame) -> str:
@@ -279,13 +279,13 @@ def _line(frame: StackFrame) -> str:
 @part
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
-    found: dict[str, tuple[str, str]] = {}
+    results: dict[str, tuple[str, str]] = {}
     for record, _ in named(compile_, ("create_symbol",)):
         fields = reader.event(record)
         symbol, source, value = text_in(fields, "symbol"), text_in(fields, "source"), fields.get("val")
         if symbol and source:
-            found[strip_local(source)] = symbol, str(value)[:80]
-    return found
+            results[strip_local(source)] = symbol, str(value)[:80]
+    return results
 
 
 def _sized(source: str, dim: int | None) -> str:

@@ -145,9 +145,9 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     if isinstance(node, Artifact):
         node = node.owner
     if isinstance(node, Compile):
-        return Scope(_named(place, node.process, node.id), (node.process,), (node,), part_title(node))
+        return Scope(_with_epoch(place, node.process, node.id), (node.process,), (node,), part_title(node))
     if isinstance(node, Frame):
-        return Scope(_named(place, node.process, node.key), (node.process,), tuple(node.compiles), part_title(node))
+        return Scope(_with_epoch(place, node.process, node.key), (node.process,), tuple(node.compiles), part_title(node))
     if isinstance(node, Process):
         processes: tuple[Process, ...] = (node,)
     elif isinstance(node, Rank):
@@ -157,7 +157,7 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)), part_title(node))
 
 
-def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:
+def _with_epoch(place: Ref, process: Process, compile_id: CompileId) -> Ref:
     """Add the epoch to an address if the process has several epochs."""
     return replace(place, id=process.named_id(compile_id)) if process.epochs > 1 else place
 

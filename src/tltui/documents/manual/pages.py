@@ -9,7 +9,7 @@ from itertools import zip_longest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tltui.documents.manual.texts import CHAPTERS, entries, found, symptom_of, text_of, title_of
+from tltui.documents.manual.texts import CHAPTERS, entries, matching_entries, symptom_of, text_of, title_of
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.text import tokens
@@ -232,7 +232,7 @@ def glossary_document(term: str, options: Options) -> TextDocument:
     if not term:
         render(page, text_of("glossary"))
         return page.document()
-    hits = found(term)
+    hits = matching_entries(term)
     if not hits:
         near = get_close_matches(term.lower(), [entry.word for entry in entries().values()], 3, 0.5)
         raise BadAddress(f"the glossary has no word {term!r}{'; perhaps ' + ', '.join(near) if near else ''}")

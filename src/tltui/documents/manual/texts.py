@@ -78,7 +78,7 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
 
 
-def found(term: str) -> list[Entry]:
+def matching_entries(term: str) -> list[Entry]:
     """Return the glossary entries that match a term.
 
     Exact matches first, then prefixes, then substrings. The anchor of a heading matches all entries below it.

@@ -242,7 +242,7 @@ def _payload(
     if payload is None:
         checked = log.check(record)
         if checked is None or checked.check is not Check.GOOD:
-            return _nothing(ref, title)
+            return _empty_document(ref, title)
         payload, badge = checked.payload, badge_of(checked, options.ascii)
     elif payload.size <= CHECKED_AT_ONCE:
         checked = log.check(record)
@@ -268,7 +268,7 @@ def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
     return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
 
 
-def _nothing(ref: str, title: str) -> Document:
+def _empty_document(ref: str, title: str) -> Document:
     builder = Builder(ref, title)
     builder.add(("The payload of this record is missing.", tokens.WARN))
     builder.add("Its envelope declares one, but no line of it is in the log: the writer was killed, or the log was cut.")

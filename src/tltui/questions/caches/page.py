@@ -157,7 +157,7 @@ def add_asked(page: Page, report: CachesReport) -> None:
         keys = {one.key or "?" for _, one in group}
         key = f"key {fmt.clip(sanitize(answer.key or '?'), 12)}" if len(keys) == 1 else fmt.plural(len(keys), "key")
         link: Piece = (answer.cache, tokens.LINK, answer.ref or "")
-        page.row([*_named(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
+        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -197,10 +197,12 @@ def add_hits(page: Page, report: CachesReport) -> None:
 
 def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
     """Compiles that got the same answers on several ranks together."""
-    return alike_on_ranks(compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _said(own)))
+    return alike_on_ranks(
+        compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _answers_key(own))
+    )
 
 
-def _named(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
+def _member_pieces(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
     return [piece for group in on_ranks((member.ref for member in members), page.newest) for piece in group.pieces()]
 
 
@@ -208,17 +210,17 @@ def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) ->
     rows: list[list[Piece]] = []
     for members in groups:
         own = members[0]
-        name, *ranks = _named(page, members)
+        name, *ranks = _member_pieces(page, members)
         rows.append([
             name,
             (fmt.clip_middle(sanitize(own.function or ""), 30), tokens.FUNCTION),
             (fmt.took_from_to([own.saved_s for own in members if own.saved_s], "saved "), tokens.NUMBER),
-            (_said(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
+            (_answers_key(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows, indent)
 
 
-def _said(compile_caches: CompileCaches) -> str:
+def _answers_key(compile_caches: CompileCaches) -> str:
     """`AOTAutograd hit · FX graph 2 hits`"""
     return _counted(tuple([(answer.cache, answer.state) for answer in compile_caches.answers]))
 
@@ -258,7 +260,7 @@ def add_profiles(page: Page, report: CachesReport) -> None:
         answer = group[0][1]
         what = "read" if answer.state == HIT else "stored"
         link: Piece = (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")
-        page.row([*_named(page, [own for own, _ in group]), "  ", link], "  ")
+        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -294,7 +296,7 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
     else:
         groups: dict[str, list[CompileCaches]] = {}
         for own in compiles:
-            groups.setdefault(_said(own), []).append(own)
+            groups.setdefault(_answers_key(own), []).append(own)
         ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
         for said, members in ordered[:GROUPS_SHOWN]:
             yield from _alike(page, said, members)
@@ -397,7 +399,7 @@ class _Study:
         process = next(iter(run.processes()), None)
         self._index = KeyIndex(key_table(process) if process else None)
 
-    def _take(self, node: Compile) -> CompileCaches:
+    def _read_compile(self, node: Compile) -> CompileCaches:
         own, components = caches_in(node)
         for answer in own.answers:
             if answer.key and answer.ref:
@@ -413,7 +415,7 @@ class _Study:
     def read(self, compiles: tuple[Compile, ...]) -> Generator[None, None, None]:
         """Read the compiles of the scope."""
         for n, node in enumerate(compiles):
-            own = self._take(node)
+            own = self._read_compile(node)
             if node.is_compile or own.answers or own.profiles:
                 self.compiles.append(own)
             if n % EVERY == EVERY - 1:
@@ -430,7 +432,7 @@ class _Study:
         """Take the keys of the rest of the run in."""
         for n, node in enumerate(compiles):
             if any(name.endswith(("_hit", "_miss")) for name in node.counts):
-                self._take(node)
+                self._read_compile(node)
             if n % EVERY == EVERY - 1:
                 yield
 

@@ -165,10 +165,10 @@ def _wrappers(facts: Facts) -> list[Found]:
 def _dearest(facts: Facts, us: Callable[[CompileTime], float], said: Callable[[CompileTime], str]) -> list[Found]:
     compiles = [own for runtime in joined(facts.run) for own in runtime.compiles if us(own) > 0]
     compiles.sort(key=lambda own: -us(own))
-    return [_found(facts, own.ref, said(own) + _name(facts, own.ref)) for own in compiles[:REASONS]]
+    return [_finding(facts, own.ref, said(own) + _name(facts, own.ref)) for own in compiles[:REASONS]]
 
 
-def _found(facts: Facts, ref: str, text: str) -> Found:
+def _finding(facts: Facts, ref: str, text: str) -> Found:
     """Return a finding about a compile."""
     compile_ = compile_at(facts.run, ref)
     _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
@@ -208,7 +208,7 @@ def _fallbacks(facts: Facts) -> Iterator[Found]:
     for runtime in joined(facts.run):
         for item in fallback_times(runtime.fallbacks):
             ops = ", ".join(item.ops[:4]) or "no operator"
-            yield _found(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
+            yield _finding(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
 
 
 def _never(facts: Facts) -> Iterator[Found]:
@@ -216,7 +216,7 @@ def _never(facts: Facts) -> Iterator[Found]:
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
             took = f", compiled in {compile_.tally.seconds:.2f} s" if compile_ is not None and compile_.tally.seconds else ""
-            yield _found(facts, ref, f"{_name(facts, ref)}{took}")
+            yield _finding(facts, ref, f"{_name(facts, ref)}{took}")
 
 
 RUNTIME_MEASURES: dict[str, Measure] = {
@@ -239,7 +239,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
 """Measures that need a profile."""
 
 
-def _named(compile_: Compile) -> str:
+def _function_name(compile_: Compile) -> str:
     name, file, line = compile_.frame.code
     return f"{name or '?'} ({file}:{line})" if file else name or "?"
 
@@ -252,14 +252,14 @@ def _errors(facts: Facts) -> list[Found]:
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
         text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
-        found += [Found(item.ref, text, key, *_own(failure.file, failure.line, group.code)) for item in group.occurrences]
+        found += [Found(item.ref, text, key, *_user_location(failure.file, failure.line, group.code)) for item in group.occurrences]
     for item in _printed(facts):
         said = one_line(item.sentence)
         found.append(Found(item.compile or "@problems", said, f"printed\0{said}"))
     return found + _limits(facts, False)
 
 
-def _own(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
+def _user_location(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
     """Return the user location of an event: where it happened, else the start of the compiled function."""
     if file and (not is_framework(file) or not code.file):
         return file, line
@@ -286,7 +286,7 @@ def _eager(facts: Facts) -> list[Found]:
         where = f" at {group.file}:{group.line}" if group.file else ""
         text = f"{group.eager}: {one_line(group.headline)} (in {group.code.name or '?'}{where})"
         key = f"{group.eager}\0{group.headline}\0{group.code.name}"
-        found += [Found(item.ref, text, key, *_own(group.file, group.line, group.code)) for item in group.occurrences]
+        found += [Found(item.ref, text, key, *_user_location(group.file, group.line, group.code)) for item in group.occurrences]
     return found + _limits(facts, True)
 
 
@@ -324,7 +324,7 @@ def _recompiled(facts: Facts) -> list[Found]:
         if compile_.is_recompile:
             said = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), None)
             reason = one_line(parse_reason(said).text) if said else "the metrics give no reason"
-            text, key = f"{_named(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
+            text, key = f"{_function_name(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
             results.append(Found(str(compile_.ref), text, key, *_at(compile_)))
     return results
 
@@ -339,8 +339,12 @@ def _by_frame(facts: Facts) -> list[list[Compile]]:
 
 def _most_recompiled(facts: Facts) -> list[Found]:
     return [
-        Found(str(members[0].frame.ref), f"{_named(members[0])}: {_recompiles(len(members))}", f"{members[0].frame.code[0]}",
-              *_at(members[0]))
+        Found(
+            str(members[0].frame.ref),
+            f"{_function_name(members[0])}: {_recompiles(len(members))}",
+            f"{members[0].frame.code[0]}",
+            *_at(members[0]),
+        )
         for members in _by_frame(facts)
     ]
 
@@ -354,7 +358,7 @@ MISSES = {"fx_graph_cache_miss": "FX graph cache", "aotautograd_cache_miss": "AO
 
 def _cache_misses(facts: Facts) -> list[Found]:
     return [
-        Found(str(c.ref), f"{title} missed: {_named(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}", *_at(c))
+        Found(str(c.ref), f"{title} missed: {_function_name(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}", *_at(c))
         for c in facts.everything
         for name, title in MISSES.items()
         for _ in range(c.counts[name])
@@ -371,7 +375,8 @@ def _costs(facts: Facts) -> list[Found]:
     own = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
     own.sort(key=lambda c: -c.tally.seconds)
     return [
-        Found(str(c.ref), f"{c.tally.seconds:.2f} s in {_named(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c)) for c in own[:REASONS]
+        Found(str(c.ref), f"{c.tally.seconds:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        for c in own[:REASONS]
     ]
 
 

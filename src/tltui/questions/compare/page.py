@@ -200,7 +200,7 @@ def fill_compiles(
     left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
 ) -> Generator[None, None, object]:
     """Add the overview of two compiles, or of one attempt of each."""
-    page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
+    page.add(*_compile_label(left, linked), "  ↔  ", *_compile_label(right, linked))
     if less := told_less([left.process], [right.process]):
         page.say(less, "", tokens.WARN)
     page.blank()
@@ -249,7 +249,7 @@ def fill_compiles(
     )
 
 
-def _named(compile_: Compile, linked: bool) -> list[Piece]:
+def _compile_label(compile_: Compile, linked: bool) -> list[Piece]:
     name = compile_.frame.code[0] or ""
     ref = str(compile_.ref)
     return [(ref, tokens.LINK, ref) if linked else ref, (f" {name}", tokens.DEFINITION)]

@@ -77,7 +77,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _ParsedRecord:
     """Parsed record: an expression, and (id, text) of its operands."""
 
     expression: Expression
@@ -92,7 +92,7 @@ class Expressions:
         self._reader = Reader(process.log)
         self._records: dict[int, list[int]] = {}
         self._symbols: set[int] = set()
-        self._known: dict[int, _Made] = {}
+        self._known: dict[int, _ParsedRecord] = {}
         self.count = 0
         """`expression_created` records."""
 
@@ -109,7 +109,7 @@ class Expressions:
             if number % SLICE == SLICE - 1:
                 yield
 
-    def _made(self, node: int, before: int) -> int | None:
+    def _creating_record(self, node: int, before: int) -> int | None:
         """Return the newest record before another one that created this id."""
         records = self._records.get(node, [])
         place = bisect_left(records, before)
@@ -128,7 +128,7 @@ class Expressions:
                 expressions.append(Expression(depth, "…", source="further parts are left out"))
                 break
             seen.add(node)
-            record = self._made(node, before)
+            record = self._creating_record(node, before)
             if record is None:
                 if text:
                     expressions.append(Expression(depth, text, source=sources.get(text)))
@@ -138,7 +138,7 @@ class Expressions:
             waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(made.parts)]
         return tuple(expressions)
 
-    def _read(self, record: int) -> _Made:
+    def _read(self, record: int) -> _ParsedRecord:
         """Parse a record, cached: consecutive failures share most operands."""
         known = self._known.get(record)
         if known is None:
@@ -147,18 +147,18 @@ class Expressions:
             known = self._known[record] = self._parsed(record)
         return known
 
-    def _parsed(self, record: int) -> _Made:
+    def _parsed(self, record: int) -> _ParsedRecord:
         fields = self._reader.event(record)
         frames = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
         where = frames[0] if frames else None
         if record in self._symbols:
             bounds = text_in(fields, "vr")
             source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
-            return _Made(Expression(0, text_in(fields, "symbol") or "", source=source, where=where))
+            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, where=where))
         arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))
         method = text_in(fields, "method") or "?"
         expression = Expression(0, text_in(fields, "result") or "", method, arguments, where=where)
-        return _Made(expression, _parts(fields, arguments))
+        return _ParsedRecord(expression, _parts(fields, arguments))
 
 
 def _parts(fields: dict[str, object], arguments: tuple[str, ...]) -> tuple[tuple[int, str], ...]:

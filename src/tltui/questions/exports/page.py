@@ -40,7 +40,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.add((f"Export runs{scope.title}", tokens.TITLE))
         exports = yield from read_exports(scope.compiles)
         if not exports.exports:
-            _nothing(page, run.finished, bool(str(scope.ref)))
+            _add_no_exports(page, run.finished, bool(str(scope.ref)))
         for number, export in enumerate(exports.exports, 1):
             _export(page, export, number if len(exports.exports) > 1 else 0, run.finished)
             yield
@@ -49,7 +49,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     return GrowingDocument(scope.page("exports"), f"export runs{scope.title}", options, fill, Page)
 
 
-def _nothing(page: Page, finished: bool, part: bool) -> None:
+def _add_no_exports(page: Page, finished: bool, part: bool) -> None:
     page.blank()
     where = "this part of the trace" if part else "this trace"
     page.say(f"Nothing of an export is in {where}{'' if finished else ' so far'}.", "", tokens.DIM)

@@ -82,7 +82,7 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
     return pieces
 
 
-class _Known:
+class _LookupTables:
     """Lookup tables for the lines of a unit."""
 
     __slots__ = ("calls", "nodes")
@@ -94,7 +94,7 @@ class _Known:
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
     """Add a unit below its heading."""
-    known = _Known(unit)
+    known = _LookupTables(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
     for node in unit.nodes:
@@ -142,7 +142,7 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     if len(nodes) > NODES:
         page.close()
     if kernel.origins:
-        _named(page, "from", _origins(unit, kernel.origins))
+        _add_label(page, "from", _origins(unit, kernel.origins))
     _source(page, kernel.source)
     if unit.nodes and not nodes:
         page.add("    ", (page.so_far("which operations are in it is not known"), tokens.DIM))
@@ -186,7 +186,7 @@ def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
     return pieces
 
 
-def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
+def _add_label(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
     """Add wrapped names after a label."""
     spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
     for number, piece in enumerate(pieces):
@@ -242,13 +242,13 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
         for node in nodes:
             _node(page, unit, node, None)
             if node.kernels:
-                _named(page, "one of", [sanitize(key) for key in node.kernels], "      ")
+                _add_label(page, "one of", [sanitize(key) for key in node.kernels], "      ")
             if node.origins:
-                _named(page, "from", _origins(unit, node.origins), "      ")
+                _add_label(page, "from", _origins(unit, node.origins), "      ")
         page.close()
 
 
-def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+def _not_fused(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
     """Add the reasons against fusion and the benchmarked pairs."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
@@ -265,7 +265,7 @@ def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, N
     page.close()
 
 
-def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Generator[None, None, None]:
+def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _LookupTables) -> Generator[None, None, None]:
     page.open(reason.reason, folded=True)
     apart = [pair for pair in reason.pairs if not pair.is_fused_later]
     later = len(reason.pairs) - len(apart)
@@ -296,7 +296,7 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Gene
     page.close()
 
 
-def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known) -> None:
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _LookupTables) -> None:
     """Two nodes that stayed apart, and of which of their operations that was said:
 
     op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
@@ -323,7 +323,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known
 
 def _side(
     page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
-    lead: str, known: _Known,
+    lead: str, known: _LookupTables,
 ) -> None:  # fmt: skip
     """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
     room = page.width - 2 * len(lead)
@@ -355,7 +355,7 @@ def _length(pieces: Iterable[Piece]) -> int:
     return sum(len(piece_text(piece)) for piece in pieces)
 
 
-def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+def _buffers(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
     """Each buffer: who writes it, who reads it, and in which kernels that is."""
     if not unit.buffers:
         return
@@ -372,7 +372,7 @@ def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, Non
     page.close()
 
 
-def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> None:
+def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _LookupTables) -> None:
     def node(name: str) -> Piece:
         text = page.clip_middle(sanitize(name), page.width // 3)
         own = known.nodes.get(name)
@@ -388,11 +388,11 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> N
 
     layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)
     page.row([(sanitize(buffer.name), tokens.NAME), (f"  {layout}", tokens.DIM)], "    ")
-    _named(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
+    _add_label(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
     others = [name for name in buffer.readers if name != buffer.writer]
     if others:
         keys = [key for key in buffer.read_by if key not in buffer.written_by] or buffer.read_by
-        _named(page, "read", [*map(node, others), *kernels(keys)], "      ")
+        _add_label(page, "read", [*map(node, others), *kernels(keys)], "      ")
     if len(others) < len(buffer.readers):
         page.add("      ", ("read where it is written, by what was fused with it", tokens.DIM))
     if buffer.is_output:
@@ -461,7 +461,7 @@ def _asked(scope: Scope) -> list[Compile]:
 def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, None, None]:
     units = [unit for compile_ in report.compiles for unit in compile_.units]
     if not units:
-        _nothing(page, scope)
+        _add_no_fusion(page, scope)
         return
     page.say(calls_said(report.sums), "", tokens.STRONG)
     page.row(reasons_said(report.sums, units), "")
@@ -492,7 +492,7 @@ def _missing(page: Page, units: list[UnitFusion]) -> None:
                  "of the same compile. What follows is the IR.", "", tokens.WARN)  # fmt: skip
 
 
-def _nothing(page: Page, scope: Scope) -> None:
+def _add_no_fusion(page: Page, scope: Scope) -> None:
     if len(scope.compiles) == 1:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
         return

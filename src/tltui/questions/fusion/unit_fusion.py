@@ -79,7 +79,7 @@ def _call(kernel: Kernel, lines: Sequence[str]) -> KernelCall:
         if out := _OUT.match(argument):
             writes.add(out[1])
             continue
-        name = _named(argument)
+        name = _buffer_name(argument)
         if not name:
             continue
         mode = modes[place] if place < len(modes) else "" if kernel.definition else "r"
@@ -107,7 +107,7 @@ def _arguments(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
-def _named(argument: str) -> str:
+def _buffer_name(argument: str) -> str:
     """Return the buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for numbers and keywords."""
     if "=" in argument:
         return ""
@@ -154,7 +154,7 @@ class UnitTexts:
 
 
 @dataclass(slots=True)
-class _Known:
+class _LookupTables:
     """Lookup tables for the nodes of a unit."""
 
     lines: dict[str, int] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class _Known:
 
 def fusion_of(texts: UnitTexts) -> UnitFusion:
     """Return the fusion of a unit from its texts."""
-    known = _known(texts)
+    known = _lookup_tables(texts)
     own = texts.provenance
     calls = calls_of(own.kernels, texts.code) if own is not None else ()
     nodes = _nodes(texts, known, calls)
@@ -205,8 +205,8 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
     )  # fmt: skip
 
 
-def _known(texts: UnitTexts) -> _Known:
-    known = _Known()
+def _lookup_tables(texts: UnitTexts) -> _LookupTables:
+    known = _LookupTables()
     for born in texts.provenance.lines if texts.provenance is not None else ():
         for node in born.post:
             known.lines.setdefault(node.name, node.line)
@@ -220,7 +220,7 @@ def _known(texts: UnitTexts) -> _Known:
     return known
 
 
-def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
+def _nodes(texts: UnitTexts, known: _LookupTables, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
     """Return the nodes after fusion: from the IR, else from the log."""
     writers: dict[str, list[str]] = {}
     for call in calls:
@@ -247,7 +247,11 @@ def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tu
 
 
 def _of_ir(
-    node: IrNode, known: _Known, calls: tuple[KernelCall, ...], writers: Mapping[str, list[str]], before: Mapping[str, IrNode]
+    node: IrNode,
+    known: _LookupTables,
+    calls: tuple[KernelCall, ...],
+    writers: Mapping[str, list[str]],
+    before: Mapping[str, IrNode],
 ) -> SchedulerNode:
     operations = node.operations
     leaves = {leaf.name: leaf for leaf in node.leaves()}
@@ -307,7 +311,7 @@ def _by_origins(
 
 
 def _with_kernels(
-    nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
+    nodes: tuple[SchedulerNode, ...], known: _LookupTables, calls: tuple[KernelCall, ...]
 ) -> tuple[SchedulerNode, ...]:
     """Complete the origins of a kernel's only node from the provenance mapping, where no log has them."""
     alone: dict[str, int] = {}
@@ -324,7 +328,7 @@ def _with_kernels(
     return tuple(found)
 
 
-def _kernels(known: _Known, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
+def _kernels(known: _LookupTables, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
     inside: dict[str, list[SchedulerNode]] = {}
     for node in nodes:
         for key in node.kernels if node.kernel_from else ():
@@ -348,7 +352,7 @@ def _line(place: str) -> SourceLine:
 
 
 def _reasons(
-    run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+    run: FusionRun | None, known: _LookupTables, nodes: tuple[SchedulerNode, ...], version: TorchVersion
 ) -> tuple[Reason, ...]:
     """Return the refused fusions by reason. A pair counts once per reason, though every round repeats it."""
     ends = {op: node.name for node in nodes for op in node.operations}

@@ -115,7 +115,7 @@ class GuardText:
             return "0" if self._with(f": not {cause.source}", whole=True) else ""
         if cause.kind == KEY and (found := self._with(f"{_of_keys(cause.source)} == ")) is not None:
             return found.node.expression.partition(" == ")[2]
-        return self._own(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
+        return self._manager_value(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
 
     def size(self, source: str, dim: int) -> str:
         """Return the size of a dimension if it is static."""
@@ -155,7 +155,7 @@ class GuardText:
         start = self._text.find(f"check_tensor({source}, ")
         return "" if start < 0 else self._text[start:].partition("\n")[0].split(", ")[1]
 
-    def _own(self, cause: Cause) -> str:
+    def _manager_value(self, cause: Cause) -> str:
         """Return the value of a constant or the type of an object, from the guards of its manager."""
         at = self._place(f"source={cause.source}", ",\n")
         if at < 0:

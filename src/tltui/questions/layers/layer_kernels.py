@@ -353,7 +353,7 @@ class _Texts:
 
 
 @dataclass(slots=True)
-class _Found:
+class _UnitNodes:
     """Intermediate results for one unit."""
 
     pre: dict[str, str] = field(default_factory=dict)
@@ -365,23 +365,23 @@ class _Found:
 def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
     texts = _Texts(compile_)
     known = {unit.number: unit for unit in provenance.units}
-    done: dict[int, _Found] = {}
+    done: dict[int, _UnitNodes] = {}
     units = []
     for parts in parts_of(texts.artifacts, units_of(texts.artifacts), texts.reader):
         unit = known.get(parts.unit.number)
         if unit is None:
             continue
-        found = done[parts.unit.number] = _found(texts, parts, unit, done)
+        found = done[parts.unit.number] = _unit_layers(texts, parts, unit, done)
         units.append(_unit(texts, parts, unit, found))
     return tuple(units)
 
 
-def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _Found]) -> _Found:
+def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _UnitNodes]) -> _UnitNodes:
     """Return the layers of the nodes of a unit."""
     if parts.pre is None:
-        return _Found(why=parts.pre_why or NO_GRAPH)
+        return _UnitNodes(why=parts.pre_why or NO_GRAPH)
     program, named = texts.program(parts.pre)
-    results = _Found(program=program, why="" if named else NO_NAMES)
+    results = _UnitNodes(program=program, why="" if named else NO_NAMES)
     if not named:
         return results
     results.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
@@ -424,7 +424,7 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
     }  # fmt: skip
 
 
-def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> UnitLayers:
+def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _UnitNodes) -> UnitLayers:
     of_kernel = {kernel.key: layers for kernel in unit.kernels if (layers := _of_kernel(kernel, found))}
     unknown = len(unit.kernels) - len(of_kernel)
     why = found.why
@@ -450,7 +450,7 @@ def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, Stati
     )  # fmt: skip
 
 
-def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
+def _of_kernel(kernel: Kernel, found: _UnitNodes) -> tuple[str, ...]:
     """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
     if not found.pre:
         return ()
@@ -464,7 +464,7 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
 
 
 def _layers(
-    unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
+    unit: UnitProvenance, found: _UnitNodes, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
 ) -> tuple[Layer, ...]:
     """Return the modules in the order of their first runs, with direct and inclusive sums."""
     paths: dict[str, None] = {}

@@ -80,9 +80,9 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
     """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
     frames = Frames()
     read: list[tuple[str, At]] = []
-    for path, at, _ in _found(_CALLED, text, naming):
+    for path, at, _ in _guard_matches(_CALLED, text, naming):
         frames.calls.setdefault(path, at)
-    for path, at, code in _found(_READ, text, naming):
+    for path, at, code in _guard_matches(_READ, text, naming):
         read.append((reader_of(path, "", code), at))
     for path, at in frames.calls.items():
         frames.add(at, frames.caller(path))
@@ -91,7 +91,7 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
     return frames
 
 
-def _found(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
+def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
     for found in pattern.finditer(text):
         source = source_path(found[1])
         if source is not None:

@@ -455,7 +455,7 @@ def _measured(costs: Costs | None, ref: str, unit: str) -> Mapping[str, float]:
     return {key: costs.scaled(ref, kernel.time.us) for key, kernel in costs.of_kernels(ref, unit).items()}
 
 
-def _told(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
+def _layer_cost(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
     times = [measured[key] for key in layer.kernels if key in measured]
     return LayerCost(
         layer.path, count, len(layer.kernels), len(layer.alone), len(layer.post), layer.lines, layer.cost, layer.priced,
@@ -468,7 +468,7 @@ def _tree(
     numbers: Mapping[str, int], costs: Costs | None,
 ) -> UnitCosts:  # fmt: skip
     layers = layers_in(unit, merge)
-    told = tuple(_told(layer, count, measured) for layer, count in layers)
+    told = tuple(_layer_cost(layer, count, measured) for layer, count in layers)
     rows = []
     for (layer, count), cost in zip(layers, told, strict=True):
         target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
@@ -501,7 +501,7 @@ def _one(
         page.say(f"{sanitize(name)} computes nothing here, as far as is known.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
     whole = union(unit, layers[0].path if len(layers) == 1 else name, layers)
-    told = _told(whole, len(layers), measured)
+    told = _layer_cost(whole, len(layers), measured)
     kernels = _kernels(unit, unit_provenance, set(whole.kernels), measured)
     add_kernels(
         page, ref, unit_provenance, whole, [layer.path for layer in layers], kernels, told.us, costs.of if costs is not None else ""

@@ -180,14 +180,14 @@ def _error(compile_: Compile, news: News) -> Told:
     failure = _failure(compile_, backward)
     if failure is None or (compile_.facts.interrupted and not backward):
         return Told(news.text, status=news.status)
-    return Told(f"{what}: {_said(failure)}", failure.file, failure.line, news.status)
+    return Told(f"{what}: {_error_text(failure)}", failure.file, failure.line, news.status)
 
 
 def _eager(compile_: Compile, news: News) -> Told:
     text = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
     failure = _failure(compile_, False)
     if failure is not None:
-        return Told(f"{text}: {_said(failure)}", failure.file, failure.line, news.status)
+        return Told(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
     breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
     if not breaks:
         return Told(text, status=news.status)
@@ -211,7 +211,7 @@ def _backward(compile_: Compile, news: News) -> Told:
     return Told(f"{news.text}: {raised.type}: {raised.message}" if raised is not None else news.text)
 
 
-def _said(failure: Failure) -> str:
+def _error_text(failure: Failure) -> str:
     """Format an error: `TypeError: its first line`; a graph break as its reason, a backend error with the next line."""
     first, _, rest = failure.reason.partition("\n")
     if first.endswith(" raised:"):

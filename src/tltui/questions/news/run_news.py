@@ -204,7 +204,7 @@ class Watch:
             else:
                 owner = model.owner(record)
                 yield from self._new_epoch(number, record, owner)
-                yield from self._told(number, record, fact, owner)
+                yield from self._news_of(number, record, fact, owner)
                 self._await(owner, record, heap)
         if self._reads_outputs and model.form == TEXT:
             yield from self._failed_processes(number, model, batch.finished)
@@ -236,7 +236,7 @@ class Watch:
             state.queued = True
             heappush(heap, (graph, 2, 0, owner))
 
-    def _told(self, number: int, record: int, fact: Started | Metrics | str, owner: Compile) -> Iterator[News]:
+    def _news_of(self, number: int, record: int, fact: Started | Metrics | str, owner: Compile) -> Iterator[News]:
         if isinstance(fact, Started):
             return self._begun(number, fact, owner)
         return self._measured(number, fact, owner) if isinstance(fact, Metrics) else self._noted(number, record, fact, owner)
@@ -425,7 +425,7 @@ class Once:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._nth: Counter[tuple[int, CompileKey | None, What]] = Counter()
-        self._told: set[Hashable] = set()
+        self._news_of: set[Hashable] = set()
 
     def number(self, news: News) -> Numbered:
         """Return the news with its number."""
@@ -448,6 +448,6 @@ class Once:
         if whole is None or news.what in OF_ONE:
             return True
         what = (whole.key, news.key.id if news.key is not None else None, news.what, nth)
-        is_new = what not in self._told
-        self._told.add(what)
+        is_new = what not in self._news_of
+        self._news_of.add(what)
         return is_new

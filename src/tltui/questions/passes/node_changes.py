@@ -124,7 +124,7 @@ def _moved(blocks: Blocks, keys_a: Sequence[Hashable], keys_b: Sequence[Hashable
         for x in own:
             if waiting := places.get(keys_a[x]):
                 pairs.append((x, waiting.pop(0)))
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -137,7 +137,7 @@ def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[t
             y = places.get((a[x].graph, a[x].name))
             if y is not None and (a[x].target == b[y].target or (a[x].type and a[x].type == b[y].type)):
                 pairs.append((x, y))
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -148,7 +148,7 @@ def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list
         for change in changes([(a[x].kind, a[x].target) for x in own], [(b[y].kind, b[y].target) for y in other]):
             if change.same:
                 pairs += zip(own[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -180,7 +180,7 @@ def _rest(graph_text: GraphText, node: FxNode) -> str:
     return _WORD.sub(lambda match: "·" if match.group() in names else match.group(), _text(graph_text, node))
 
 
-def _take(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
+def _append_pairs(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
     gone_a, gone_b = {x for x, _ in pairs}, {y for _, y in pairs}
     for own, other in blocks:
         own[:] = [x for x in own if x not in gone_a]

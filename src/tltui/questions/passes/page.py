@@ -148,10 +148,10 @@ def _graphs(process: Process) -> frozenset[str]:
 
 
 def _outline(compile_passes: CompilePasses) -> Outline:
-    return tuple((unit.unit, tuple(map(_said, unit.steps))) for unit in compile_passes.units)
+    return tuple((unit.unit, tuple(map(_step_key, unit.steps))) for unit in compile_passes.units)
 
 
-def _said(step: Step) -> tuple[object, ...]:
+def _step_key(step: Step) -> tuple[object, ...]:
     change = step.change
     told = (change.left, change.right, change.renamed, change.moved, counts_of(change)) if change is not None else None
     return step.name, step.before, step.unchanged, step.problem, step.made_anew, told
@@ -322,7 +322,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if passes.alike:
                 return passes
         page.blank()
-        page.say(page.so_far(_nothing(scope)))
+        page.say(page.so_far(_no_graphs(scope)))
         return Passes()
 
     return GrowingDocument(scope.page("passes"), f"passes{scope.title}", options, fill, Page)
@@ -369,7 +369,7 @@ def _sums(page: Page, kind: Alike) -> None:
     page.row(pieces)
 
 
-def _nothing(scope: Scope) -> str:
+def _no_graphs(scope: Scope) -> str:
     if not scope.compiles:
         return "There are no compiles here."
     return "No graph was logged here: the compiles failed before there was one, found no operation, or their backend logs none."

@@ -70,7 +70,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         absence = yield from read_absence(scope.compiles)
         _versions(page, scope)
         if not absence.compiles:
-            _nothing(page, bool(scope.compiles))
+            _add_no_compiles(page, bool(scope.compiles))
         elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
             _compile(page, absence.compiles[0], run.finished)
         else:
@@ -97,7 +97,7 @@ def _versions(page: Page, scope: Scope) -> None:
         page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
 
 
-def _nothing(page: Page, records: bool) -> None:
+def _add_no_compiles(page: Page, records: bool) -> None:
     page.blank()
     if records:
         what = "Only records without a compile id are here: nothing can be said to be expected of them."

@@ -303,7 +303,7 @@ def parsed_break(text: bytes) -> GraphBreak:
 
 def from_restart(reason: str) -> GraphBreak:
     """Parse a restart reason or the message of an `Unsupported`; neither has a location."""
-    return _said(read_reason(reason))
+    return _graph_break(read_reason(reason))
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
@@ -311,12 +311,12 @@ def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBre
     record = read_record(text)
     same = next((f for f in reversed(record.stack) if (f.file, f.line) == (record.file, record.line)), None)
     return replace(
-        _said(record.reason), file=record.file, line=record.line, code=same.code if same else None, function=record.function,
+        _graph_break(record.reason), file=record.file, line=record.line, code=same.code if same else None, function=record.function,
         skips_frame=record.skips, stack=record.stack, raised=record.raised, ref=ref, attempt=attempt,
     )  # fmt: skip
 
 
-def _said(message: BreakReason) -> GraphBreak:
+def _graph_break(message: BreakReason) -> GraphBreak:
     first = message.first
     return GraphBreak(
         first.headline or "torch wrote no reason", first.gb, explanation=first.explanation, hints=first.hints,

@@ -273,10 +273,10 @@ def _course(process: Process, reader: Reader) -> _Held:
         step = (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""), tuple([one[0] for one in facts]))
         steps.append(shared(process, Step, step, partial(Step, *step)))
     executed = _executed(process, reader, steps)
-    return _Held(course=shared(process, Course, (tuple(steps), executed), partial(_made, steps, told, executed)))
+    return _Held(course=shared(process, Course, (tuple(steps), executed), partial(_assembled_course, steps, told, executed)))
 
 
-def _made(steps: Sequence[Step], told: Sequence[tuple[Fact, ...]], executed: tuple[int, ...]) -> Course:
+def _assembled_course(steps: Sequence[Step], told: Sequence[tuple[Fact, ...]], executed: tuple[int, ...]) -> Course:
     return Course(tuple(steps), {one.digest: one.said for facts in told for one in facts if one.said}, executed)
 
 
@@ -287,12 +287,12 @@ def _facts(compile_: Compile, reader: Reader, device: str, index: int) -> _Held:
         start, end = columns.offset[records[0]], columns.offset[records[-1]] + columns.head[records[-1]]
         if end - start <= AT_ONCE:
             reader.hold(start, end - start)
-    facts = facts_of(compile_, reader, _own(device, index))
+    facts = facts_of(compile_, reader, _rank_identity(device, index))
     return _Held(shared(compile_, facts_of, tuple([one[0] for one in facts]), lambda: facts))
 
 
 @lru_cache(maxsize=256)
-def _own(device: str, index: int) -> RankIdentity:
+def _rank_identity(device: str, index: int) -> RankIdentity:
     return RankIdentity(device, index, True)
 
 

@@ -43,7 +43,7 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], identity: Ra
         last = line.find(_DESCRIBER, max(end, start))
         if start < 0 or last < 0:
             continue
-        number, told = _known(known, line[start : end if end >= 0 else last], identity, _tensor)
+        number, told = _cached(known, line[start : end if end >= 0 else last], identity, _tensor)
         described[line[last + len(_DESCRIBER) : line.find(b"}", last)], number] = told
     lines = []
     for line in sources:
@@ -51,7 +51,7 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], identity: Ra
         end = line.find(b'"}', start)
         if start < 0 or end < 0:
             continue
-        whose, source = _known(_SOURCES, line[start:end], identity, _source)
+        whose, source = _cached(_SOURCES, line[start:end], identity, _source)
         describer, _, number = whose.partition(b" ")
         if (found := described.get((describer, number))) is not None:
             lines.append(f"{source}: {found}")
@@ -59,10 +59,10 @@ def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], identity: Ra
     return plain(*lines) if lines else NONE
 
 
-def _known(
+def _cached(
     known: Known, part: bytes, identity: RankIdentity, read: Callable[[bytes, RankIdentity], tuple[bytes, str]]
 ) -> tuple[bytes, str]:
-    """All ranks describe the same tensors: each different description is read once."""
+    """Return the parsed `part` from the cache: all ranks describe the same tensors."""
     results = known.get(part)
     if results is None:
         if len(known) >= KEPT:

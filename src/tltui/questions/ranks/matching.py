@@ -38,7 +38,7 @@ def words(facet: str, lines: Lines) -> dict[Hashable, str]:
     apart = {value: [shown for plain, shown in own.items() if plain not in same] for value, own in compared.items()}
     if facet == INPUT_FACET:
         apart = _inputs_apart(apart)
-    said = {value: _said(facet, own, apart[value]) for value, own in lines.items()}
+    said = {value: _distinct_lines(facet, own, apart[value]) for value, own in lines.items()}
     if any(said.values()):
         return {value: one or WITHOUT for value, one in said.items()}
     return said
@@ -63,7 +63,7 @@ def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, lis
     return results
 
 
-def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
+def _distinct_lines(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
     """Describe the distinct lines of these ranks in one line."""
     if not told:
         return NOTHING.get(facet, "")

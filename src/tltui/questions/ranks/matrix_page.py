@@ -375,7 +375,7 @@ class Grid:
 
     def _line(self, number: int) -> None:
         column = self._columns[number]
-        pieces: list[Piece] = ["  ", *self._named(column, self._label)]
+        pieces: list[Piece] = ["  ", *self._name_pieces(column, self._label)]
         gap = " " * (self._wide - 1)
         run, style = "", ""
         for row, cells, compared in zip(self._rows[: self._shown], self._cells, self._compared, strict=False):
@@ -392,7 +392,7 @@ class Grid:
                 run += self._aspect.drawn(sign) + gap
         self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []), signs=True)
 
-    def _named(self, column: Column, width: int) -> list[Piece]:
+    def _name_pieces(self, column: Column, width: int) -> list[Piece]:
         """`[2/0] block2  blocks.py:140`, padded."""
         page = self._page
         head = f"[{column.id}] ".ljust(8)
@@ -418,7 +418,7 @@ class Grid:
         named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
         width = min(page.width - 6, max(map(self._needs, named)))
         for column in named:
-            page.add("  ", (f"{drawn} ", style), *self._named(column, width))
+            page.add("  ", (f"{drawn} ", style), *self._name_pieces(column, width))
         if len(numbers) > ALIKE_NAMED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
         page.close()

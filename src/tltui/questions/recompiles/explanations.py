@@ -320,7 +320,7 @@ def _reason(
     met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
     found = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
-        actual = _said(met)
+        actual = _values_text(met)
     file, line, code = _where(reason, guard, comment, compile_.frame)
     by = reason.by or str(found.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
@@ -375,7 +375,7 @@ def _where(
     if file is None and guard is not None and traced.place is not None:
         file, line, code = traced.place.file, traced.place.line, traced.code
     if file is not None and not reason.stack:
-        file = _whole(file, frame)
+        file = _full_path(file, frame)
     return file, line, code
 
 
@@ -392,7 +392,7 @@ def _met(
         yield Met(term.text, term.source, term.dim, value)
 
 
-def _said(met: Iterable[Met]) -> str:
+def _values_text(met: Iterable[Met]) -> str:
     """Format the values of terms; several with their names: `x dim 0 was 24, y dim 0 was 4`."""
     found = list(met)
     if len(found) == 1:
@@ -420,7 +420,7 @@ def _actual(
     return own.actual(cause) if own else ""
 
 
-def _whole(path: str, frame: Frame) -> str:
+def _full_path(path: str, frame: Frame) -> str:
     """Complete the path of the compiled function: guards have only its end."""
     file = frame.code[1]
     return file if file is not None and file.endswith(path) else path

@@ -215,7 +215,7 @@ class _View:
             else:
                 _alike(page, group, like)
             for frame, own in group[1 if like is None else 0 :]:
-                told[id(frame)] = self._told(frame, own)
+                told[id(frame)] = self._summary(frame, own)
                 yield
         if self._causes:
             self._by_cause(page)
@@ -230,7 +230,7 @@ class _View:
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
     ) -> None:
         if not frames:
-            _nothing(page, self._run, self._scope, compiles)
+            _add_no_recompiles(page, self._run, self._scope, compiles)
             return
         total = sum(len(own) for _, own in frames)
         words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
@@ -266,7 +266,7 @@ class _View:
         for compile_ in every:
             explained_of(compile_)
             yield
-        told = self._told(frame, own)
+        told = self._summary(frame, own)
         self._limit(page, told)
         page.blank()
         lines = RecompileLines(page, told.recompiles, told.variations, alone=len(own) == 1)
@@ -283,7 +283,7 @@ class _View:
         yield
         return told
 
-    def _told(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
+    def _summary(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
         if len(compiles) == len(every):
@@ -401,7 +401,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
     ], "")  # fmt: skip
 
 
-def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+def _add_no_recompiles(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
     """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""

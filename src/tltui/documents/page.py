@@ -45,29 +45,29 @@ class Page(Builder):
 
     def add(self, *pieces: Piece, anchor: str | None = None, signs: bool = False) -> None:
         """Append one line, functions called in short, with ASCII signs for ours where those are wanted."""
-        super().add(*map(self._own, pieces), anchor=anchor, signs=signs)
+        super().add(*map(self._screen_piece, pieces), anchor=anchor, signs=signs)
 
     def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
         """Start a section whose head is the next line."""
-        super().open(self._own_text(title), folded, aside)
+        super().open(self._screen_text(title), folded, aside)
 
-    def _own_text(self, text: str) -> str:
+    def _screen_text(self, text: str) -> str:
         """Return a text in the characters that reach the screen, so that its length is final."""
         text = short(text)
         return text.translate(OWN) if self.ascii else text
 
-    def _own(self, piece: Piece) -> Piece:
+    def _screen_piece(self, piece: Piece) -> Piece:
         text = piece_text(piece)
-        own = self._own_text(text)
+        own = self._screen_text(text)
         return piece if own is text else with_text(piece, own)
 
     def clip(self, text: str, width: int) -> str:
         """Clip like `format.clip`, but differently from any other text that was clipped on this page."""
-        return self._apart.cut(self._own_text(text), width)
+        return self._apart.cut(self._screen_text(text), width)
 
     def clip_middle(self, text: str, width: int) -> str:
         """Clip like `format.clip_middle`, but differently from any other text that was clipped on this page."""
-        return self._apart.cut(self._own_text(text), width, formatting.name)
+        return self._apart.cut(self._screen_text(text), width, formatting.name)
 
     def more(self, what: str = "") -> None:
         """Add a note that the page may grow, and which part."""
@@ -95,13 +95,13 @@ class Page(Builder):
     def say(self, text: str, indent: str = "", style: str = "", hang: str | None = None) -> None:
         """Add a wrapped text. `hang` indents the continuation lines (default: `indent`)."""
         rest = indent if hang is None else hang
-        for n, line in enumerate(fmt.wrap(self._own_text(text), self.width - max(len(indent), len(rest)))):
+        for n, line in enumerate(fmt.wrap(self._screen_text(text), self.width - max(len(indent), len(rest)))):
             self.add(indent if n == 0 else rest, (line, style))
 
     def labelled(self, label: str, text: str, indent: str = "  ", gap: int = 9, style: str = "") -> None:
         """Add `label    text`, with the text wrapped next to the label."""
         room = self.width - len(indent) - gap
-        for n, line in enumerate(fmt.wrap(self._own_text(text), room)):
+        for n, line in enumerate(fmt.wrap(self._screen_text(text), room)):
             self.add(indent, (label.ljust(gap) if n == 0 else " " * gap, tokens.LABEL), (line, style))
 
     def row(self, pieces: Sequence[Piece], indent: str = "  ") -> None:
@@ -111,7 +111,7 @@ class Page(Builder):
         """
         line: list[Piece] = []
         used = len(indent)
-        pieces = [part for piece in map(self._own, pieces) for part in self._broken(piece)]
+        pieces = [part for piece in map(self._screen_piece, pieces) for part in self._broken(piece)]
         for number, piece in enumerate(pieces):
             text = piece_text(piece)
             after = pieces[number + 1] if number + 1 < len(pieces) else ""
@@ -141,7 +141,7 @@ class Page(Builder):
         separator = " · "
         line: list[Piece] = []
         used = len(indent)
-        for piece in map(self._own, pieces):
+        for piece in map(self._screen_piece, pieces):
             text = piece_text(piece)
             if line and used + len(separator) + len(text) > self.width:
                 self.add(indent, *line)
@@ -244,7 +244,7 @@ class Page(Builder):
 
     def _cell(self, piece: Piece) -> Cell:
         text, style, target = (piece, "", "") if isinstance(piece, str) else (*piece, "")[:3]
-        return self._own_text(sanitize(text)), style, target
+        return self._screen_text(sanitize(text)), style, target
 
     def _fit(self, widths: list[int], indent: int, least: Sequence[int]) -> None:
         """Make the columns fit: the last one first, then the widest. None gets narrower than `least`."""

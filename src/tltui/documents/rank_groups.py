@@ -38,8 +38,8 @@ class OnRanks:
 
     def pieces(self, target: str = "", style: str = tokens.LINK) -> list[Piece]:
         """`[0/1] ranks 0–6, 8–511`"""
-        found: list[Piece] = [(f"[{self.label}]", style, target or self.ref)]
-        return [*found, (f" {self.ranks}", tokens.DIM)] if self.ranks else found
+        pieces: list[Piece] = [(f"[{self.label}]", style, target or self.ref)]
+        return [*pieces, (f" {self.ranks}", tokens.DIM)] if self.ranks else pieces
 
 
 def alike_on_ranks(
@@ -74,9 +74,9 @@ def said_ranks(refs: Sequence[str], newest: Collection[str] = ()) -> str:
     found = [ref.partition(":")[0].partition(".") for ref in refs]
     ranks = {int(rank) for rank, _, _ in found if rank.isdecimal()}
     own = ranges(ranks)
-    said = f"ranks {own}" if len(ranks) > 1 else f"rank {own}"
+    text = f"ranks {own}" if len(ranks) > 1 else f"rank {own}"
     older = found[0][2] and refs[0].partition(":")[0] not in newest
-    return f"older processes of {said}" if older else said
+    return f"older processes of {text}" if older else text
 
 
 def named(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], str] = str) -> list[list[Piece]]:
@@ -132,12 +132,12 @@ def add_alike(
         page.say(what, "  ", tokens.DIM)
     for number, refs in enumerate(kinds):
         first, *rest = on_ranks(refs, page.newest)
-        own = f"  {said[number]}" if said else ""
+        text = f"  {said[number]}" if said else ""
         lead = first.pieces(target(first.ref))
         if not rest:
-            flow(page, [], "  ", [*lead, own or "  the same on all of them"])
+            flow(page, [], "  ", [*lead, text or "  the same on all of them"])
             continue
-        lead.append(f"{own}, the same in " if own else "  the same in ")
+        lead.append(f"{text}, the same in " if text else "  the same in ")
         if len(rest) <= FEW:
             flow(page, [group.pieces(target(group.ref)) for group in rest], "  ", lead)
             continue
@@ -168,9 +168,9 @@ def add_named(page: Page, what: str, head: Sequence[Piece], members: Sequence[Na
     groups = alike_on_ranks(members, lambda member: member[0], page.newest, lambda member: member[1])
     for start in range(0, len(groups), EVERY):
         named = []
-        for own in groups[start : start + EVERY]:
-            refs = OnRanks(tuple(ref for ref, _, _ in own), said_ranks([ref for ref, _, _ in own], page.newest))
-            named.append(refs.pieces(own[0][2], own[0][1]))
+        for group in groups[start : start + EVERY]:
+            refs = OnRanks(tuple(ref for ref, _, _ in group), said_ranks([ref for ref, _, _ in group], page.newest))
+            named.append(refs.pieces(group[0][2], group[0][1]))
         flow(page, named, indent + "  ")
         yield
     page.close()

@@ -64,9 +64,9 @@ def stands_for(run: Run) -> str:
     all_of = f"{len(run.crowd.newest):,} ranks"
     if len(run.crowd.classes) == 1:
         return f"{all_of} did the same, as their saved indexes say: rank {min(run.crowd.newest)} was read, and stands for all here."
-    left = sum(not read.intersection(own) for own in run.crowd.classes)
-    said = f"{all_of} did {len(run.crowd.classes):,} different things, as their saved indexes say. Of those that did the same one "
-    return f"{said}was read, and stands for the others here" + (f"; of {left:,} things none was." if left else ".")
+    left = sum(not read.intersection(class_) for class_ in run.crowd.classes)
+    text = f"{all_of} did {len(run.crowd.classes):,} different things, as their saved indexes say. Of those that did the same one "
+    return f"{text}was read, and stands for the others here" + (f"; of {left:,} things none was." if left else ".")
 
 
 def part_title(node: Compile | Frame | Process | Rank | None) -> str:
@@ -146,9 +146,9 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     if isinstance(node, Artifact):
         node = node.owner
     if isinstance(node, Compile):
-        return Scope(_named(place, node.process, node.id), (node.process,), (node,), part_title(node))
+        return Scope(_with_epoch(place, node.process, node.id), (node.process,), (node,), part_title(node))
     if isinstance(node, Frame):
-        return Scope(_named(place, node.process, node.key), (node.process,), tuple(node.compiles), part_title(node))
+        return Scope(_with_epoch(place, node.process, node.key), (node.process,), tuple(node.compiles), part_title(node))
     if isinstance(node, Process):
         processes: tuple[Process, ...] = (node,)
     elif isinstance(node, Rank):
@@ -158,11 +158,11 @@ def scope_of(run: Run, ref: Ref | str = "") -> Scope:
     return Scope(place, processes, tuple(c for process in processes for c in _in_order(process)), part_title(node))
 
 
-def _named(place: Ref, process: Process, compile_id: CompileId) -> Ref:
+def _with_epoch(place: Ref, process: Process, compile_id: CompileId) -> Ref:
     """Add the epoch to an address if the process has several epochs."""
     return replace(place, id=process.named_id(compile_id)) if process.epochs > 1 else place
 
 
 def _in_order(process: Process) -> list[Compile]:
-    found = [c for frame in process.frames.values() for c in frame.compiles]
-    return [c for c in found if c.is_compile] + [c for c in found if not c.is_compile]
+    compiles = [c for frame in process.frames.values() for c in frame.compiles]
+    return [c for c in compiles if c.is_compile] + [c for c in compiles if not c.is_compile]

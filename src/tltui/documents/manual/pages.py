@@ -9,7 +9,7 @@ from itertools import zip_longest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tltui.documents.manual.texts import CHAPTERS, entries, found, symptom_of, text_of, title_of
+from tltui.documents.manual.texts import CHAPTERS, entries, matching_entries, symptom_of, text_of, title_of
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.text import tokens
@@ -129,7 +129,7 @@ class _Blocks:
 
 def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
     """Split a paragraph into styled words."""
-    found: list[Word] = [[]]
+    words: list[Word] = [[]]
     target = ""
     strong = 0
     for child in token.children or ():
@@ -141,15 +141,15 @@ def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
         elif child.type in ("strong_open", "em_open", "strong_close", "em_close"):
             strong += 1 if child.type.endswith("open") else -1
         elif child.type in ("softbreak", "hardbreak"):
-            found.append([])
+            words.append([])
         elif child.type in ("text", "code_inline", "image"):
             own = tokens.LINK if target else tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
             for number, part in enumerate(child.content.split(" ")):
                 if number:
-                    found.append([])
+                    words.append([])
                 if part:
-                    found[-1].append((part, own, target))
-    return [word for word in found if word]
+                    words[-1].append((part, own, target))
+    return [word for word in words if word]
 
 
 def filled(words: Sequence[Word], width: int) -> Iterator[list[tuple[str, str, str]]]:
@@ -232,7 +232,7 @@ def glossary_document(term: str, options: Options) -> TextDocument:
     if not term:
         render(page, text_of("glossary"))
         return page.document()
-    hits = found(term)
+    hits = matching_entries(term)
     if not hits:
         near = get_close_matches(term.lower(), [entry.word for entry in entries().values()], 3, 0.5)
         raise BadAddress(f"the glossary has no word {term!r}{'; perhaps ' + ', '.join(near) if near else ''}")

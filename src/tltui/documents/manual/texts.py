@@ -58,7 +58,7 @@ def symptom_of(chapter: str) -> str:
 @cache
 def entries() -> dict[str, Entry]:
     """All words, by their names, in the order of the page."""
-    found: dict[str, Entry] = {}
+    results: dict[str, Entry] = {}
     for part in text_of("glossary").split("\n## ")[1:]:
         heading, _, body = part.partition("\n")
         rows = [line for line in body.splitlines() if line.startswith("| ")]
@@ -66,8 +66,8 @@ def entries() -> dict[str, Entry]:
             match = _ENTRY.match(row)
             if match:
                 cells, columns = _cells(row), _cells(rows[0])
-                found[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
-    return found
+                results[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
+    return results
 
 
 def _cells(row: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
 
 
-def found(term: str) -> list[Entry]:
+def matching_entries(term: str) -> list[Entry]:
     """Return the glossary entries that match a term.
 
     Exact matches first, then prefixes, then substrings. The anchor of a heading matches all entries below it.

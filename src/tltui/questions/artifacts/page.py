@@ -58,16 +58,16 @@ GAP = 11
 
 def sdsc_document(artifact: Artifact, below: Document, title: str, options: Options) -> Document:
     """Return the document of an operation file. `below`: its raw JSON. Raises OSError."""
-    found = sdsc_of(artifact.owner, artifact.record)
+    sdsc = sdsc_of(artifact.owner, artifact.record)
     page = Page(str(artifact.ref), title, options)
-    if found.problem:
-        page.say(f"This is not what torch-spyre writes: {sanitize(found.problem)}.", "", tokens.WARN)
+    if sdsc.problem:
+        page.say(f"This is not what torch-spyre writes: {sanitize(sdsc.problem)}.", "", tokens.WARN)
     file = next((own for own in files_of(artifact.owner) if own.record == artifact.record), None)
-    for operation in found.operations:
+    for operation in sdsc.operations:
         _operation(page, operation, file)
     page.blank()
     page.add(("As it was written", tokens.HEADING))
-    return DocumentChain(str(artifact.ref), title, [page.document(found), below], below.badge)
+    return DocumentChain(str(artifact.ref), title, [page.document(sdsc), below], below.badge)
 
 
 def kernel_pieces(file: SpyreFile) -> list[Piece]:
@@ -82,43 +82,44 @@ def kernel_pieces(file: SpyreFile) -> list[Piece]:
     return pieces
 
 
-def _operation(page: Page, own: Operation, file: SpyreFile | None) -> None:
-    page.heading(sanitize(own.key))
+def _operation(page: Page, operation: Operation, file: SpyreFile | None) -> None:
+    page.heading(sanitize(operation.key))
     if file is not None and file.of is not None:
         page.row([("kernel".ljust(GAP), tokens.LABEL), *kernel_pieces(file)])
     for label, text in (
-        ("operation", own.op), ("aten", own.aten), ("nodes", ", ".join(own.nodes)), ("fused from", ", ".join(own.fused)),
-        ("id", own.handle),
+        ("operation", operation.op), ("aten", operation.aten), ("nodes", ", ".join(operation.nodes)),
+        ("fused from", ", ".join(operation.fused)),
+        ("id", operation.handle),
     ):  # fmt: skip
         if text:
             page.labelled(label, sanitize(text), gap=GAP)
-    if own.file:
-        page.row([("source".ljust(GAP), tokens.LABEL), page.place(own.file, own.line)])
+    if operation.file:
+        page.row([("source".ljust(GAP), tokens.LABEL), page.place(operation.file, operation.line)])
     else:
         page.labelled("source", "not known", gap=GAP)
-    for compute in own.computes:
+    for compute in operation.computes:
         reads, writes = ", ".join(compute.inputs), ", ".join(compute.outputs)
         page.labelled("computes", sanitize(f"{compute.function} on {compute.unit}: {reads} → {writes}"), gap=GAP)
-    for remark in own.odd:
+    for remark in operation.odd:
         page.say(sanitize(remark), "  ", tokens.WARN)
-    _dims(page, own)
-    _tensors(page, own.tensors)
-    for layout in own.layouts:
+    _dims(page, operation)
+    _tensors(page, operation.tensors)
+    for layout in operation.layouts:
         sticks = ", ".join(f"{dim} of {size:,}" for dim, size in zip(layout.sticks, layout.sizes, strict=False))
         said = f"{', '.join(layout.dims)}; stick: {sticks or ', '.join(layout.sticks) or 'none'}"
         page.labelled(sanitize(layout.role), sanitize(said), gap=GAP)
-    tables = [(f"slice of {dim}", table) for dim, table in own.slice_of]
-    tables += [(f"address of {tensor.name}", tensor.addresses) for tensor in own.tensors]
+    tables = [(f"slice of {dim}", table) for dim, table in operation.slice_of]
+    tables += [(f"address of {tensor.name}", tensor.addresses) for tensor in operation.tensors]
     for what, table in tables:
         if table.values and table.line is None and len(table.values) > 1:
             _each_core(page, what, table)
 
 
-def _dims(page: Page, own: Operation) -> None:
+def _dims(page: Page, operation: Operation) -> None:
     page.blank()
-    page.add("  ", ("cores".ljust(GAP), tokens.LABEL), "not known" if own.cores is None else f"{own.cores:,}")
-    slices, places = dict(own.slices), dict(own.slice_of)
-    sizes = dict(own.dims)
+    page.add("  ", ("cores".ljust(GAP), tokens.LABEL), "not known" if operation.cores is None else f"{operation.cores:,}")
+    slices, places = dict(operation.slices), dict(operation.slice_of)
+    sizes = dict(operation.dims)
     rows: list[list[Piece]] = []
     for dim in dict.fromkeys((*sizes, *slices, *places)):
         rows.append([
@@ -132,10 +133,11 @@ def _dims(page: Page, own: Operation) -> None:
 
 def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
     rows: list[list[Piece]] = []
-    for own in tensors:
+    for tensor in tensors:
         rows.append([
-            (sanitize(own.name), tokens.NAME), sanitize(own.kind), sanitize(own.dtype), sanitize(", ".join(own.memory)) or "–",
-            sanitize(", ".join(own.dims)), per_core(own.addresses),
+            (sanitize(tensor.name), tokens.NAME), sanitize(tensor.kind), sanitize(tensor.dtype),
+            sanitize(", ".join(tensor.memory)) or "–",
+            sanitize(", ".join(tensor.dims)), per_core(tensor.addresses),
         ])  # fmt: skip
     if rows:
         page.blank()
@@ -240,7 +242,7 @@ def _payload(
     if payload is None:
         checked = log.check(record)
         if checked is None or checked.check is not Check.GOOD:
-            return _nothing(ref, title)
+            return _empty_document(ref, title)
         payload, badge = checked.payload, badge_of(checked, options.ascii)
     elif payload.size <= CHECKED_AT_ONCE:
         checked = log.check(record)
@@ -266,7 +268,7 @@ def badge_of(checked: Checked | None, ascii_: bool = False) -> str:
     return "md5 wrong: damaged" if ascii_ else "md5 ✗ damaged"
 
 
-def _nothing(ref: str, title: str) -> Document:
+def _empty_document(ref: str, title: str) -> Document:
     builder = Builder(ref, title)
     builder.add(("The payload of this record is missing.", tokens.WARN))
     builder.add("Its envelope declares one, but no line of it is in the log: the writer was killed, or the log was cut.")

@@ -156,18 +156,18 @@ class Nearest:
 
 def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, hash, text) of each component. Older torch broke them at line ends: such pieces are put together again."""
-    found: list[tuple[str, str, str]] = []
+    results: list[tuple[str, str, str]] = []
     for item in raw:
         if not isinstance(item, str):
             continue
         match = _COMPONENT.match(item)
         if match is not None:
-            found.append((match[2], match[1], match[3]))
-        elif found:
-            name, digest, text = found[-1]
+            results.append((match[2], match[1], match[3]))
+        elif results:
+            name, digest, text = results[-1]
             if len(text) < TEXT_KEPT:
-                found[-1] = (name, digest, f"{text}\n{item}")
-    return found
+                results[-1] = (name, digest, f"{text}\n{item}")
+    return results
 
 
 @dataclass(slots=True)

@@ -156,7 +156,7 @@ def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
     newest: dict[int | None, Process] = {process.rank: process for process in processes}
     if len(newest) < 2:
         return ()
-    found: list[Divergence] = []
+    divergences: list[Divergence] = []
     for title, key in COUNTED:
         groups: dict[tuple[Code, int], list[RankAnswer]] = defaultdict(list)
         for rank, process in newest.items():
@@ -165,8 +165,8 @@ def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
                     groups[code, ordinal].append(RankAnswer(rank, str(node.ref), state))
         for ((name, file, line), ordinal), answers in groups.items():
             if {HIT, MISS} <= {answer.state for answer in answers}:
-                found.append(Divergence(title, name, file, line, ordinal, tuple(answers)))
-    return tuple(found)
+                divergences.append(Divergence(title, name, file, line, ordinal, tuple(answers)))
+    return tuple(divergences)
 
 
 def _numbered(process: Process) -> Iterator[tuple[Code, int, Compile]]:

@@ -49,9 +49,9 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
         _miss_group(page, group)
     rest = ordered[GROUPS_SHOWN:]
     if rest:
-        what = f"{fmt.plural(len(rest), 'more group')} of misses"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{fmt.plural(len(rest), 'more group')} of misses"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         for group in rest[:NAMED]:
             _miss_group(page, group)
             yield
@@ -139,8 +139,8 @@ def _nearest(page: Page, nearest: Nearest) -> None:
     if nearest.before is not None:
         said.append("asked for before" if nearest.before else "asked for later")
     page.row([*pieces, " ", (f"({', '.join(said)})", tokens.DIM)], "    ")
-    what = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
-    page.add("    ", (f"{what} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
+    text = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
+    page.add("    ", (f"{text} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
     graph = "gm" in nearest.names
     shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # of another graph the texts say nothing
     for difference in nearest.differences[:shown]:

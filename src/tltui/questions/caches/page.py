@@ -57,8 +57,8 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: b
     if not totals and older:
         page.add((f"{fmt.plural(compiles, 'compile')}: what caches answered them stands below", tokens.STRONG))
     elif not totals:
-        what = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
-        page.add((page.so_far(what if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
+        text = f"{fmt.plural(compiles, 'compile')}, and no hit, miss or bypass of a cache was logged"
+        page.add((page.so_far(text if compiles else "no compile here, so no cache was asked"), tokens.STRONG))
     for total in totals:
         words: list[Piece] = [(fmt.plural(total.hits, "hit"), tokens.OK if total.hits else tokens.DIM)]
         words.append((fmt.plural(total.misses, "miss", "misses"), tokens.WARN if total.misses else tokens.DIM))
@@ -70,12 +70,12 @@ def add_totals(page: Page, totals: Sequence[CacheTotal], compiles: int, older: b
         page.add(*line)
 
 
-def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
+def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
     """Add the lookups that hit on some ranks and missed on others: a known cause of hangs."""
-    if not found:
+    if not divergences:
         return
     groups: dict[tuple[object, ...], list[Divergence]] = {}
-    for one in found:  # mostly both caches give one rank the same answer
+    for one in divergences:  # mostly both caches give one rank the same answer
         states = tuple((answer.rank, answer.state) for answer in one.answers)
         groups.setdefault((one.function, one.file, one.line, one.ordinal, states), []).append(one)
     merged = list(groups.values())
@@ -87,9 +87,9 @@ def add_divergences(page: Page, found: Sequence[Divergence]) -> None:
     for group in merged[:ROWS_SHOWN]:
         _divergence(page, group)
     if len(merged) > ROWS_SHOWN:
-        what = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         for group in merged[ROWS_SHOWN:NAMED]:
             _divergence(page, group)
         page.close()
@@ -128,7 +128,7 @@ def add_bypasses(page: Page, report: CachesReport) -> None:
 
 def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
     """Each answer of a compile, in order, with its whole key."""
-    answers = [answer for own in compiles for answer in own.answers]
+    answers = [answer for compile_ in compiles for answer in compile_.answers]
     if not answers:
         return
     page.heading("Answers, in order")
@@ -157,7 +157,7 @@ def add_asked(page: Page, report: CachesReport) -> None:
         keys = {one.key or "?" for _, one in group}
         key = f"key {fmt.clip(sanitize(answer.key or '?'), 12)}" if len(keys) == 1 else fmt.plural(len(keys), "key")
         link: Piece = (answer.cache, tokens.LINK, answer.ref or "")
-        page.row([*_named(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
+        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -179,48 +179,50 @@ def add_off(page: Page, report: CachesReport) -> None:
 
 def add_hits(page: Page, report: CachesReport) -> None:
     """Compiles with hits, the most time saved first."""
-    found = [own for own in report.compiles if any(answer.state == HIT for answer in own.answers)]
-    if not found:
+    compiles = [own for own in report.compiles if any(answer.state == HIT for answer in own.answers)]
+    if not compiles:
         return
     saved = f", which saved {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
-    page.heading(f"Hits in {fmt.plural(len(found), 'compile')}{saved}")
-    found.sort(key=lambda own: -(own.saved_s or 0.0))
-    groups = _on_ranks(page, found)
+    page.heading(f"Hits in {fmt.plural(len(compiles), 'compile')}{saved}")
+    compiles.sort(key=lambda own: -(own.saved_s or 0.0))
+    groups = _on_ranks(page, compiles)
     _rows(page, groups[:ROWS_SHOWN], "  ")
     if len(groups) > ROWS_SHOWN:
-        what = f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
+        text = f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.DIM))
         _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
         page.close()
 
 
 def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
     """Compiles that got the same answers on several ranks together."""
-    return alike_on_ranks(compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _said(own)))
+    return alike_on_ranks(
+        compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _answers_key(own))
+    )
 
 
-def _named(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
-    return [piece for group in on_ranks((own.ref for own in members), page.newest) for piece in group.pieces()]
+def _member_pieces(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
+    return [piece for group in on_ranks((member.ref for member in members), page.newest) for piece in group.pieces()]
 
 
 def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) -> None:
     rows: list[list[Piece]] = []
     for members in groups:
         own = members[0]
-        name, *ranks = _named(page, members)
+        name, *ranks = _member_pieces(page, members)
         rows.append([
             name,
             (fmt.clip_middle(sanitize(own.function or ""), 30), tokens.FUNCTION),
             (fmt.took_from_to([own.saved_s for own in members if own.saved_s], "saved "), tokens.NUMBER),
-            (_said(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
+            (_answers_key(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
         ])  # fmt: skip
     page.grid(rows, indent)
 
 
-def _said(own: CompileCaches) -> str:
+def _answers_key(compile_caches: CompileCaches) -> str:
     """`AOTAutograd hit · FX graph 2 hits`"""
-    return _counted(tuple([(answer.cache, answer.state) for answer in own.answers]))
+    return _counted(tuple([(answer.cache, answer.state) for answer in compile_caches.answers]))
 
 
 @lru_cache(1024)
@@ -233,8 +235,8 @@ def _counted(answers: tuple[tuple[str, str], ...]) -> str:
 def add_backends(page: Page, report: CachesReport) -> None:
     """Add answers by backend if a remote cache took part."""
     total: Counter[tuple[str, str, str]] = Counter()
-    for own in report.compiles:
-        for backend in own.backends:
+    for compile_ in report.compiles:
+        for backend in compile_.backends:
             total[backend.cache, backend.where, HIT] += backend.hits
             total[backend.cache, backend.where, MISS] += backend.misses
     if not any(where == "remote" for _, where, _ in total):
@@ -258,7 +260,7 @@ def add_profiles(page: Page, report: CachesReport) -> None:
         answer = group[0][1]
         what = "read" if answer.state == HIT else "stored"
         link: Piece = (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")
-        page.row([*_named(page, [own for own, _ in group]), "  ", link], "  ")
+        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -266,9 +268,9 @@ def add_profiles(page: Page, report: CachesReport) -> None:
 def add_triton(page: Page, report: CachesReport) -> None:
     """Add the autotuning results, and kernels bundled with cached graphs."""
     total: Counter[str] = Counter()
-    for own in report.compiles:
-        total.update(dict(own.triton))
-    bundles = sum(own.bundles or 0 for own in report.compiles)
+    for compile_ in report.compiles:
+        total.update(dict(compile_.triton))
+    bundles = sum(compile_.bundles or 0 for compile_ in report.compiles)
     if not total and not bundles:
         return
     page.heading("Triton")
@@ -282,19 +284,19 @@ def add_triton(page: Page, report: CachesReport) -> None:
 
 def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
     """Every compile with its answers, folded; very many by their answers."""
-    found = [own for own in report.compiles if own.answers]
-    if len(found) < 2:
+    compiles = [own for own in report.compiles if own.answers]
+    if len(compiles) < 2:
         return
     page.blank()
     page.close(0)
     page.open("Every compile", folded=True)
-    page.add((f"Every compile that asked a cache ({fmt.count(len(found))})", tokens.HEADING))
-    if len(on_rows := _on_ranks(page, found)) <= MANY_COMPILES:
+    page.add((f"Every compile that asked a cache ({fmt.count(len(compiles))})", tokens.HEADING))
+    if len(on_rows := _on_ranks(page, compiles)) <= MANY_COMPILES:
         _rows(page, on_rows, "  ")
     else:
         groups: dict[str, list[CompileCaches]] = {}
-        for own in found:
-            groups.setdefault(_said(own), []).append(own)
+        for own in compiles:
+            groups.setdefault(_answers_key(own), []).append(own)
         ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
         for said, members in ordered[:GROUPS_SHOWN]:
             yield from _alike(page, said, members)
@@ -306,8 +308,8 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
 def _alike(page: Page, said: str, members: Sequence[CompileCaches]) -> Iterator[None]:
     """`312 compiles  FX graph miss  f, g, h …`"""
     what = fmt.plural(len(members), "compile")
-    names = functions([own.function for own in members], page.width - len(what) - len(said) - 8)
-    named = [(own.ref, tokens.LINK, f"@caches:{own.ref}") for own in members]
+    names = functions([member.function for member in members], page.width - len(what) - len(said) - 8)
+    named = [(member.ref, tokens.LINK, f"@caches:{member.ref}") for member in members]
     yield from add_named(page, what, [(fmt.clip(said, page.width // 2), tokens.DIM), "  ", names], named)
 
 
@@ -316,12 +318,12 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
     strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
     if strange:
         page.blank()
-        what = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
-        page.say(page.so_far(f"{what}: none was asked, or its record is missing."), "", tokens.DIM)
+        text = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
+        page.say(page.so_far(f"{text}: none was asked, or its record is missing."), "", tokens.DIM)
     if report.silent:
         page.blank()
-        what = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
-        page.add((fmt.clip(page.so_far(what), page.width), tokens.DIM))
+        text = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
+        page.add((fmt.clip(page.so_far(text), page.width), tokens.DIM))
         flow(page, named(page, report.silent, REFS_SHOWN))
 
 
@@ -368,11 +370,13 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     misses = yield from study.misses()
     yield
     compiles = tuple(
-        own for own in study.compiles if own.answers or own.profiles or own.off or own.backends or own.triton
+        compile_
+        for compile_ in study.compiles
+        if compile_.answers or compile_.profiles or compile_.off or compile_.backends or compile_.triton
     )
-    silent = tuple(own.ref for own in study.compiles if not own.lowered and not own.answers)
-    saved = sum(own.saved_s or 0.0 for own in compiles)
-    taken = sum(own.taken_s or 0.0 for own in compiles)
+    silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.lowered and not compile_.answers)
+    saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
+    taken = sum(compile_.taken_s or 0.0 for compile_ in compiles)
     report = CachesReport(2, totals, saved, taken, different, misses, compiles, silent)
     yield from add_misses(page, report)
     for add in (
@@ -395,7 +399,7 @@ class _Study:
         process = next(iter(run.processes()), None)
         self._index = KeyIndex(key_table(process) if process else None)
 
-    def _take(self, node: Compile) -> CompileCaches:
+    def _read_compile(self, node: Compile) -> CompileCaches:
         own, components = caches_in(node)
         for answer in own.answers:
             if answer.key and answer.ref:
@@ -411,7 +415,7 @@ class _Study:
     def read(self, compiles: tuple[Compile, ...]) -> Generator[None, None, None]:
         """Read the compiles of the scope."""
         for n, node in enumerate(compiles):
-            own = self._take(node)
+            own = self._read_compile(node)
             if node.is_compile or own.answers or own.profiles:
                 self.compiles.append(own)
             if n % EVERY == EVERY - 1:
@@ -421,26 +425,26 @@ class _Study:
         """Return whether there is a key to look for the nearest of."""
         return any(
             answer.state == MISS and answer.key and self._index.components(answer.cache, answer.key)
-            for own in self.compiles for answer in own.answers
+            for compile_ in self.compiles for answer in compile_.answers
         )  # fmt: skip
 
     def index_rest(self, compiles: list[Compile]) -> Generator[None, None, None]:
         """Take the keys of the rest of the run in."""
         for n, node in enumerate(compiles):
             if any(name.endswith(("_hit", "_miss")) for name in node.counts):
-                self._take(node)
+                self._read_compile(node)
             if n % EVERY == EVERY - 1:
                 yield
 
     def misses(self) -> Generator[None, None, tuple[CacheMiss, ...]]:
         """Return the cache misses, each with the nearest other key."""
-        found: list[CacheMiss] = []
+        cache_misses: list[CacheMiss] = []
         known: dict[tuple[str, str], Nearest | None] = {}
         uses: dict[tuple[str, str], list[KeyUse]] = {}
-        for n, own in enumerate(self.compiles):
+        for n, compile_ in enumerate(self.compiles):
             if n % MANY_LINKS == MANY_LINKS - 1:
                 yield
-            for answer in own.answers:
+            for answer in compile_.answers:
                 if answer.state != MISS:
                     continue
                 key = (answer.cache, answer.key or "")
@@ -450,8 +454,10 @@ class _Study:
                 if key not in uses:
                     uses[key] = sorted(self._index.uses(*key), key=lambda use: use.state != HIT)[: OTHERS + 1]
                 others = tuple([use for use in uses[key] if use.ref != answer.ref][:OTHERS])
-                found.append(CacheMiss(own.ref, own.function, answer, others, known.get(key), self._index.components(*key)))
-        return tuple(found)
+                cache_misses.append(
+                    CacheMiss(compile_.ref, compile_.function, answer, others, known.get(key), self._index.components(*key))
+                )
+        return tuple(cache_misses)
 
 
 @frozen
@@ -481,9 +487,10 @@ class CacheRow:
 def cache_rows(data: CachesReport) -> Iterator[CacheRow]:
     """Yield one row per cache answer."""
     for compile_ in data.compiles:
-        for own in compile_.answers:
-            yield CacheRow(compile_.ref, compile_.function, own.cache, own.state, own.key, own.reason, own.seconds_saved,
-                           own.seconds_taken, own.ref)  # fmt: skip
+        for answer in compile_.answers:
+            yield CacheRow(compile_.ref, compile_.function, answer.cache, answer.state, answer.key, answer.reason,
+                           answer.seconds_saved,
+                           answer.seconds_taken, answer.ref)  # fmt: skip
 
 
 QUESTION = Question(

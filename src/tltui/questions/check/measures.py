@@ -92,17 +92,19 @@ def difference_reasons(run: Run) -> list[Found]:
     """Return each difference with its location and a key that is independent of ranks and runs."""
     found = differences_of(run)
     reasons = []
-    for one in found.divergences if found is not None else ():
-        sides = " | ".join(map(_side, one.sides)) + (f" | {one.more} more ranks" if one.more else "")
-        ref = next((side.ref for side in (*one.sides[1:], one.sides[0]) if side.ref), "@ranks")
-        if one.whole:
-            reasons.append(Found(ref, f"{SAID[one.facets[0]]}: {sides}", f"{one.facets[0]}\0{one.sides[-1].said}"))
+    for divergence in found.divergences if found is not None else ():
+        sides = " | ".join(map(_side, divergence.sides)) + (f" | {divergence.more} more ranks" if divergence.more else "")
+        ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
+        if divergence.whole:
+            reasons.append(
+                Found(ref, f"{SAID[divergence.facets[0]]}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}")
+            )
             continue
-        for function in (one.function, *one.others):
+        for function in (divergence.function, *divergence.others):
             where = f" ({function.file}:{function.line})" if function.file else ""
-            of = f", compile {one.number}" if one.number > 1 else ""
-            key = f"{one.facets[0]}\0{function.name}\0{one.number}"
-            text = f"{function.name}{where}{of}: {SAID[one.facets[0]]}: {sides}"
+            of = f", compile {divergence.number}" if divergence.number > 1 else ""
+            key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
+            text = f"{function.name}{where}{of}: {SAID[divergence.facets[0]]}: {sides}"
             reasons.append(Found(ref, text, key, function.file, function.line))
     return reasons
 
@@ -119,10 +121,10 @@ def joined(run: Run) -> list[Runtime]:
 
 def why_no_profile(run: Run) -> str:
     """Why nothing measured the run: no profile, or none that fits; '' where one does."""
-    found = runtimes_of(run)
-    if any(isinstance(item, Runtime) for item in found):
+    runtimes = runtimes_of(run)
+    if any(isinstance(item, Runtime) for item in runtimes):
         return ""
-    refused = [f"{item.profile} was not joined: {item.why}" for item in found if isinstance(item, Refused)]
+    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
     return "; ".join(refused) or "there is none. Name it with --profile FILE; tltui runtime PATH says how to record one"
 
 
@@ -145,16 +147,17 @@ def _guards(facts: Facts) -> list[Found]:
         f"{micros(own.lookups.mean_us)} a call, {_percent(own.lookups.us, own_us(own))} of the time of "))  # fmt: skip
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
     us = sum(item.lookup_us for item in fell)
-    said = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
-    return [Found(fell[0].ref or "@runtime", said, "fallbacks"), *found] if fell else found
+    text = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
+    return [Found(fell[0].ref or "@runtime", text, "fallbacks"), *found] if fell else found
 
 
 def _wrappers(facts: Facts) -> list[Found]:
-    def us(own: CompileTime) -> float:
-        return sum(graph.wrapper_us for graph in own.graphs)
+    def us(compile_time: CompileTime) -> float:
+        return sum(graph.wrapper_us for graph in compile_time.graphs)
 
-    def said(own: CompileTime) -> str:
-        return f"{_percent(us(own), sum(graph.time.us for graph in own.graphs))} of the graphs' time is in no kernel: "
+    def said(compile_time: CompileTime) -> str:
+        total_us = sum(graph.time.us for graph in compile_time.graphs)
+        return f"{_percent(us(compile_time), total_us)} of the graphs' time is in no kernel: "
 
     return _dearest(facts, us, said)
 
@@ -162,10 +165,10 @@ def _wrappers(facts: Facts) -> list[Found]:
 def _dearest(facts: Facts, us: Callable[[CompileTime], float], said: Callable[[CompileTime], str]) -> list[Found]:
     compiles = [own for runtime in joined(facts.run) for own in runtime.compiles if us(own) > 0]
     compiles.sort(key=lambda own: -us(own))
-    return [_found(facts, own.ref, said(own) + _name(facts, own.ref)) for own in compiles[:REASONS]]
+    return [_finding(facts, own.ref, said(own) + _name(facts, own.ref)) for own in compiles[:REASONS]]
 
 
-def _found(facts: Facts, ref: str, text: str) -> Found:
+def _finding(facts: Facts, ref: str, text: str) -> Found:
     """Return a finding about a compile."""
     compile_ = compile_at(facts.run, ref)
     _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
@@ -205,7 +208,7 @@ def _fallbacks(facts: Facts) -> Iterator[Found]:
     for runtime in joined(facts.run):
         for item in fallback_times(runtime.fallbacks):
             ops = ", ".join(item.ops[:4]) or "no operator"
-            yield _found(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
+            yield _finding(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
 
 
 def _never(facts: Facts) -> Iterator[Found]:
@@ -213,7 +216,7 @@ def _never(facts: Facts) -> Iterator[Found]:
         for ref in runtime.never_called:
             compile_ = compile_at(facts.run, ref)
             took = f", compiled in {compile_.tally.seconds:.2f} s" if compile_ is not None and compile_.tally.seconds else ""
-            yield _found(facts, ref, f"{_name(facts, ref)}{took}")
+            yield _finding(facts, ref, f"{_name(facts, ref)}{took}")
 
 
 RUNTIME_MEASURES: dict[str, Measure] = {
@@ -236,7 +239,7 @@ RUNTIME_MEASURES: dict[str, Measure] = {
 """Measures that need a profile."""
 
 
-def _named(compile_: Compile) -> str:
+def _function_name(compile_: Compile) -> str:
     name, file, line = compile_.frame.code
     return f"{name or '?'} ({file}:{line})" if file else name or "?"
 
@@ -249,14 +252,14 @@ def _errors(facts: Facts) -> list[Found]:
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
         text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
-        found += [Found(item.ref, text, key, *_own(failure.file, failure.line, group.code)) for item in group.occurrences]
+        found += [Found(item.ref, text, key, *_user_location(failure.file, failure.line, group.code)) for item in group.occurrences]
     for item in _printed(facts):
         said = one_line(item.sentence)
         found.append(Found(item.compile or "@problems", said, f"printed\0{said}"))
     return found + _limits(facts, False)
 
 
-def _own(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
+def _user_location(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
     """Return the user location of an event: where it happened, else the start of the compiled function."""
     if file and (not is_framework(file) or not code.file):
         return file, line
@@ -283,7 +286,7 @@ def _eager(facts: Facts) -> list[Found]:
         where = f" at {group.file}:{group.line}" if group.file else ""
         text = f"{group.eager}: {one_line(group.headline)} (in {group.code.name or '?'}{where})"
         key = f"{group.eager}\0{group.headline}\0{group.code.name}"
-        found += [Found(item.ref, text, key, *_own(group.file, group.line, group.code)) for item in group.occurrences]
+        found += [Found(item.ref, text, key, *_user_location(group.file, group.line, group.code)) for item in group.occurrences]
     return found + _limits(facts, True)
 
 
@@ -299,13 +302,13 @@ def _limits(facts: Facts, eager: bool | None = None) -> list[Found]:
 
 
 def _breaks(facts: Facts) -> list[Found]:
-    found = []
+    results = []
     for group in facts.problems.breaks:
         where = f" at {group.user_file}:{group.user_line}" if group.user_file else ""
         text = f"{group.found.gb or ''} {one_line(group.found.headline)}{where}".strip()
         key = f"{group.found.gb or group.found.headline}\0{group.user_file}\0{group.found.code or group.user_line}"
-        found += [Found(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
-    return found
+        results += [Found(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
+    return results
 
 
 def _distinct(found: list[Found]) -> list[Found]:
@@ -316,14 +319,14 @@ def _distinct(found: list[Found]) -> list[Found]:
 
 
 def _recompiled(facts: Facts) -> list[Found]:
-    found = []
+    results = []
     for compile_ in facts.compiles:
         if compile_.is_recompile:
             said = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), None)
             reason = one_line(parse_reason(said).text) if said else "the metrics give no reason"
-            text, key = f"{_named(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
-            found.append(Found(str(compile_.ref), text, key, *_at(compile_)))
-    return found
+            text, key = f"{_function_name(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
+            results.append(Found(str(compile_.ref), text, key, *_at(compile_)))
+    return results
 
 
 def _by_frame(facts: Facts) -> list[list[Compile]]:
@@ -336,8 +339,12 @@ def _by_frame(facts: Facts) -> list[list[Compile]]:
 
 def _most_recompiled(facts: Facts) -> list[Found]:
     return [
-        Found(str(members[0].frame.ref), f"{_named(members[0])}: {_recompiles(len(members))}", f"{members[0].frame.code[0]}",
-              *_at(members[0]))
+        Found(
+            str(members[0].frame.ref),
+            f"{_function_name(members[0])}: {_recompiles(len(members))}",
+            f"{members[0].frame.code[0]}",
+            *_at(members[0]),
+        )
         for members in _by_frame(facts)
     ]
 
@@ -351,7 +358,7 @@ MISSES = {"fx_graph_cache_miss": "FX graph cache", "aotautograd_cache_miss": "AO
 
 def _cache_misses(facts: Facts) -> list[Found]:
     return [
-        Found(str(c.ref), f"{title} missed: {_named(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}", *_at(c))
+        Found(str(c.ref), f"{title} missed: {_function_name(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}", *_at(c))
         for c in facts.everything
         for name, title in MISSES.items()
         for _ in range(c.counts[name])
@@ -368,7 +375,8 @@ def _costs(facts: Facts) -> list[Found]:
     own = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
     own.sort(key=lambda c: -c.tally.seconds)
     return [
-        Found(str(c.ref), f"{c.tally.seconds:.2f} s in {_named(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c)) for c in own[:REASONS]
+        Found(str(c.ref), f"{c.tally.seconds:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        for c in own[:REASONS]
     ]
 
 

@@ -122,28 +122,30 @@ def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options
     return page.document(result_of(left, right, found))
 
 
-def verdict(found: Difference) -> str:
+def verdict(difference: Difference) -> str:
     """One sentence about a difference."""
-    if found.same and not found.hidden:
+    if difference.same and not difference.hidden:
         return "the same"
-    differ = "differs" if found.hidden == 1 else "differ"
-    hidden = f"{plural(found.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if found.hidden else ""
-    if found.same:
+    differ = "differs" if difference.hidden == 1 else "differ"
+    hidden = (
+        f"{plural(difference.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if difference.hidden else ""
+    )
+    if difference.same:
         return f"the same: {hidden}"
-    counted = f"+{found.added} −{found.removed} lines"
+    counted = f"+{difference.added} −{difference.removed} lines"
     return f"{counted} · {hidden}" if hidden else counted
 
 
-def own_devices(found: Difference) -> str:
+def own_devices(difference: Difference) -> str:
     """Return a note on devices treated as equal, one per rank."""
-    a, b = (own.name for own in found.owns)
+    a, b = (own.name for own in difference.owns)
     if not a or not b or a == b:
         return ""
     return f"{a} on the left and {b} on the right count as the same: each is the device that most tensors of its rank are on."
 
 
-def _same(page: Page, found: Difference, change: Change) -> None:
-    lines = found.right.lines[change.b0 : change.b1]
+def _same(page: Page, difference: Difference, change: Change) -> None:
+    lines = difference.right.lines[change.b0 : change.b1]
     if len(lines) > 2 * CONTEXT + 1:
         for line in lines[:CONTEXT]:
             page.add("  ", (line, tokens.DIM))
@@ -157,9 +159,9 @@ def _same(page: Page, found: Difference, change: Change) -> None:
         page.add("  ", (line, tokens.DIM))
 
 
-def _changed(page: Page, found: Difference, change: Change) -> None:
-    left = found.left.lines[change.a0 : change.a1]
-    right = found.right.lines[change.b0 : change.b1]
+def _changed(page: Page, difference: Difference, change: Change) -> None:
+    left = difference.left.lines[change.a0 : change.a1]
+    right = difference.right.lines[change.b0 : change.b1]
     page.open(f"−{len(left)} +{len(right)}")
     marks: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for x, y in line_pairs(left, right) if len(left) <= WORDS_UP_TO else ():
@@ -183,9 +185,9 @@ def marked(line: str, spans: list[tuple[int, int]] | None, style: str) -> list[P
     return [*pieces, (line[at:], style)]
 
 
-def result_of(left: Artifact, right: Artifact, found: Difference) -> DiffResult:
+def result_of(left: Artifact, right: Artifact, difference: Difference) -> DiffResult:
     """For JSON."""
-    a, b = found.left, found.right
+    a, b = difference.left, difference.right
     hunks = tuple(
         DiffHunk(
             a.numbers[c.a0] if c.a0 < len(a.numbers) else 0,
@@ -193,10 +195,12 @@ def result_of(left: Artifact, right: Artifact, found: Difference) -> DiffResult:
             a.lines[c.a0 : c.a1],
             b.lines[c.b0 : c.b1],
         )
-        for c in found.changes
+        for c in difference.changes
         if not c.same
     )
-    return DiffResult(1, str(left.ref), str(right.ref), found.same, found.added, found.removed, found.hidden, hunks)
+    return DiffResult(
+        1, str(left.ref), str(right.ref), difference.same, difference.added, difference.removed, difference.hidden, hunks
+    )
 
 
 def compared(pair: Pair[Artifact]) -> CompareRow:
@@ -286,7 +290,7 @@ Memo = dict[int, list[tuple[int, int, Spans | None, Spans | None]]]
 
 
 def sides_of(
-    found: Difference,
+    difference: Difference,
     refs: tuple[str, str],
     opened: Collection[int] | None = (),
     memo: Memo | None = None,
@@ -297,15 +301,15 @@ def sides_of(
     options = Options(ascii=ascii_only)
     builders = Page(refs[0], refs[0], options), Page(refs[1], refs[1], options)
     sides = Sides(builders[0].growing(), builders[1].growing())
-    for number, change in enumerate(found.changes):
+    for number, change in enumerate(difference.changes):
         sides.starts.append(len(sides.rows[0]))
         if change.same:
             fold = opened is not None and number not in opened
-            _aligned_rows(found, change, number, builders, sides, fold)
+            _aligned_rows(difference, change, number, builders, sides, fold)
         else:
             if number not in memo:
-                memo[number] = _pairs(found, change)
-            _changed_rows(found, change, memo[number], builders, sides)
+                memo[number] = _pairs(difference, change)
+            _changed_rows(difference, change, memo[number], builders, sides)
     for builder in builders:
         builder.document()
     return sides
@@ -318,7 +322,7 @@ def _row(sides: Sides, left: bool, right: bool) -> None:
 
 
 def _aligned_rows(
-    found: Difference, change: Change, number: int, builders: tuple[Page, Page], sides: Sides, fold: bool
+    difference: Difference, change: Change, number: int, builders: tuple[Page, Page], sides: Sides, fold: bool
 ) -> None:
     size = change.a1 - change.a0
     hidden = range(CONTEXT, size - CONTEXT) if fold and size > 2 * CONTEXT + 1 else range(0)
@@ -330,14 +334,14 @@ def _aligned_rows(
                 _row(sides, True, True)
                 sides.folds[len(sides.rows[0]) - 1] = number
             continue
-        builders[0].add(found.left.lines[change.a0 + n])
-        builders[1].add(found.right.lines[change.b0 + n])
+        builders[0].add(difference.left.lines[change.a0 + n])
+        builders[1].add(difference.right.lines[change.b0 + n])
         _row(sides, True, True)
 
 
-def _pairs(found: Difference, change: Change) -> list[tuple[int, int, Spans | None, Spans | None]]:
-    left = found.left.lines[change.a0 : change.a1]
-    right = found.right.lines[change.b0 : change.b1]
+def _pairs(difference: Difference, change: Change) -> list[tuple[int, int, Spans | None, Spans | None]]:
+    left = difference.left.lines[change.a0 : change.a1]
+    right = difference.right.lines[change.b0 : change.b1]
     few = len(left) <= WORDS_UP_TO
     return [
         (x, y, *(word_changes(left[x], right[y]) if few and min(x, y) >= 0 else (None, None))) for x, y in line_pairs(left, right)
@@ -345,7 +349,7 @@ def _pairs(found: Difference, change: Change) -> list[tuple[int, int, Spans | No
 
 
 def _changed_rows(
-    found: Difference,
+    difference: Difference,
     change: Change,
     pairs: list[tuple[int, int, Spans | None, Spans | None]],
     builders: tuple[Page, Page],
@@ -354,8 +358,8 @@ def _changed_rows(
     first = len(sides.rows[0])
     for x, y, removed, added in pairs:
         if x >= 0:
-            builders[0].add(*marked(found.left.lines[change.a0 + x], removed, tokens.REMOVED))
+            builders[0].add(*marked(difference.left.lines[change.a0 + x], removed, tokens.REMOVED))
         if y >= 0:
-            builders[1].add(*marked(found.right.lines[change.b0 + y], added, tokens.ADDED))
+            builders[1].add(*marked(difference.right.lines[change.b0 + y], added, tokens.ADDED))
         _row(sides, x >= 0, y >= 0)
     sides.hunks.append((first, len(sides.rows[0]) - 1))

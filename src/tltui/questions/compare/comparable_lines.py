@@ -203,10 +203,10 @@ def difference(
     return Difference(a, b, tuple(changes(a.keys, b.keys)), owns)
 
 
-def side_of(text: str, language: str, own: RankIdentity) -> Side:
+def side_of(text: str, language: str, identity: RankIdentity) -> Side:
     """One side of a comparison, of a language that can be laid out without knowing the other one: any but graphs."""
     make = {"guards": _guards, "json": _json, "traceback": _traceback}.get(language, _lines)
-    return make(text, own)
+    return make(text, identity)
 
 
 def _plain(text: str) -> Side:
@@ -217,7 +217,7 @@ def _plain(text: str) -> Side:
 _SETTING = re.compile(r"torch\._\w+\.config\.[\w.]+ = |os\.environ\[")
 
 
-def _lines(text: str, own: RankIdentity) -> Side:
+def _lines(text: str, identity: RankIdentity) -> Side:
     """Line by line; settings that follow one another (`fx_graph_runnable` writes a set) in the order of the alphabet."""
     lines = text.split("\n")
     order = list(range(len(lines)))
@@ -228,20 +228,20 @@ def _lines(text: str, own: RankIdentity) -> Side:
                 order[first:n] = sorted(range(first, n), key=lines.__getitem__)
             first = n + 1
     shown = [lines[n] for n in order]
-    keys, hidden = _normalised(shown, rules_for(text, own))
+    keys, hidden = _normalised(shown, rules_for(text, identity))
     return Side(tuple(shown), keys, tuple(n + 1 for n in order), hidden)
 
 
 _FRAME = re.compile(r"^ *File \"[^\"]*/(?:torch|torch_[\w.]+|torchgen|importlib|lib/python3\.\d+)/[^\"]*\", line \d+")
 
 
-def _traceback(text: str, own: RankIdentity) -> Side:
+def _traceback(text: str, identity: RankIdentity) -> Side:
     """Frames of torch and of Python's own library that follow one another count as one line: their number is no difference."""
     lines = text.split("\n")
     shown: list[str] = []
     numbers: list[int] = []
     keys: list[str] = []
-    rules = rules_for(text, own)
+    rules = rules_for(text, identity)
     hidden = 0
     inside = 0
     for number, line in enumerate(lines, 1):
@@ -264,9 +264,9 @@ def _traceback(text: str, own: RankIdentity) -> Side:
     return Side(tuple(shown), tuple(keys), tuple(numbers), hidden)
 
 
-def rules_for(text: str, own: RankIdentity) -> tuple[Rule, ...]:
+def rules_for(text: str, identity: RankIdentity) -> tuple[Rule, ...]:
     """Return the normalization rules of a text: parts that vary between runs, then the rank identity."""
-    return (*rules_of(text), *own_rules(own, text))
+    return (*rules_of(text), *own_rules(identity, text))
 
 
 def _normalised(lines: Sequence[str], rules: Sequence[Rule]) -> tuple[tuple[str, ...], int]:
@@ -274,17 +274,17 @@ def _normalised(lines: Sequence[str], rules: Sequence[Rule]) -> tuple[tuple[str,
     return tuple(line for line, _ in found), sum(count for _, count in found)
 
 
-def _guards(text: str, own: RankIdentity) -> Side:
+def _guards(text: str, identity: RankIdentity) -> Side:
     """Sort guards by source, managers with their children; the user's line is part of a guard's key."""
     lines = text.split("\n")
     tree = guard_tree.parse(lines)
     if not tree.nodes:
-        return _lines(text, own)
+        return _lines(text, identity)
     below: dict[int, list[int]] = {}
     for place, node in enumerate(tree.nodes):
         below.setdefault(node.parent, []).append(place)
     order: list[int] = []
-    rules = rules_for(text, own)
+    rules = rules_for(text, identity)
     names = {place: normalised(_guard_name(node), rules)[0] for place, node in enumerate(tree.nodes)}
 
     def walk(parent: int) -> None:
@@ -333,12 +333,12 @@ def _graphs(left: str, right: str, owns: tuple[RankIdentity, RankIdentity]) -> t
     return sides[0], sides[1]
 
 
-def _json(text: str, own: RankIdentity) -> Side:
+def _json(text: str, identity: RankIdentity) -> Side:
     """One value a line, keys in order."""
     try:
         value = parse_json(text.encode("utf-8", "surrogatepass"), exact=True)
     except ValueError:
-        return _lines(text, own)
+        return _lines(text, identity)
     lines = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=repr).split("\n")
-    keys, hidden = _normalised([line.rstrip(",") for line in lines], rules_for("\n".join(lines), own))
+    keys, hidden = _normalised([line.rstrip(",") for line in lines], rules_for("\n".join(lines), identity))
     return Side(tuple(lines), keys, (0,) * len(lines), hidden)

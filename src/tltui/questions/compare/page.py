@@ -97,9 +97,9 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     tables = []
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
-        found = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
-        table = {phase.name: phase.seconds for phase in found.phases}
-        table |= {f"{phase.name}, later": phase.seconds for phase in found.backward}
+        timing = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
+        table = {phase.name: phase.seconds for phase in timing.phases}
+        table |= {f"{phase.name}, later": phase.seconds for phase in timing.backward}
         tables.append(table)
     names = [*ORDER, *(f"{name}, later" for name in ORDER)]
     a, b = tables
@@ -126,8 +126,8 @@ def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str
 
 
 def _guards(compile_: Compile) -> Artifact | None:
-    found = [a for a in artifacts_of(compile_) if a.name == GUARDS]
-    return found[-1] if found else None
+    artifacts = [a for a in artifacts_of(compile_) if a.name == GUARDS]
+    return artifacts[-1] if artifacts else None
 
 
 def _guard(line: str) -> str:
@@ -135,14 +135,14 @@ def _guard(line: str) -> str:
     return line.lstrip("| ").removeprefix("+- ").partition("  # ")[0].strip()
 
 
-def between(found: Difference, shown: Callable[[str], str]) -> list[Fact]:
+def between(difference: Difference, shown: Callable[[str], str]) -> list[Fact]:
     """Return the differing lines; a replaced line is next to its replacement."""
     facts = []
-    for change in found.changes:
+    for change in difference.changes:
         if change.same:
             continue
-        a = [shown(line) for line in found.left.lines[change.a0 : change.a1]]
-        b = [shown(line) for line in found.right.lines[change.b0 : change.b1]]
+        a = [shown(line) for line in difference.left.lines[change.a0 : change.a1]]
+        b = [shown(line) for line in difference.right.lines[change.b0 : change.b1]]
         facts += _beside(a, b)
     return facts
 
@@ -165,27 +165,27 @@ def symbols_between(left: Compile, right: Compile) -> list[Fact]:
 
 
 def _by_name(left: dict[str, str], right: dict[str, str], owns: tuple[RankIdentity, RankIdentity]) -> list[Fact]:
-    found = []
+    results = []
     for name in sorted(left.keys() | right.keys()):
         x, y = left.get(name), right.get(name)
         if x != y and not (x is not None and y is not None and _alike(x, y, owns)):
-            found.append(Fact(name, x, y))
-    return found
+            results.append(Fact(name, x, y))
+    return results
 
 
-def _inputs(found: Inputs) -> dict[str, str]:
+def _inputs(inputs: Inputs) -> dict[str, str]:
     return {
         t.source: f"{t.source}  {t.dtype} [{', '.join(t.size or ())}] stride [{', '.join(t.stride or ())}] {t.device}"
         + (" requires grad" if t.requires_grad else "")
-        for t in found.tensors
+        for t in inputs.tensors
     }
 
 
-def _symbols(found: Inputs) -> dict[str, str]:
+def _symbols(inputs: Inputs) -> dict[str, str]:
     return {
         s.source or s.name: f"{s.name}  {s.source or 'depends on data'} = {s.hint or '?'} {s.range or ''}".rstrip()
         + (f", fixed to {s.specialized}" if s.specialized else "")
-        for s in found.symbols
+        for s in inputs.symbols
     }
 
 
@@ -200,7 +200,7 @@ def fill_compiles(
     left: Compile, right: Compile, attempts: Attempts, linked: bool, page: Page
 ) -> Generator[None, None, object]:
     """Add the overview of two compiles, or of one attempt of each."""
-    page.add(*_named(left, linked), "  ↔  ", *_named(right, linked))
+    page.add(*_compile_label(left, linked), "  ↔  ", *_compile_label(right, linked))
     if less := told_less([left.process], [right.process]):
         page.say(less, "", tokens.WARN)
     page.blank()
@@ -249,7 +249,7 @@ def fill_compiles(
     )
 
 
-def _named(compile_: Compile, linked: bool) -> list[Piece]:
+def _compile_label(compile_: Compile, linked: bool) -> list[Piece]:
     name = compile_.frame.code[0] or ""
     ref = str(compile_.ref)
     return [(ref, tokens.LINK, ref) if linked else ref, (f" {name}", tokens.DEFINITION)]

@@ -38,9 +38,9 @@ def devices_of(compile_: Compile, reader: Reader) -> Devices:
     if graphs:
         record = graphs[-1]
         key = reader.md5(record) or (log.key, record)
-        found = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
-        if found is not None:
-            return found
+        results = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
+        if results is not None:
+            return results
     described = [record for record, _ in named(compile_, ("describe_tensor",))][:TENSORS]
     return tuple(devices_in("\n".join(reader.head(record).decode("utf-8", "replace") for record in described)).items())
 
@@ -57,9 +57,9 @@ def own_device(process: Process, reader: Reader) -> tuple[str, int] | None:
     votes: Counter[tuple[str, int]] = Counter()
     told = 0
     for number, compile_ in enumerate(process.ordered()):
-        found = devices_of(compile_)
-        votes.update(dict(found))
-        told += bool(found)
+        devices = devices_of(compile_)
+        votes.update(dict(devices))
+        told += bool(devices)
         if told == TELLING or number == ASKED:
             break
     return most_used(votes)
@@ -81,12 +81,12 @@ _NAME = re.compile(r"^# (\w+)$", re.MULTILINE)
 
 def parts_in(text: str) -> dict[str, str]:
     """Name → code of the wrappers in one text, the first of each name."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     heads = [match for match in _NAME.finditer(text) if kind_of("artifact", match[1]).phase is Phase.RUNTIME]
     for number, head in enumerate(heads):
         end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
-        found.setdefault(head[1], text[head.end() + 1 : end].rstrip("\n"))
-    return found
+        results.setdefault(head[1], text[head.end() + 1 : end].rstrip("\n"))
+    return results
 
 
 def part_for(text: str, other: str) -> str:

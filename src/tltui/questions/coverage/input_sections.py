@@ -53,11 +53,11 @@ def add_missing(page: Page, missing: Missing | None) -> None:
     if missing is None:
         return
     alone = missing.count == 1
-    what = f"Rank {missing.ranks} is not here" if alone else f"Ranks {missing.ranks} are not here"
+    text = f"Rank {missing.ranks} is not here" if alone else f"Ranks {missing.ranks} are not here"
     if missing.world_size is None:
-        page.say(page.so_far(f"{what}, though there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
+        page.say(page.so_far(f"{text}, though there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
         return
-    pieces: list[Piece] = [(word, tokens.WARN) for word in page.so_far(f"{what}: the job has").split()]
+    pieces: list[Piece] = [(word, tokens.WARN) for word in page.so_far(f"{text}: the job has").split()]
     pieces.append((f"{fmt.count(missing.world_size)} ranks, as", tokens.WARN))
     pieces += [(f"[{missing.ref}]", tokens.LINK, missing.ref), ("states." + _nodes(missing), tokens.WARN)]
     page.row([part for piece in pieces for part in (piece, " ")][:-1], "")

@@ -151,14 +151,14 @@ class Conflict:
 
 def holdings(run: Run) -> list[Holding]:
     """Return the inputs by form, the most complete form first."""
-    found = []
+    results = []
     for name, form in FORMS.items():
         models = [model for model in run.models if model.form == name]
         processes = [process for model in models for process in model.processes if is_of_job(name, process)]
         if processes:
             ranks = sorted({process.rank for process in processes if process.rank is not None})
-            found.append(Holding(name, form.title, tuple(ranks), len(processes), len(models)))
-    return found
+            results.append(Holding(name, form.title, tuple(ranks), len(processes), len(models)))
+    return results
 
 
 def is_plain(run: Run) -> bool:

@@ -35,7 +35,7 @@ class OpUse:
 def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
     """Return the calls of `demo.no_fake.default` in the text of a program, at most `USES`."""
     wanted = re.compile(rf"torch\.ops\.{re.escape(op)}\(")
-    found: list[OpUse] = []
+    op_uses: list[OpUse] = []
     last: re.Match[str] | None = None
     for line in program.split("\n"):
         if match := _FROM.match(line):
@@ -43,12 +43,12 @@ def uses_of(op: str, program: str) -> tuple[OpUse, ...]:
         elif wanted.search(line):
             text = line.strip().partition(";  ")[0]
             if last is None:
-                found.append(OpUse(text, None, None, None, None))
+                op_uses.append(OpUse(text, None, None, None, None))
             else:
-                found.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
-            if len(found) == USES:
+                op_uses.append(OpUse(text, last["file"], int(last["line"]), last["name"], last["code"]))
+            if len(op_uses) == USES:
                 break
-    return tuple(found)
+    return tuple(op_uses)
 
 
 CREATED, SYMBOL = "expression_created", "create_unbacked_symbol"
@@ -78,7 +78,7 @@ class Expression:
 
 
 @frozen
-class _Made:
+class _ParsedRecord:
     """Parsed record: an expression, and (id, text) of its operands."""
 
     expression: Expression
@@ -93,7 +93,7 @@ class Expressions:
         self._reader = Reader(process.log)
         self._records: dict[int, list[int]] = {}
         self._symbols: set[int] = set()
-        self._known: dict[int, _Made] = {}
+        self._known: dict[int, _ParsedRecord] = {}
         self.count = 0
         """`expression_created` records."""
 
@@ -110,7 +110,7 @@ class Expressions:
             if number % SLICE == SLICE - 1:
                 yield
 
-    def _made(self, node: int, before: int) -> int | None:
+    def _creating_record(self, node: int, before: int) -> int | None:
         """Return the newest record before another one that created this id."""
         records = self._records.get(node, [])
         place = bisect_left(records, before)
@@ -118,28 +118,28 @@ class Expressions:
 
     def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
         """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
-        found: list[Expression] = []
+        expressions: list[Expression] = []
         seen: set[int] = set()
         waiting = [(node, before, 0, "")]
         while waiting:
             node, before, depth, text = waiting.pop()
             if node in seen:
                 continue
-            if len(found) == NODES:
-                found.append(Expression(depth, "…", source="further parts are left out"))
+            if len(expressions) == NODES:
+                expressions.append(Expression(depth, "…", source="further parts are left out"))
                 break
             seen.add(node)
-            record = self._made(node, before)
+            record = self._creating_record(node, before)
             if record is None:
                 if text:
-                    found.append(Expression(depth, text, source=sources.get(text)))
+                    expressions.append(Expression(depth, text, source=sources.get(text)))
                 continue
             made = self._read(record)
-            found.append(replace(made.expression, depth=depth, text=made.expression.text or text or "?"))
+            expressions.append(replace(made.expression, depth=depth, text=made.expression.text or text or "?"))
             waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(made.parts)]
-        return tuple(found)
+        return tuple(expressions)
 
-    def _read(self, record: int) -> _Made:
+    def _read(self, record: int) -> _ParsedRecord:
         """Parse a record, cached: consecutive failures share most operands."""
         known = self._known.get(record)
         if known is None:
@@ -148,18 +148,18 @@ class Expressions:
             known = self._known[record] = self._parsed(record)
         return known
 
-    def _parsed(self, record: int) -> _Made:
+    def _parsed(self, record: int) -> _ParsedRecord:
         fields = self._reader.event(record)
         frames = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
         where = frames[0] if frames else None
         if record in self._symbols:
             bounds = text_in(fields, "vr")
             source = f"depends on data, range {bounds}" if bounds not in (None, ANY) else "depends on data"
-            return _Made(Expression(0, text_in(fields, "symbol") or "", source=source, where=where))
+            return _ParsedRecord(Expression(0, text_in(fields, "symbol") or "", source=source, where=where))
         arguments = tuple(str(argument) for argument in list_in(fields, "arguments"))
         method = text_in(fields, "method") or "?"
         expression = Expression(0, text_in(fields, "result") or "", method, arguments, where=where)
-        return _Made(expression, _parts(fields, arguments))
+        return _ParsedRecord(expression, _parts(fields, arguments))
 
 
 def _parts(fields: dict[str, object], arguments: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
@@ -277,7 +277,7 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
     by_process: dict[int, list[Compile]] = {}
     for compile_ in compiles:
         by_process.setdefault(id(compile_.process), []).append(compile_)
-    found: list[Export] = []
+    exports: list[Export] = []
     created = 0
     for members in by_process.values():
         expressions = Expressions(members[0].process)
@@ -294,8 +294,8 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
         for segment in segments:
             export = yield from _export(segment, reader, expressions)
             if export is not None:
-                found.append(export)
-    return Exports(1, tuple(found), sum(f.count for export in found for f in export.failures), created)
+                exports.append(export)
+    return Exports(1, tuple(exports), sum(f.count for export in exports for f in export.failures), created)
 
 
 Piece = tuple[int, str, Compile]
@@ -408,13 +408,13 @@ def _pairs(value: object) -> dict[str, str]:
     """Names and values as texts. A value is a text in older logs and a list of texts since torch 2.9 or so."""
     if not isinstance(value, dict):
         return {}
-    found = {}
+    results = {}
     for key, item in value.items():
         if item is None:
             continue
         many = item if isinstance(item, list) else [item]
-        found[str(key)[:200]] = ", ".join(str(part) for part in many)
-    return found
+        results[str(key)[:200]] = ", ".join(str(part) for part in many)
+    return results
 
 
 def _unbacked(process: Process, reader: Reader, record: int) -> Symbol:

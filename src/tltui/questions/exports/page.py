@@ -40,7 +40,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.add((f"Export runs{scope.title}", tokens.TITLE))
         exports = yield from read_exports(scope.compiles)
         if not exports.exports:
-            _nothing(page, run.finished, bool(str(scope.ref)))
+            _add_no_exports(page, run.finished, bool(str(scope.ref)))
         for number, export in enumerate(exports.exports, 1):
             _export(page, export, number if len(exports.exports) > 1 else 0, run.finished)
             yield
@@ -49,7 +49,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     return GrowingDocument(scope.page("exports"), f"export runs{scope.title}", options, fill, Page)
 
 
-def _nothing(page: Page, finished: bool, part: bool) -> None:
+def _add_no_exports(page: Page, finished: bool, part: bool) -> None:
     page.blank()
     where = "this part of the trace" if part else "this trace"
     page.say(f"Nothing of an export is in {where}{'' if finished else ' so far'}.", "", tokens.DIM)
@@ -91,8 +91,8 @@ def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
 def _links(export: Export) -> list[Piece]:
     pieces: list[Piece] = []
     if export.program is not None:
-        what = f"exported program, {fmt.size_of(export.program_size)}"
-        pieces.append((what, tokens.LINK, export.program))
+        text = f"exported program, {fmt.size_of(export.program_size)}"
+        pieces.append((text, tokens.LINK, export.program))
     if export.partial is not None:
         pieces.append(("the graph as far as it was traced", tokens.LINK, export.partial))
     if export.guards:
@@ -276,9 +276,20 @@ class ExportRow:
 def export_rows(data: Exports) -> Iterator[ExportRow]:
     """Yield one row per failure."""
     for export in data.exports:
-        for own in export.failures:
-            file, line = (None, None) if own.where is None else (own.where.file, own.where.line)
-            yield ExportRow(export.ref, own.kind, own.count, own.expr, own.result, own.op, own.reason, file, line, own.code)
+        for failure in export.failures:
+            file, line = (None, None) if failure.where is None else (failure.where.file, failure.where.line)
+            yield ExportRow(
+                export.ref,
+                failure.kind,
+                failure.count,
+                failure.expr,
+                failure.result,
+                failure.op,
+                failure.reason,
+                file,
+                line,
+                failure.code,
+            )
 
 
 QUESTION = Question(

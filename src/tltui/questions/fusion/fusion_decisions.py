@@ -381,10 +381,10 @@ def sizes_of(text: str) -> str:
 
     Text in an unknown form is returned unchanged, '' for an empty text.
     """
-    own = _PARTS.match(text.strip())
-    if own is None:
+    match = _PARTS.match(text.strip())
+    if match is None:
         return text.strip()
-    outer, inner = (_times(part) for part in own.groups())
+    outer, inner = (_times(part) for part in match.groups())
     return f"{outer or '1'} × {inner} reduced" if inner else outer or "1"
 
 

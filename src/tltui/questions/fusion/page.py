@@ -82,7 +82,7 @@ def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
     return pieces
 
 
-class _Known:
+class _LookupTables:
     """Lookup tables for the lines of a unit."""
 
     __slots__ = ("calls", "nodes")
@@ -94,7 +94,7 @@ class _Known:
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
     """Add a unit below its heading."""
-    known = _Known(unit)
+    known = _LookupTables(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
     for node in unit.nodes:
@@ -124,11 +124,11 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     """`cpp_fused_gelu_1:3  1 operation  called at 196, defined at 60`"""
     name = page.clip_middle(sanitize(kernel.key), page.width - 4)
     page.open(name)
-    what = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
+    text = f"  {fmt.plural(kernel.operations, 'operation')}" if kernel.operations else ""
     if len(nodes) > 1:
-        what += f" in {fmt.plural(len(nodes), 'node')}"
+        text += f" in {fmt.plural(len(nodes), 'node')}"
     target = at_line(unit.code_ref, kernel.line) if unit.code_ref and kernel.line else ""
-    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (what, tokens.STRONG)]
+    pieces: list[Piece] = [(name, tokens.LINK if target else tokens.NAME, target), (text, tokens.STRONG)]
     pieces.append((f"  called at {kernel.line}", tokens.DIM))
     if kernel.definition and unit.code_ref:
         pieces += [", ", (f"defined at {kernel.definition}", tokens.DIM, at_line(unit.code_ref, kernel.definition))]
@@ -142,7 +142,7 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     if len(nodes) > NODES:
         page.close()
     if kernel.origins:
-        _named(page, "from", _origins(unit, kernel.origins))
+        _add_label(page, "from", _origins(unit, kernel.origins))
     _source(page, kernel.source)
     if unit.nodes and not nodes:
         page.add("    ", (page.so_far("which operations are in it is not known"), tokens.DIM))
@@ -186,7 +186,7 @@ def _origins(unit: UnitFusion, origins: Sequence[Origin]) -> list[Piece]:
     return pieces
 
 
-def _named(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
+def _add_label(page: Page, label: str, pieces: Sequence[Piece], indent: str = "    ") -> None:
     """Add wrapped names after a label."""
     spaced: list[Piece] = [(label.ljust(LABEL), tokens.LABEL)]
     for number, piece in enumerate(pieces):
@@ -236,19 +236,19 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
         if not nodes:
             continue
         page.blank()
-        what = f"{title} ({fmt.plural(len(nodes), 'node')})"
-        page.open(what, folded=title != unknown)
-        page.add("  ", (what, tokens.LABEL))
+        text = f"{title} ({fmt.plural(len(nodes), 'node')})"
+        page.open(text, folded=title != unknown)
+        page.add("  ", (text, tokens.LABEL))
         for node in nodes:
             _node(page, unit, node, None)
             if node.kernels:
-                _named(page, "one of", [sanitize(key) for key in node.kernels], "      ")
+                _add_label(page, "one of", [sanitize(key) for key in node.kernels], "      ")
             if node.origins:
-                _named(page, "from", _origins(unit, node.origins), "      ")
+                _add_label(page, "from", _origins(unit, node.origins), "      ")
         page.close()
 
 
-def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+def _not_fused(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
     """Add the reasons against fusion and the benchmarked pairs."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
@@ -265,7 +265,7 @@ def _not_fused(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, N
     page.close()
 
 
-def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Generator[None, None, None]:
+def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _LookupTables) -> Generator[None, None, None]:
     page.open(reason.reason, folded=True)
     apart = [pair for pair in reason.pairs if not pair.is_fused_later]
     later = len(reason.pairs) - len(apart)
@@ -296,7 +296,7 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _Known) -> Gene
     page.close()
 
 
-def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known) -> None:
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _LookupTables) -> None:
     """Two nodes that stayed apart, and of which of their operations that was said:
 
     op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
@@ -323,7 +323,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Known
 
 def _side(
     page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
-    lead: str, known: _Known,
+    lead: str, known: _LookupTables,
 ) -> None:  # fmt: skip
     """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
     room = page.width - 2 * len(lead)
@@ -355,7 +355,7 @@ def _length(pieces: Iterable[Piece]) -> int:
     return sum(len(piece_text(piece)) for piece in pieces)
 
 
-def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, None, None]:
+def _buffers(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
     """Each buffer: who writes it, who reads it, and in which kernels that is."""
     if not unit.buffers:
         return
@@ -372,27 +372,27 @@ def _buffers(page: Page, unit: UnitFusion, known: _Known) -> Generator[None, Non
     page.close()
 
 
-def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _Known) -> None:
+def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _LookupTables) -> None:
     def node(name: str) -> Piece:
         text = page.clip_middle(sanitize(name), page.width // 3)
         own = known.nodes.get(name)
         return (text, tokens.LINK, at_line(unit.post_ref, own.line)) if own is not None and own.line and unit.post_ref else text
 
     def kernels(keys: Sequence[str]) -> list[Piece]:
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         for key in keys:
             text = page.clip_middle(sanitize(key), page.width // 2)
             line = known.calls.get(key, 0)
-            found.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
-        return found
+            pieces.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
+        return pieces
 
     layout = page.clip(sanitize(buffer.layout), page.width - len(buffer.name) - 8)
     page.row([(sanitize(buffer.name), tokens.NAME), (f"  {layout}", tokens.DIM)], "    ")
-    _named(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
+    _add_label(page, "written", [node(buffer.writer), *kernels(buffer.written_by)], "      ")
     others = [name for name in buffer.readers if name != buffer.writer]
     if others:
         keys = [key for key in buffer.read_by if key not in buffer.written_by] or buffer.read_by
-        _named(page, "read", [*map(node, others), *kernels(keys)], "      ")
+        _add_label(page, "read", [*map(node, others), *kernels(keys)], "      ")
     if len(others) < len(buffer.readers):
         page.add("      ", ("read where it is written, by what was fused with it", tokens.DIM))
     if buffer.is_output:
@@ -425,11 +425,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, FusionReport]:
         page.add((f"Fusion{scope.title}", tokens.TITLE))
-        found: list[CompileFusion] = []
+        compile_fusions: list[CompileFusion] = []
         away: list[Away] = []
         asked = _asked(scope)
         for number, compile_ in enumerate(asked):
-            if number % COMPILES_PER_STEP == 0 or found:
+            if number % COMPILES_PER_STEP == 0 or compile_fusions:
                 yield
             try:
                 own = fusion_of_compile(compile_, version_of(compile_.process))
@@ -439,10 +439,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
                 away.append((str(compile_.ref), error))
                 continue
             if own.units:
-                found.append(own)
-        sums = sums_of(tuple(unit for own in found for unit in own.units))
-        report = FusionReport(1, str(scope.ref), sums, tuple(found), tuple(ref for ref, _ in away))
-        if found or not away:
+                compile_fusions.append(own)
+        sums = sums_of(tuple(unit for own in compile_fusions for unit in own.units))
+        report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
+        if compile_fusions or not away:
             yield from _page(page, scope, report)
         add_elsewhere(page, away, "fusion")
         return report
@@ -459,23 +459,23 @@ def _asked(scope: Scope) -> list[Compile]:
 
 
 def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, None, None]:
-    units = [unit for own in report.compiles for unit in own.units]
+    units = [unit for compile_ in report.compiles for unit in compile_.units]
     if not units:
-        _nothing(page, scope)
+        _add_no_fusion(page, scope)
         return
     page.say(calls_said(report.sums), "", tokens.STRONG)
     page.row(reasons_said(report.sums, units), "")
     _missing(page, units)
-    for number, own in enumerate(report.compiles):
+    for number, compile_ in enumerate(report.compiles):
         if number < FULL:
-            yield from _compile(page, own, len(scope.compiles) > 1)
+            yield from _compile(page, compile_, len(scope.compiles) > 1)
         else:
             if number == FULL:
                 page.heading("Further compiles, by their sums")
-            name = (sanitize(own.function or ""), tokens.FUNCTION)
-            sums = sums_of(own.units)
-            page.row([(f"[{own.ref}]", tokens.LINK, f"@fusion:{own.ref}"), " ", name, f"  {calls_said(sums)}"])
-            page.row(reasons_said(sums, own.units), "    ")
+            name = (sanitize(compile_.function or ""), tokens.FUNCTION)
+            sums = sums_of(compile_.units)
+            page.row([(f"[{compile_.ref}]", tokens.LINK, f"@fusion:{compile_.ref}"), " ", name, f"  {calls_said(sums)}"])
+            page.row(reasons_said(sums, compile_.units), "    ")
         yield
 
 
@@ -492,7 +492,7 @@ def _missing(page: Page, units: list[UnitFusion]) -> None:
                  "of the same compile. What follows is the IR.", "", tokens.WARN)  # fmt: skip
 
 
-def _nothing(page: Page, scope: Scope) -> None:
+def _add_no_fusion(page: Page, scope: Scope) -> None:
     if len(scope.compiles) == 1:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
         return
@@ -503,11 +503,11 @@ def _nothing(page: Page, scope: Scope) -> None:
              "", tokens.DIM)  # fmt: skip
 
 
-def _compile(page: Page, own: CompileFusion, several: bool) -> Generator[None, None, None]:
+def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Generator[None, None, None]:
     """Each unit of a compile."""
     if several:
-        page.heading(f"[{own.ref}] {own.function or ''}".rstrip())
-    for unit in own.units:
+        page.heading(f"[{compile_fusion.ref}] {compile_fusion.function or ''}".rstrip())
+    for unit in compile_fusion.units:
         page.close(1 if several else 0)
         page.blank()
         page.open(unit.unit)
@@ -545,10 +545,10 @@ def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
     """Yield one row per kernel."""
     for compile_ in data.compiles:
         for unit in compile_.units:
-            for own in unit.kernels:
-                lines = joined(f"{line.file}:{line.line}" for line in own.source)
-                yield FusionRow(compile_.ref, compile_.function, unit.unit, own.key, own.is_generated, own.operations,
-                                joined(own.nodes), joined(origin.name for origin in own.origins), lines)  # fmt: skip
+            for kernel in unit.kernels:
+                lines = joined(f"{line.file}:{line.line}" for line in kernel.source)
+                yield FusionRow(compile_.ref, compile_.function, unit.unit, kernel.key, kernel.is_generated, kernel.operations,
+                                joined(kernel.nodes), joined(origin.name for origin in kernel.origins), lines)  # fmt: skip
 
 
 QUESTION = Question(

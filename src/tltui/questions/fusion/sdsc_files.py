@@ -122,10 +122,10 @@ class _Fields:
     where: str = ""
 
     def _typed(self, key: str, wanted: type, what: str) -> object:
-        found = self.value.get(key)
-        if found is None or (isinstance(found, wanted) and not isinstance(found, bool)):
-            return found
-        self.odd.append(f"{self.where}{key} is {_TYPES.get(type(found), 'something')}, where {what} is expected")
+        results = self.value.get(key)
+        if results is None or (isinstance(results, wanted) and not isinstance(results, bool)):
+            return results
+        self.odd.append(f"{self.where}{key} is {_TYPES.get(type(results), 'something')}, where {what} is expected")
         return None
 
     def text(self, key: str) -> str:
@@ -241,14 +241,14 @@ def _tensors(design: _Fields) -> list[Tensor]:
             place.dims = place.dims or node.texts("layoutDimOrder_")
             addresses = node.inner("startAddressCoreCorelet_").inner("data_")
             place.addresses = place.addresses if place.addresses.values else _addresses(addresses.value)
-    found = []
+    results = []
     for own in design.each("labeledDs_"):
         place = places.get(own.number("ldsIdx_"), _Place())
-        found.append(Tensor(
+        results.append(Tensor(
             own.text("dsName_"), own.text("dsType_"), own.text("dataFormat_"), own.number("wordLength"),
             tuple(dict.fromkeys(filter(None, place.memory))), place.dims, place.addresses,
         ))  # fmt: skip
-    return found
+    return results
 
 
 def _addresses(table: Mapping[str, object]) -> PerCore:
@@ -264,12 +264,12 @@ def _addresses(table: Mapping[str, object]) -> PerCore:
 
 def _layouts(design: _Fields) -> list[Layout]:
     roles = design.inner("primaryDsInfo_")
-    found = []
+    results = []
     for role in roles.value:
         own = roles.inner(role)
         sizes = tuple(size for size in own.items("stickSize_") if isinstance(size, int) and not isinstance(size, bool))
-        found.append(Layout(role, own.texts("layoutDimOrder_"), own.texts("stickDimOrder_"), sizes))
-    return found
+        results.append(Layout(role, own.texts("layoutDimOrder_"), own.texts("stickDimOrder_"), sizes))
+    return results
 
 
 def _computes(design: _Fields) -> list[Compute]:
@@ -313,7 +313,7 @@ class Dealt:
 
 def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
     """Return the kernels that generated code defines for torch-spyre, in order."""
-    found: list[SpyreKernel] = []
+    spyre_kernels: list[SpyreKernel] = []
     n = 0
     while n < len(lines):
         match = _DEFINED.match(lines[n])
@@ -328,8 +328,8 @@ def kernels_in(lines: Sequence[str]) -> list[SpyreKernel]:
             n = at + 1
             if depth <= 0:
                 break
-        found.append(SpyreKernel(match[1], tuple(ops), first))
-    return found
+        spyre_kernels.append(SpyreKernel(match[1], tuple(ops), first))
+    return spyre_kernels
 
 
 def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> dict[int, Dealt]:
@@ -338,12 +338,12 @@ def dealt(kernels: Sequence[SpyreKernel], files: Sequence[tuple[int, str]]) -> d
     Surplus files have no kernel.
     """
     places = [(kernel, n) for kernel in kernels for n in range(len(kernel.ops))]
-    found = {}
+    results = {}
     for number, op in sorted(files):
         if number < len(places):
             kernel, n = places[number]
-            found[number] = Dealt(kernel.name, n + 1, len(kernel.ops), kernel.line, not op or op == kernel.ops[n])
-    return found
+            results[number] = Dealt(kernel.name, n + 1, len(kernel.ops), kernel.line, not op or op == kernel.ops[n])
+    return results
 
 
 def kernel_of_directory(name: str) -> str:
@@ -425,17 +425,17 @@ def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
     """Return the operation files of a compile in order. Reads them and the generated code of their units."""
     artifacts = artifacts_of(compile_)
     files = [artifact for artifact in artifacts if is_sdsc(artifact)]
-    found: list[SpyreFile] = []
+    spyre_files: list[SpyreFile] = []
     for unit in dict.fromkeys(artifact.unit for artifact in files):
         own = [artifact for artifact in files if artifact.unit == unit]
         ops = [(_number(artifact), _op(compile_, artifact)) for artifact in own]
         code = next((a for a in artifacts if a.name == OUTPUT_CODE and a.unit == unit), None)
         places, ref = _places(compile_, reader, code, ops), "" if code is None else str(code.ref)
-        found += [
+        spyre_files += [
             SpyreFile(str(artifact.ref), artifact.record, op, places.get(number), ref)
             for artifact, (number, op) in zip(own, ops, strict=True)
         ]  # fmt: skip
-    return tuple(found)
+    return tuple(spyre_files)
 
 
 def files_by_kernel(compile_: Compile, others: Iterable[Compile]) -> dict[str, tuple[SpyreFile, ...]]:

@@ -80,7 +80,7 @@ def _call(kernel: Kernel, lines: Sequence[str]) -> KernelCall:
         if out := _OUT.match(argument):
             writes.add(out[1])
             continue
-        name = _named(argument)
+        name = _buffer_name(argument)
         if not name:
             continue
         mode = modes[place] if place < len(modes) else "" if kernel.definition else "r"
@@ -108,7 +108,7 @@ def _arguments(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
-def _named(argument: str) -> str:
+def _buffer_name(argument: str) -> str:
     """Return the buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for numbers and keywords."""
     if "=" in argument:
         return ""
@@ -127,8 +127,8 @@ def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
     if binding := _PYBINDING.search(head):
         return tuple("r" if kind.strip(" '\"").startswith("const ") else "" for kind in binding[1].split(","))
     for line in lines[first : min(last, len(lines))]:
-        if "def " in line and (own := _PARAMETERS.match(line[:WIDE])):
-            return tuple(_mode(name.strip()) for name in own[2].split(","))
+        if "def " in line and (match := _PARAMETERS.match(line[:WIDE])):
+            return tuple(_mode(name.strip()) for name in match[2].split(","))
     return ()
 
 
@@ -155,7 +155,7 @@ class UnitTexts:
 
 
 @dataclass(slots=True)
-class _Known:
+class _LookupTables:
     """Lookup tables for the nodes of a unit."""
 
     lines: dict[str, int] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class _Known:
 
 def fusion_of(texts: UnitTexts) -> UnitFusion:
     """Return the fusion of a unit from its texts."""
-    known = _known(texts)
+    known = _lookup_tables(texts)
     own = texts.provenance
     calls = calls_of(own.kernels, texts.code) if own is not None else ()
     nodes = _nodes(texts, known, calls)
@@ -206,8 +206,8 @@ def fusion_of(texts: UnitTexts) -> UnitFusion:
     )  # fmt: skip
 
 
-def _known(texts: UnitTexts) -> _Known:
-    known = _Known()
+def _lookup_tables(texts: UnitTexts) -> _LookupTables:
+    known = _LookupTables()
     for born in texts.provenance.lines if texts.provenance is not None else ():
         for node in born.post:
             known.lines.setdefault(node.name, node.line)
@@ -221,7 +221,7 @@ def _known(texts: UnitTexts) -> _Known:
     return known
 
 
-def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
+def _nodes(texts: UnitTexts, known: _LookupTables, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
     """Return the nodes after fusion: from the IR, else from the log."""
     writers: dict[str, list[str]] = {}
     for call in calls:
@@ -248,7 +248,11 @@ def _nodes(texts: UnitTexts, known: _Known, calls: tuple[KernelCall, ...]) -> tu
 
 
 def _of_ir(
-    node: IrNode, known: _Known, calls: tuple[KernelCall, ...], writers: Mapping[str, list[str]], before: Mapping[str, IrNode]
+    node: IrNode,
+    known: _LookupTables,
+    calls: tuple[KernelCall, ...],
+    writers: Mapping[str, list[str]],
+    before: Mapping[str, IrNode],
 ) -> SchedulerNode:
     operations = node.operations
     leaves = {leaf.name: leaf for leaf in node.leaves()}
@@ -277,13 +281,13 @@ def _of_ir(
 def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> list[SchedulerNode]:
     """Assign the kernel of a multi-output node to the nodes that only select one of its outputs."""
     writer = {name: node for node in nodes for name in node.writes}
-    found = []
+    results = []
     for text, node in zip(ir, nodes, strict=True):
         of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
         if of is not None and not node.kernel_from:
             node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
-        found.append(node)
-    return found
+        results.append(node)
+    return results
 
 
 def _what(node: IrNode) -> str:
@@ -308,7 +312,7 @@ def _by_origins(
 
 
 def _with_kernels(
-    nodes: tuple[SchedulerNode, ...], known: _Known, calls: tuple[KernelCall, ...]
+    nodes: tuple[SchedulerNode, ...], known: _LookupTables, calls: tuple[KernelCall, ...]
 ) -> tuple[SchedulerNode, ...]:
     """Complete the origins of a kernel's only node from the provenance mapping, where no log has them."""
     alone: dict[str, int] = {}
@@ -325,7 +329,7 @@ def _with_kernels(
     return tuple(found)
 
 
-def _kernels(known: _Known, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
+def _kernels(known: _LookupTables, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
     inside: dict[str, list[SchedulerNode]] = {}
     for node in nodes:
         for key in node.kernels if node.kernel_from else ():
@@ -349,7 +353,7 @@ def _line(place: str) -> SourceLine:
 
 
 def _reasons(
-    run: FusionRun | None, known: _Known, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+    run: FusionRun | None, known: _LookupTables, nodes: tuple[SchedulerNode, ...], version: TorchVersion
 ) -> tuple[Reason, ...]:
     """Return the refused fusions by reason. A pair counts once per reason, though every round repeats it."""
     ends = {op: node.name for node in nodes for op in node.operations}
@@ -445,12 +449,12 @@ def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) 
 
 def _by_unit(artifacts: Sequence[Artifact], mapped: dict[int, UnitProvenance]) -> dict[int, Artifact]:
     """Map units to their last IR artifact. Artifacts without a unit fill the units without one, in order."""
-    found = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
-    free = iter(sorted(set(mapped) - set(found)))
+    results = {artifact.unit: artifact for artifact in artifacts if artifact.unit is not None}
+    free = iter(sorted(set(mapped) - set(results)))
     for artifact in artifacts:
         if artifact.unit is None:
-            found[next(free, max((*mapped, *found), default=-1) + 1)] = artifact
-    return found
+            results[next(free, max((*mapped, *results), default=-1) + 1)] = artifact
+    return results
 
 
 def _ref(artifact: Artifact | None) -> str:

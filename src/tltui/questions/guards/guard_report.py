@@ -151,11 +151,11 @@ def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
     process = compile_.process
     if process.parent is not None:  # a forked child may name compiles of its parent
         process.parts.reads(process.parent, process.parent.naming)
-    found = recompile_of(compile_, [], reader)
+    recompile = recompile_of(compile_, [], reader)
     ref = str(compile_.ref)
     return tuple(
         Failure(reason.earlier, ref, reason.text, reason.hint)
-        for reason in (found.reasons if found else ())
+        for reason in (recompile.reasons if recompile else ())
         if reason.earlier is not None
     )
 
@@ -246,7 +246,7 @@ def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
 
 def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode]:
     """Parse the guards of a `dynamo_guards` record: a list of `{code, stack, user_stack}`."""
-    found: list[GuardNode] = []
+    guard_nodes: list[GuardNode] = []
     value = reader.json(record, LIMIT)
     for item in value if isinstance(value, list) else ():
         code = text_in(item, "code")
@@ -259,13 +259,13 @@ def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode
             kind = "DIMENSION_DYNAMIC_MARKING_GUARD" if marks else "EQUALS_MATCH" if " == " in code else "LAMBDA_GUARD"
         source = _SOURCE.search(code)
         where = own[0] if own else None
-        found.append(
+        guard_nodes.append(
             GuardNode(
                 -1, 1, 0, kind, source[0] if source else "", expression=code, code=(where.code or "") if where else "",
                 path=where.file if where else "", place=(where.line or 0) if where else 0, function=where.name if where else "",
             )
         )  # fmt: skip
-    return found
+    return guard_nodes
 
 
 @frozen
@@ -305,5 +305,5 @@ class GuardFilter:
             return False
         if not self.text:
             return True
-        said = f"{node.kind} {source} {node.expression} {node.code} {node.path}:{node.place} {node.hint}"
-        return compiled(self.text).search(said) is not None
+        text = f"{node.kind} {source} {node.expression} {node.code} {node.path}:{node.place} {node.hint}"
+        return compiled(self.text).search(text) is not None

@@ -60,13 +60,13 @@ class TreeWriter:
         """All nodes; yields after every few."""
         for n, node in enumerate(nodes):
             if isinstance(node, GuardNode):
-                self._take(node)
+                self._add_node(node)
             if n % 64 == 63:
                 yield
         self._flush()
         self._page.close(0)
 
-    def _take(self, node: GuardNode) -> None:
+    def _add_node(self, node: GuardNode) -> None:
         self._nodes.append(node)
         if node.is_manager:
             if not self._wanted:
@@ -149,9 +149,9 @@ class TreeWriter:
         folded = len(run) >= SAME and kind not in SHOWN_HERE and not any(failed for _, _, failed in run)
         depth = run[0][0].depth
         if folded:
-            what = f"{len(run)} × {kind}"
-            self._page.open(what, folded=True)
-            self._page.add(self._indent(depth), (what, tokens.DIM))
+            text = f"{len(run)} × {kind}"
+            self._page.open(text, folded=True)
+            self._page.add(self._indent(depth), (text, tokens.DIM))
         for node, source, failed in run:
             self._guard(node, source, failed, depth + folded, "" if folded else kind)
         if folded:
@@ -159,7 +159,7 @@ class TreeWriter:
 
     def _guard(self, node: GuardNode, source: str, failed: list[str], depth: int, kind: str) -> None:
         page, indent = self._page, self._indent(depth)
-        file = self._whole(node.path)
+        file = self._full_path(node.path)
         line = node.line + 1 if node.line >= 0 else None
         self.guards.append(
             Guard(line, node.kind, source, node.expression, file, node.place or None, node.code or None, node.function or None,
@@ -187,7 +187,7 @@ class TreeWriter:
                 pieces.append((f"and {len(failed) - 8} more", tokens.DIM))
             page.row(pieces, indent + "  ")
 
-    def _whole(self, path: str) -> str | None:
+    def _full_path(self, path: str) -> str | None:
         """Complete the path of the compiled function: guards have only its end."""
         if not path:
             return None
@@ -271,8 +271,8 @@ class GuardGroups:
             yield from _group(page, group)
         rest = [member for group in groups[GROUPS_SHOWN:] for member in group]
         if rest:
-            what = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
-            yield from add_named(page, what, [], list(map(_named, rest)))
+            text = f"{fmt.plural(len(rest), 'compile')} in {len(groups) - GROUPS_SHOWN:,} smaller groups"
+            yield from add_named(page, text, [], list(map(_member_piece, rest)))
 
     def _write_failed(self, page: Page) -> None:
         found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
@@ -283,10 +283,10 @@ class GuardGroups:
         page.grid(rows[:SHOWN], right=(2,))
         rest = rows[SHOWN:]
         if rest:
-            what = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
-            what += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
-            page.open(what, folded=True)
-            page.add("  ", (what, tokens.DIM))
+            text = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
+            text += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
+            page.open(text, folded=True)
+            page.add("  ", (text, tokens.DIM))
             page.grid(rest, "    ", right=(2,))
             page.close()
 
@@ -325,9 +325,9 @@ def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator
     took = "" if not times else f"  {low} µs" if low == high else f"  {low}–{high} µs"
     names = functions([code[0] for code in codes], page.width - len(what) - len(each) - len(took) - 8)
     head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]
-    yield from add_named(page, what, head, list(map(_named, group)))
+    yield from add_named(page, what, head, list(map(_member_piece, group)))
 
 
-def _named(member: tuple[Compile, GuardCounts]) -> Named:
+def _member_piece(member: tuple[Compile, GuardCounts]) -> Named:
     counts = member[1]
     return counts.ref, tokens.ERROR if counts.failed else tokens.LINK, f"@guards:{counts.ref}"

@@ -93,10 +93,10 @@ class GuardText:
         if text.startswith("Duplicate tensor"):
             return self._with("+- NO_TENSOR_ALIASING: check_no_aliasing(")
         words = strip_local(text)
-        found = self._with(f": {words}", whole=True)
-        if found is None and cause.source and cause.kind in (KEY, LENGTH, TYPE, MARK):  # a sentence: it names what it looked at
+        results = self._with(f": {words}", whole=True)
+        if results is None and cause.source and cause.kind in (KEY, LENGTH, TYPE, MARK):  # a sentence: it names what it looked at
             return self._source(cause.source)
-        return found
+        return results
 
     def actual(self, cause: Cause) -> str:
         """Return the value that this compile expects in place of an earlier one's: the value it was made for."""
@@ -115,7 +115,7 @@ class GuardText:
             return "0" if self._with(f": not {cause.source}", whole=True) else ""
         if cause.kind == KEY and (found := self._with(f"{_of_keys(cause.source)} == ")) is not None:
             return found.node.expression.partition(" == ")[2]
-        return self._own(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
+        return self._manager_value(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
 
     def size(self, source: str, dim: int) -> str:
         """Return the size of a dimension if it is static."""
@@ -155,7 +155,7 @@ class GuardText:
         start = self._text.find(f"check_tensor({source}, ")
         return "" if start < 0 else self._text[start:].partition("\n")[0].split(", ")[1]
 
-    def _own(self, cause: Cause) -> str:
+    def _manager_value(self, cause: Cause) -> str:
         """Return the value of a constant or the type of an object, from the guards of its manager."""
         at = self._place(f"source={cause.source}", ",\n")
         if at < 0:
@@ -223,8 +223,8 @@ class GuardText:
         return self._text[start:] if end < 0 else self._text[start:end]
 
     def _depth(self, start: int) -> int:
-        found = _DEPTH.match(self._text, start)
-        return (found.end() - start) // 2 if found else 0
+        match = _DEPTH.match(self._text, start)
+        return (match.end() - start) // 2 if match else 0
 
 
 def _of_keys(source: str) -> str:
@@ -275,8 +275,8 @@ def ordered(kinds: Counter[str]) -> tuple[Count, ...]:
 def without_latency(payload: bytes) -> tuple[bytes, float | None]:
     """Split a guard tree from the latency at its end, which differs between compiles with equal trees."""
     tail = max(len(payload) - 200, 0)
-    found = _LATENCY.search(payload, tail)
-    return (payload[: found.start()], _number(found[1])) if found else (payload, None)
+    match = _LATENCY.search(payload, tail)
+    return (payload[: match.start()], _number(match[1])) if match else (payload, None)
 
 
 def _number(text: bytes) -> float | None:

@@ -133,9 +133,9 @@ class _Table:
         """Add one line for equal guards on several ranks; large tables in groups."""
         groups = alike_on_ranks(rows, lambda row: row[1].ref, page.newest, _same)
         if len(groups) <= ROWS_SHOWN:
-            self._refs = max((len(label_of(own)) for own in groups), default=0) + 2
-            for own in groups:
-                self._row(page, own)
+            self._refs = max((len(label_of(group)) for group in groups), default=0) + 2
+            for group in groups:
+                self._row(page, group)
             return
         many = GuardGroups(page.newest)
         for n, (compile_, counts) in enumerate(rows):
@@ -160,13 +160,13 @@ class _Table:
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
             each = " each" if several else ""
-            said = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
-            pieces += ["  ", (said, tokens.ERROR, f"@recompiles:{refs[0]}")]
+            text = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
+            pieces += ["  ", (text, tokens.ERROR, f"@recompiles:{refs[0]}")]
         if several:
             pieces += ["  ", (said_ranks([own.ref for _, own in rows], page.newest), tokens.DIM)]
         page.row(pieces, "")
 
-    def _rest(self, page: Page, found: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
+    def _rest(self, page: Page, counts: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
             page.blank()
             what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
@@ -185,10 +185,10 @@ class _Table:
         if not self._compiles:
             where = f" in {self._scope.ref}" if str(self._scope.ref) else ""
             page.say(page.so_far(f"No guards: there are no compiles{where}."))
-        elif found:
-            page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(found), 'compile')}")
+        elif counts:
+            page.heading(f"By kind: {fmt.plural(total.total(), 'guard')} of {fmt.plural(len(counts), 'compile')}")
             _kinds(page, sorted(total.items(), key=lambda item: (-item[1], item[0])))
-            times = [c.latency_us for c in found if c.latency_us is not None]
+            times = [c.latency_us for c in counts if c.latency_us is not None]
             if times:
                 page.blank()
                 page.say(
@@ -218,7 +218,7 @@ class _Found:
         self._typed = typed
 
     def fill(self, page: Page) -> Generator[None, None, object]:
-        found: list[CompileGuards] = []
+        results: list[CompileGuards] = []
         total = 0
         for each in each_with_failures(self._compiles):
             if each is None or (counts := counts_of(*each)) is None:
@@ -229,16 +229,16 @@ class _Found:
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())
             if guards:
-                found.append(CompileGuards(SCHEMA, counts, self._typed, guards))
+                results.append(CompileGuards(SCHEMA, counts, self._typed, guards))
             yield
         page.close(0)
         page.blank()
-        here = sum(len(each.guards) for each in found)
+        here = sum(len(each.guards) for each in results)
         of = f"{fmt.plural(total, 'guard')} of {fmt.plural(len(self._compiles), 'compile')}"
         page.say(f"{here:,} of {of}: {self._typed!r}", "", tokens.DIM)
         if not here:
             page.say(HELP, "", tokens.DIM)
-        return tuple(found)
+        return tuple(results)
 
 
 class _Tree:

@@ -108,11 +108,11 @@ _NUMBER = re.compile(r"(?:^|\.)\d+(?=\.|$)")
 
 def signature_of(text: str) -> dict[str, Parameter]:
     """Return the parameters of an exported program: graph name → module, from the signature after the graph."""
-    found = {}
+    results = {}
     for line in _SIGNATURE.finditer(text):
         *modules, own = line["path"].split(".")
-        found[line["name"]] = Parameter("", unwrapped(tuple(modules)), own)
-    return found
+        results[line["name"]] = Parameter("", unwrapped(tuple(modules)), own)
+    return results
 
 
 def source_path(source: str) -> tuple[str, tuple[str, ...]] | None:
@@ -181,14 +181,14 @@ def costs_of_unit(
     """
     buffers = _buffers(code, post)
     estimated = _estimated(kernels, estimates)
-    found = {}
+    results = {}
     for kernel in kernels:
         cost = _of_kernel(kernel, code, elsewhere if kernel.definition_pane == KERNEL else code, buffers, post)
         if kernel.key in estimated:
             cost = StaticCost(cost.loads, cost.stores, cost.reductions, cost.bytes, estimated[kernel.key])
         if cost != StaticCost():
-            found[kernel.key] = cost
-    return found
+            results[kernel.key] = cost
+    return results
 
 
 def together(costs: Iterable[StaticCost]) -> StaticCost:
@@ -287,7 +287,7 @@ def _pointers(lines: Sequence[str]) -> list[tuple[str, int | None]]:
                 if ")" in other:
                     break
             return [
-                (found[2], _C_BYTES.get(found[1])) if (found := _POINTER.search(part)) else ("", None)
+                (match[2], _C_BYTES.get(match[1])) if (match := _POINTER.search(part)) else ("", None)
                 for part in head.partition("(")[2].rpartition(")")[0].split(",")
             ]  # fmt: skip
     return []
@@ -337,10 +337,10 @@ def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
 
 def _bytes(node: FxNode) -> int | None:
     """Return the bytes of a tensor with a type in the graph: `f32[8, 16][16, 1]cpu`."""
-    found = _TYPE.match(node.type)
-    if found is None:
+    match = _TYPE.match(node.type)
+    if match is None:
         return None
-    return _numbers(found[3], found[4] or "") * max(int(found[2]) // 8, 1)
+    return _numbers(match[3], match[4] or "") * max(int(match[2]) // 8, 1)
 
 
 def _estimated(kernels: Sequence[Kernel], estimates: object) -> dict[str, float]:
@@ -353,13 +353,13 @@ def _estimated(kernels: Sequence[Kernel], estimates: object) -> dict[str, float]
         pairs = list(zip(told, kernels, strict=True))
         if all(name == kernel.name or "." not in name for (name, _), kernel in pairs):
             return {kernel.key: us for (_, us), kernel in pairs}
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for name in dict.fromkeys(name for name, _ in told):
         times = [us for other, us in told if other == name]
         own = [kernel.key for kernel in kernels if kernel.name == name]
         if len(own) == len(times):
-            found.update(zip(own, times, strict=True))
-    return found
+            results.update(zip(own, times, strict=True))
+    return results
 
 
 @frozen

@@ -88,12 +88,12 @@ _RETURN = re.compile(r"^\s*return \((.*)\)\s*$|^\s*return \[(.*)\]\s*$")
 
 def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> dict[str, int]:
     """Map placeholders to input numbers from the notes of the joint graph, else by order if the counts agree."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for node in joint.nodes if joint is not None else ():
         if node.kind == "placeholder" and node.graph == 0 and (note := _INPUT.match(node.note)):
-            found[node.name] = int(note[1])
-    if found:
-        return found
+            results[node.name] = int(note[1])
+    if results:
+        return results
     own = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
     primals = [name for name in own if _PRIMAL.match(name)] or [name for name in own if name.startswith("arg")]
     return {name: n for n, name in enumerate(primals)} if len(primals) == len(program.inputs) else {}
@@ -104,7 +104,7 @@ def forward_layers(
 ) -> dict[str, str]:
     """Map the nodes of a forward to layers. `before` has the source nodes in torch's mappings."""
     by_name = {step.name: n for n, step in enumerate(program.steps)}
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     anchors: list[tuple[int, int]] = []
     nodes = _nodes(graph)
     attributes = {
@@ -116,7 +116,7 @@ def forward_layers(
         told = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
         steps = [program.steps[k].layer for k in told]
         if told and None not in steps:
-            found[node.name] = program.module(common(layer or "" for layer in steps))
+            results[node.name] = program.module(common(layer or "" for layer in steps))
             if len(told) == 1:
                 anchors.append((n, told[0]))
             continue
@@ -124,9 +124,9 @@ def forward_layers(
         if len(read) == 1:
             anchors.append((n, read[0]))
     if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
-        _bounded(graph, nodes, program, anchors, found)
-    _between(nodes, program, [] if inference else anchors, found, False)
-    return found
+        _bounded(graph, nodes, program, anchors, results)
+    _between(nodes, program, [] if inference else anchors, results, False)
+    return results
 
 
 def backward_layers(
@@ -134,7 +134,7 @@ def backward_layers(
     forward_layers_: dict[str, str],
 ) -> dict[str, str]:  # fmt: skip
     """Nodes of a backward → layers."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     anchors: list[tuple[int, int]] = []
     nodes = _nodes(graph)
     gradients = _gradients(graph, lines, inputs)
@@ -142,28 +142,28 @@ def backward_layers(
     lines_of = {node.name: key for node, key in nodes}
     for n, (node, key) in enumerate(nodes):
         if (layer := _again(graph, node, key, forward, forward_layers_)) is not None:
-            found[node.name] = layer
+            results[node.name] = layer
             continue
         reads = [held[name] for name in node.args if name in held]
         read = _readers(program, [*gradients.get(node.name, ()), *reads], key)
         if len(read) == 1:
             anchors.append((n, -read[0]))
-    again = set(found)
-    _between(nodes, program, anchors, found, True)
+    again = set(results)
+    _between(nodes, program, anchors, results, True)
     for node, _ in nodes:
         if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
-            found.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
-    return found
+            results.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
+    return results
 
 
 def _nodes(graph: GraphText) -> list[tuple[FxNode, Key]]:
     """Return the computing nodes of the outermost graph with their source locations."""
-    found = []
+    results = []
     for node in graph.nodes:
         if node.kind in COMPUTED and node.graph == 0:
             origin = graph.origin(node)
-            found.append((node, (origin.path, origin.place) if origin else ("", 0)))
-    return found
+            results.append((node, (origin.path, origin.place) if origin else ("", 0)))
+    return results
 
 
 def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, int]:
@@ -254,12 +254,12 @@ def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -
     match = _RETURN.match(lines[last.line].partition(";")[0]) if last is not None and last.line < len(lines) else None
     names = [name.strip() for name in (match[1] or match[2] or "").split(",")] if match else []
     names = [name for name in names if name]
-    found: dict[str, list[int]] = {}
+    results: dict[str, list[int]] = {}
     if inputs and len(names) == len(inputs):
         for name, number in zip(names, inputs.values(), strict=True):
             if name != "None":
-                found.setdefault(name, []).append(number)
-    return found
+                results.setdefault(name, []).append(number)
+    return results
 
 
 def _again(graph: GraphText, node: FxNode, key: Key, forward: GraphText | None, layers: dict[str, str]) -> str | None:
@@ -280,10 +280,10 @@ NO_GRAPH = "torch wrote no graph of the program"
 NO_NAMES = "no parameter of a module is read by its name"
 
 
-def layers_of(compile_: Compile, found: Provenance | None = None) -> Layers:
+def layers_of(compile_: Compile, provenance: Provenance | None = None) -> Layers:
     """Return the layers of all units of a compile. `found`: its complete provenance, if already at hand."""
     content = _content_of(compile_)
-    units = shared(compile_, layers_of, content, lambda: _units(compile_, found or provenance_of(compile_))) if content else ()
+    units = shared(compile_, layers_of, content, lambda: _units(compile_, provenance or provenance_of(compile_))) if content else ()
     return Layers(str(compile_.ref), units)
 
 
@@ -353,7 +353,7 @@ class _Texts:
 
 
 @dataclass(slots=True)
-class _Found:
+class _UnitNodes:
     """Intermediate results for one unit."""
 
     pre: dict[str, str] = field(default_factory=dict)
@@ -365,29 +365,29 @@ class _Found:
 def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
     texts = _Texts(compile_)
     known = {unit.number: unit for unit in provenance.units}
-    done: dict[int, _Found] = {}
+    done: dict[int, _UnitNodes] = {}
     units = []
     for parts in parts_of(texts.artifacts, units_of(texts.artifacts), texts.reader):
         unit = known.get(parts.unit.number)
         if unit is None:
             continue
-        found = done[parts.unit.number] = _found(texts, parts, unit, done)
+        found = done[parts.unit.number] = _unit_layers(texts, parts, unit, done)
         units.append(_unit(texts, parts, unit, found))
     return tuple(units)
 
 
-def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _Found]) -> _Found:
+def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _UnitNodes]) -> _UnitNodes:
     """Return the layers of the nodes of a unit."""
     if parts.pre is None:
-        return _Found(why=parts.pre_why or NO_GRAPH)
+        return _UnitNodes(why=parts.pre_why or NO_GRAPH)
     program, named = texts.program(parts.pre)
-    found = _Found(program=program, why="" if named else NO_NAMES)
+    results = _UnitNodes(program=program, why="" if named else NO_NAMES)
     if not named:
-        return found
-    found.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
+        return results
+    results.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
     post = texts.graph(parts.post)
     if post is None or parts.post is None:
-        return found
+        return results
     joint = texts.graph(texts.last(JOINT, parts.pre.attempt))
     inputs = inputs_of(post, joint, program)
     forward = done.get(parts.forward) if parts.forward is not None else None
@@ -395,10 +395,10 @@ def _found(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[int, _F
         graph = _forward_graph(texts, parts)
         if not inputs and graph is not None:
             inputs = inputs_of(graph, joint, program)
-        found.post = backward_layers(post, texts.lines(parts.post), program, inputs, graph, forward.post if forward else {})
+        results.post = backward_layers(post, texts.lines(parts.post), program, inputs, graph, forward.post if forward else {})
     else:
-        found.post = forward_layers(post, program, inputs, _before(texts, parts, unit), unit.direction == "inference")
-    return found
+        results.post = forward_layers(post, program, inputs, _before(texts, parts, unit), unit.direction == "inference")
+    return results
 
 
 def _forward_graph(texts: _Texts, parts: Parts) -> GraphText | None:
@@ -424,7 +424,7 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
     }  # fmt: skip
 
 
-def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _Found) -> UnitLayers:
+def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _UnitNodes) -> UnitLayers:
     of_kernel = {kernel.key: layers for kernel in unit.kernels if (layers := _of_kernel(kernel, found))}
     unknown = len(unit.kernels) - len(of_kernel)
     why = found.why
@@ -450,7 +450,7 @@ def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, Stati
     )  # fmt: skip
 
 
-def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
+def _of_kernel(kernel: Kernel, found: _UnitNodes) -> tuple[str, ...]:
     """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
     if not found.pre:
         return ()
@@ -464,7 +464,7 @@ def _of_kernel(kernel: Kernel, found: _Found) -> tuple[str, ...]:
 
 
 def _layers(
-    unit: UnitProvenance, found: _Found, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
+    unit: UnitProvenance, found: _UnitNodes, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
 ) -> tuple[Layer, ...]:
     """Return the modules in the order of their first runs, with direct and inclusive sums."""
     paths: dict[str, None] = {}
@@ -504,10 +504,10 @@ class _Held:
 
     def names(self, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, None]]:
         """Layer → the names that are in it, in their order."""
-        found: dict[str, dict[str, None]] = {}
+        results: dict[str, dict[str, None]] = {}
         for name, layer in pairs:
             if layer not in self._around:
                 self._around[layer] = tuple(path for path in ancestors(layer) if path in self._paths)
             for path in self._around[layer]:
-                found.setdefault(path, {})[name] = None
-        return found
+                results.setdefault(path, {})[name] = None
+        return results

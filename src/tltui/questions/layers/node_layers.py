@@ -81,9 +81,9 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
     """Parse the code locations of modules from the guard text (`dynamo_cpp_guards_str`)."""
     frames = Frames()
     read: list[tuple[str, At]] = []
-    for path, at, _ in _found(_CALLED, text, naming):
+    for path, at, _ in _guard_matches(_CALLED, text, naming):
         frames.calls.setdefault(path, at)
-    for path, at, code in _found(_READ, text, naming):
+    for path, at, code in _guard_matches(_READ, text, naming):
         read.append((reader_of(path, "", code), at))
     for path, at in frames.calls.items():
         frames.add(at, frames.caller(path))
@@ -92,7 +92,7 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
     return frames
 
 
-def _found(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
+def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
     for found in pattern.finditer(text):
         source = source_path(found[1])
         if source is not None:
@@ -329,14 +329,14 @@ def _base(program: Program, before: Step | None, after: Step | None, seen: dict[
 
 def _entered(program: Program, frames: Frames, places: Iterable[int]) -> dict[tuple[str, int], int]:
     """Map each module and line of its code to the first anchor in the module called there."""
-    found: dict[tuple[str, int], int] = {}
+    results: dict[tuple[str, int], int] = {}
     for n in places:
         inner = ""
         for path in ancestors(program.steps[n].layer or ""):
             if inner and inner in frames.calls:
-                found.setdefault((path, frames.calls[inner].line), n)
+                results.setdefault((path, frames.calls[inner].line), n)
             inner = path if path in frames.calls or not inner else inner
-    return found
+    return results
 
 
 def _runs(frames: Frames, cand: str, anchor: Step | None, at: At) -> int | None:
@@ -387,26 +387,26 @@ def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[in
 
     A layer is never re-entered after it returned, nor left before its anchor.
     """
-    found = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
+    results = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
     order = [n for n, paths in kept.items() if paths]
     for ends, numbers in ((True, order), (False, order[::-1])):
         passed: list[str] = []
         for n in numbers:
-            if n in found:
-                if not passed or passed[-1] != found[n]:
-                    passed.append(found[n])
+            if n in results:
+                if not passed or passed[-1] != results[n]:
+                    passed.append(results[n])
                 continue
             kept[n] = [
                 path for path in kept[n]
                 if path == gap.base or _ends(path, gap) != ends or all(is_below(other, path) for other in passed)
             ]  # fmt: skip
             if len(kept[n]) == 1:
-                found[n] = kept[n][0]
-                passed.append(found[n])
+                results[n] = kept[n][0]
+                passed.append(results[n])
     for n in order:
-        if n not in found and kept[n]:
-            found[n] = program.module(common(kept[n]))
-    return found
+        if n not in results and kept[n]:
+            results[n] = program.module(common(kept[n]))
+    return results
 
 
 def _ends(path: str, gap: _Gap) -> bool:

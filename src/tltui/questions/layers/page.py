@@ -48,9 +48,9 @@ ROOT = "(model)"
 """Display name of the outermost layer."""
 
 
-def named(found: Layers) -> tuple[str, ...]:
+def named(layers: Layers) -> tuple[str, ...]:
     """Return all layers of a compile in the order of their first runs, then merged iterations."""
-    paths = dict.fromkeys(layer.path for unit in found.units for layer in unit.layers)
+    paths = dict.fromkeys(layer.path for unit in layers.units for layer in unit.layers)
     return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
 
 
@@ -59,13 +59,13 @@ def iterations(paths: Collection[str]) -> dict[str, str]:
 
     Only elements of lists count: the parts of a module that runs itself (`Sequential`) follow each other.
     """
-    known, found = set(paths), {}
+    known, results = set(paths), {}
     for path in paths:
         parts = path.split(".")
-        found[path] = ".".join(
+        results[path] = ".".join(
             MERGED if part.isdecimal() and ".".join(parts[:n]) not in known else part for n, part in enumerate(parts)
         )
-    return found
+    return results
 
 
 def matches(path: str, wanted: str) -> bool:
@@ -203,12 +203,12 @@ def add_tree(page: Page, rows: Sequence[Row], of: str) -> None:
 
 
 def _cells(row: Row, estimated: bool, measured: bool) -> list[str]:
-    found = [str(row.kernels), str(row.alone), str(row.nodes), moved(row.cost, row.priced < row.kernels)]
+    results = [str(row.kernels), str(row.alone), str(row.nodes), moved(row.cost, row.priced < row.kernels)]
     if estimated:
-        found.append("" if row.cost.estimated_us is None else micros(row.cost.estimated_us))
+        results.append("" if row.cost.estimated_us is None else micros(row.cost.estimated_us))
     if measured:
-        found.append("" if row.us is None else micros(row.us))
-    return found
+        results.append("" if row.us is None else micros(row.us))
+    return results
 
 
 def moved(cost: StaticCost, more: bool = False) -> str:
@@ -241,10 +241,10 @@ def add_kernels(
     us: float | None, of: str,
 ) -> None:  # fmt: skip
     """One layer, or the iterations of one (`paths`): its sums, its lines, and its kernels in the order of the code."""
-    said = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; "
-    said += fmt.plural(len(layer.post), "node")
+    text = f"{fmt.plural(len(layer.kernels), 'kernel')}, {len(layer.alone)} of them for it alone; "
+    text += fmt.plural(len(layer.post), "node")
     name = sanitize(layer.path) or "the whole model"
-    page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {said}", "  ", tokens.STRONG)
+    page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {text}", "  ", tokens.STRONG)
     if told := static_text(layer.cost):
         some = f" (of {layer.priced} of {len(layer.kernels)} kernels)" if layer.priced < len(layer.kernels) else ""
         page.labelled("together", told + some, gap=LABEL)
@@ -278,8 +278,8 @@ def _kernel(
     if told := static_text(cost.cost):
         page.labelled("cost", told, "    ", LABEL)
     if kernel.post_nodes:
-        own = [name for name in kernel.post_nodes if name in inside]
-        page.labelled("nodes", sanitize(", ".join(own or kernel.post_nodes)), "    ", LABEL)
+        names = [name for name in kernel.post_nodes if name in inside]
+        page.labelled("nodes", sanitize(", ".join(names or kernel.post_nodes)), "    ", LABEL)
     if others:
         page.labelled("also in", sanitize(", ".join(path or "no module" for path in others)), "    ", LABEL, tokens.DIM)
     _places(page, "lines", kernel.user_lines, "    ")
@@ -354,9 +354,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         compile_ = scope.compiles[0] if len(scope.compiles) == 1 else (yield from _only(scope, options.filter))
         page.add((f"Layers of [{compile_.ref}]", tokens.TITLE))
         provenance = provenance_of(compile_)
-        found = layers_of(compile_, provenance)
-        name = _wanted(found, options.filter, scope.n)
-        return (_compile(page, provenance, found, name, options.sort == MERGE, costs),)
+        layers = layers_of(compile_, provenance)
+        name = _wanted(layers, options.filter, scope.n)
+        return (_compile(page, provenance, layers, name, options.sort == MERGE, costs),)
 
     return GrowingDocument(_address(scope), f"layers{scope.title}", options, fill, Page)
 
@@ -365,35 +365,35 @@ def _address(scope: Scope) -> str:
     return scope.page("layers") + (f"#{scope.n}" if scope.n is not None else "")
 
 
-def _wanted(found: Layers, name: str, number: int | None) -> str | None:
+def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
     """Return the requested layer, by name or number; None for all."""
-    known = named(found)
+    known = named(layers)
     if name:
         if not chosen(known, name):
             alike = sanitize(", ".join(near(known, name)))
-            said = f". It has: {alike}" if alike else ", and none like it"
-            raise BadAddress(f"[{found.ref}] has no layer {sanitize(name)!r}{said}")
+            text = f". It has: {alike}" if alike else ", and none like it"
+            raise BadAddress(f"[{layers.ref}] has no layer {sanitize(name)!r}{text}")
         return name
     if number is None:
         return None
     if not 0 < number <= len(known):
-        raise BadAddress(f"[{found.ref}] has {fmt.plural(len(known), 'layer')}, and no number {number}")
+        raise BadAddress(f"[{layers.ref}] has {fmt.plural(len(known), 'layer')}, and no number {number}")
     return known[number - 1] or ROOT
 
 
 def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
     """Return the only compile that has a layer. Raises `BadAddress`."""
-    found: list[Compile] = []
+    compiles: list[Compile] = []
     for n, compile_ in enumerate(scope.compiles):
         if n % AT_ONCE == 0:
             yield
         if chosen(named(layers_of(compile_)), name):
-            found.append(compile_)
-    if len(found) != 1:
-        several = ", ".join(f"[{compile_.ref}]" for compile_ in found[:NAMED]) + (" …" if len(found) > NAMED else "")
-        said = f"several compiles have it: {several}; name one, as in 0/0" if found else "no compile here has it"
-        raise BadAddress(f"of which compile is the layer {sanitize(name)!r}? {said[0].upper()}{said[1:]}")
-    return found[0]
+            compiles.append(compile_)
+    if len(compiles) != 1:
+        several = ", ".join(f"[{compile_.ref}]" for compile_ in compiles[:NAMED]) + (" …" if len(compiles) > NAMED else "")
+        text = f"several compiles have it: {several}; name one, as in 0/0" if compiles else "no compile here has it"
+        raise BadAddress(f"of which compile is the layer {sanitize(name)!r}? {text[0].upper()}{text[1:]}")
+    return compiles[0]
 
 
 def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers, ...]]:
@@ -405,20 +405,20 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
         if n % AT_ONCE == 0:
             yield
         try:
-            found = layers_of(compile_)
+            layers = layers_of(compile_)
         except Elsewhere as error:
             away.append((str(compile_.ref), error))
             done.append(CompileLayers(str(compile_.ref), "", (UnitCosts("", str(error.strerror), 0, (), (), ()),)))
             continue
-        if not any(unit.layers for unit in found.units):
+        if not any(unit.layers for unit in layers.units):
             continue
-        same = kinds.setdefault(content_of(compile_) or found.units, [])
-        same.append(found.ref)
-        done.append(CompileLayers(found.ref, "", tuple(UnitCosts(u.unit, u.why, u.unknown, (), (), ()) for u in found.units)))
-        said = f" {fmt.plural(len({layer.path for unit in found.units for layer in unit.layers}), 'layer')}, "
-        said += f"{fmt.plural(sum(len(unit.of_kernel) for unit in found.units), 'kernel')} in them"
+        same = kinds.setdefault(content_of(compile_) or layers.units, [])
+        same.append(layers.ref)
+        done.append(CompileLayers(layers.ref, "", tuple(UnitCosts(u.unit, u.why, u.unknown, (), (), ()) for u in layers.units)))
+        text = f" {fmt.plural(len({layer.path for unit in layers.units for layer in unit.layers}), 'layer')}, "
+        text += f"{fmt.plural(sum(len(unit.of_kernel) for unit in layers.units), 'kernel')} in them"
         if len(same) == 1 or len(scope.compiles) <= LISTED:
-            page.row([(f"[{found.ref}]", tokens.LINK, f"@layers:{found.ref}"), said], "")
+            page.row([(f"[{layers.ref}]", tokens.LINK, f"@layers:{layers.ref}"), text], "")
     if not done:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(scope.compiles) > LISTED:
@@ -429,23 +429,23 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
 
 
 def _compile(
-    page: Page, provenance: Provenance, found: Layers, name: str | None, merge: bool, costs: Costs | None
+    page: Page, provenance: Provenance, layers: Layers, name: str | None, merge: bool, costs: Costs | None
 ) -> CompileLayers:  # fmt: skip
-    if not found.units:
+    if not layers.units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     units = []
-    numbers = {path: n for n, path in enumerate(named(found), 1)}
-    for unit in found.units:
+    numbers = {path: n for n, path in enumerate(named(layers), 1)}
+    for unit in layers.units:
         own = provenance.unit(unit.unit)
-        measured = _measured(costs, found.ref, unit.unit)
+        measured = _measured(costs, layers.ref, unit.unit)
         page.heading(unit.unit)
         if not unit.layers:
             page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
         if name is None:
-            units.append(_tree(page, found.ref, unit, own, merge, measured, numbers, costs))
+            units.append(_tree(page, layers.ref, unit, own, merge, measured, numbers, costs))
         else:
-            units.append(_one(page, found.ref, unit, own, name, measured, costs))
-    return CompileLayers(found.ref, name or "", tuple(units))
+            units.append(_one(page, layers.ref, unit, own, name, measured, costs))
+    return CompileLayers(layers.ref, name or "", tuple(units))
 
 
 def _measured(costs: Costs | None, ref: str, unit: str) -> Mapping[str, float]:
@@ -455,7 +455,7 @@ def _measured(costs: Costs | None, ref: str, unit: str) -> Mapping[str, float]:
     return {key: costs.scaled(ref, kernel.time.us) for key, kernel in costs.of_kernels(ref, unit).items()}
 
 
-def _told(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
+def _layer_cost(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
     times = [measured[key] for key in layer.kernels if key in measured]
     return LayerCost(
         layer.path, count, len(layer.kernels), len(layer.alone), len(layer.post), layer.lines, layer.cost, layer.priced,
@@ -464,11 +464,11 @@ def _told(layer: Layer, count: int, measured: Mapping[str, float]) -> LayerCost:
 
 
 def _tree(
-    page: Page, ref: str, unit: UnitLayers, own: UnitProvenance | None, merge: bool, measured: Mapping[str, float],
+    page: Page, ref: str, unit: UnitLayers, unit_provenance: UnitProvenance | None, merge: bool, measured: Mapping[str, float],
     numbers: Mapping[str, int], costs: Costs | None,
 ) -> UnitCosts:  # fmt: skip
     layers = layers_in(unit, merge)
-    told = tuple(_told(layer, count, measured) for layer, count in layers)
+    told = tuple(_layer_cost(layer, count, measured) for layer, count in layers)
     rows = []
     for (layer, count), cost in zip(layers, told, strict=True):
         target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
@@ -482,7 +482,7 @@ def _tree(
     if unit.unknown and unit.layers:
         page.say(page.so_far(f"Of {fmt.plural(unit.unknown, 'kernel')} no layer is known: {unit.why}."), "  ", tokens.DIM)
     add_sites(page, unit.sites)
-    return UnitCosts(unit.unit, unit.why, unit.unknown, told, _kernels(unit, own, None, measured), unit.sites)
+    return UnitCosts(unit.unit, unit.why, unit.unknown, told, _kernels(unit, unit_provenance, None, measured), unit.sites)
 
 
 def _short(path: str, around: str) -> str:
@@ -491,7 +491,7 @@ def _short(path: str, around: str) -> str:
 
 
 def _one(
-    page: Page, ref: str, unit: UnitLayers, own: UnitProvenance | None, name: str, measured: Mapping[str, float],
+    page: Page, ref: str, unit: UnitLayers, unit_provenance: UnitProvenance | None, name: str, measured: Mapping[str, float],
     costs: Costs | None,
 ) -> UnitCosts:  # fmt: skip
     """Add the kernels of one layer, or of all its iterations."""
@@ -501,21 +501,23 @@ def _one(
         page.say(f"{sanitize(name)} computes nothing here, as far as is known.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
     whole = union(unit, layers[0].path if len(layers) == 1 else name, layers)
-    told = _told(whole, len(layers), measured)
-    kernels = _kernels(unit, own, set(whole.kernels), measured)
-    add_kernels(page, ref, own, whole, [layer.path for layer in layers], kernels, told.us, costs.of if costs is not None else "")
+    told = _layer_cost(whole, len(layers), measured)
+    kernels = _kernels(unit, unit_provenance, set(whole.kernels), measured)
+    add_kernels(
+        page, ref, unit_provenance, whole, [layer.path for layer in layers], kernels, told.us, costs.of if costs is not None else ""
+    )
     return UnitCosts(unit.unit, unit.why, unit.unknown, (told,), kernels, ())
 
 
 def _kernels(
-    unit: UnitLayers, own: UnitProvenance | None, wanted: set[str] | None, measured: Mapping[str, float]
+    unit: UnitLayers, unit_provenance: UnitProvenance | None, wanted: set[str] | None, measured: Mapping[str, float]
 ) -> tuple[KernelCost, ...]:
     """Return the kernels in code order."""
     return tuple(
         KernelCost(
             kernel.key, unit.of_kernel.get(kernel.key, ()), kernel.post_nodes, kernel.user_lines,
             unit.costs.get(kernel.key, StaticCost()), measured.get(kernel.key),
-        ) for kernel in (own.kernels if own is not None else ()) if wanted is None or kernel.key in wanted
+        ) for kernel in (unit_provenance.kernels if unit_provenance is not None else ()) if wanted is None or kernel.key in wanted
     )  # fmt: skip
 
 
@@ -557,11 +559,12 @@ def layer_rows(data: tuple[CompileLayers, ...]) -> Iterator[LayerRow]:
     """Yield one row per layer."""
     for compile_ in data:
         for unit in compile_.units:
-            for own in unit.layers:
-                cost = own.cost
-                yield LayerRow(compile_.ref, unit.unit, own.path, own.iterations, own.kernels, own.kernels_only_here, own.nodes,
-                               joined(own.lines), cost.loads, cost.stores, cost.reductions, cost.bytes, cost.estimated_us,
-                               own.us)  # fmt: skip
+            for layer in unit.layers:
+                cost = layer.cost
+                yield LayerRow(compile_.ref, unit.unit, layer.path, layer.iterations, layer.kernels, layer.kernels_only_here,
+                               layer.nodes,
+                               joined(layer.lines), cost.loads, cost.stores, cost.reductions, cost.bytes, cost.estimated_us,
+                               layer.us)  # fmt: skip
 
 
 QUESTION = Question(

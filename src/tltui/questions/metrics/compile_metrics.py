@@ -172,9 +172,9 @@ _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECON
 
 def about(name: str) -> About:
     """Return the description of a field, or derive it from its name."""
-    found = KNOWN.get(name)
-    if found is not None:
-        return found
+    results = KNOWN.get(name)
+    if results is not None:
+        return results
     unit = next((unit for suffix, unit in _SUFFIXES if name.endswith(suffix)), "")
     if unit == MICROS and name.endswith("start_time_us"):
         unit = EPOCH_US

@@ -59,31 +59,31 @@ ITEMS_SHOWN = 3
 ENTRIES_SHOWN = 2000
 
 
-def add_record(page: Page, found: CompileMetrics, record: MetricsRecord) -> None:
+def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecord) -> None:
     """One section; fields without a value at its end, folded."""
     page.heading(EVENTS.get(record.event, record.event))
     page.add("  ", (fmt.clip_middle(record.ref, page.width - 2), tokens.LINK, record.ref))
     if not record.fields:
         page.say("The record is damaged: its fields cannot be read.", "  ", tokens.WARN)
         return
-    told = [field for field in record.fields if field.value is not None]
-    width = min(max((len(field.name) for field in told), default=0), max(page.width // 2 - 4, 20))
+    fields = [field for field in record.fields if field.value is not None]
+    width = min(max((len(field.name) for field in fields), default=0), max(page.width // 2 - 4, 20))
     for group in GROUPS:
-        members = [field for field in told if field.group == group and field.name not in COPIES]
+        members = [field for field in fields if field.group == group and field.name not in COPIES]
         if members:
             title = UNKNOWN if group == OTHER else group
             page.open(title)
             page.add("  ", (title, tokens.LABEL))
             for field in members:
-                _field(page, field, record.ref, width, found)
+                _field(page, field, record.ref, width, compile_metrics)
             page.close()
-    copies = [field for field in told if field.name in COPIES]
+    copies = [field for field in fields if field.name in COPIES]
     if copies:
         title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
         page.open(title, folded=True)
         page.add("  ", (title, tokens.DIM))
         for field in copies:
-            _field(page, field, record.ref, width, found)
+            _field(page, field, record.ref, width, compile_metrics)
         page.close()
     add_names(page, [field.name for field in record.fields if field.value is None], "without a value")
 
@@ -109,12 +109,12 @@ def add_names(page: Page, names: Sequence[str], what: str) -> None:
     page.close()
 
 
-def _field(page: Page, field: Field, ref: str, width: int, found: CompileMetrics) -> None:
+def _field(page: Page, field: Field, ref: str, width: int, compile_metrics: CompileMetrics) -> None:
     name = page.clip_middle(sanitize(field.name), width)
     head: list[Piece] = ["    ", (name, tokens.NAME), " " * (width - len(name)), "  "]
     room = page.width - width - 6
     if isinstance(field.value, (dict, list)) and field.value:
-        _container(page, head, field, ref, room, found)
+        _container(page, head, field, ref, room, compile_metrics)
         return
     text = sanitize(field.value) if isinstance(field.value, str) else value_text(field.value, field.unit)
     if isinstance(field.value, str) and (len(text) > room or "\n" in field.value):
@@ -193,7 +193,7 @@ def _long_text(page: Page, head: list[Piece], field: Field, ref: str, room: int)
     page.close()
 
 
-def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int, found: CompileMetrics) -> None:
+def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int, compile_metrics: CompileMetrics) -> None:
     """Add a list or an object: the number of entries, then the entries, folded if there are many."""
     value = field.value
     entries = [(str(key), item) for key, item in value.items()] if isinstance(value, dict) else [("", item) for item in value]
@@ -202,10 +202,10 @@ def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int,
         return
     noun = ("entry", "entries") if isinstance(value, dict) else ("item", "items")
     what = fmt.plural(len(entries), *noun)
-    if field.name in found.same_configs:
-        what += f", the same as in [{found.first}]"
-    elif field.group == CONFIG and found.first and isinstance(value, dict):
-        what += f", not the same as in [{found.first}]: see the metrics of the run"
+    if field.name in compile_metrics.same_configs:
+        what += f", the same as in [{compile_metrics.first}]"
+    elif field.group == CONFIG and compile_metrics.first and isinstance(value, dict):
+        what += f", not the same as in [{compile_metrics.first}]: see the metrics of the run"
     page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
     page.add(*head, (fmt.clip(what, room), tokens.STRING, ref))
     add_entries(page, entries, "      ")
@@ -266,14 +266,14 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     slow = sorted(measured, key=lambda c: -c.tally.seconds)
     groups = alike_on_ranks(slow, lambda c: str(c.ref), page.newest, lambda c: c.frame.code)
     rows: list[list[Piece]] = []
-    for own in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
-        slowest = str(own[0].ref)
-        name, file, line = own[0].frame.code
+    for group in groups[: COMPILES_SHOWN + COMPILES_FOLDED]:
+        slowest = str(group[0].ref)
+        name, file, line = group[0].frame.code
         rows.append([
             (f"[{slowest}]", tokens.LINK, _metrics(slowest)), (fmt.clip_middle(sanitize(name or ""), 40), tokens.FUNCTION),
             (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)) if file else "",
-            (fmt.from_to([compile_.tally.seconds for compile_ in own]), tokens.NUMBER, slowest),
-            *([(f"{fmt.count(len(own))} ranks", tokens.DIM)] if len(own) > 1 else []),
+            (fmt.from_to([compile_.tally.seconds for compile_ in group]), tokens.NUMBER, slowest),
+            *([(f"{fmt.count(len(group))} ranks", tokens.DIM)] if len(group) > 1 else []),
         ])  # fmt: skip
     left = sum(map(len, groups[COMPILES_SHOWN:]))
     more = f"{fmt.count(left)} more compiles"
@@ -403,10 +403,10 @@ def add_configs(page: Page, found: RunMetrics) -> None:
     page.heading("Configurations")
     for config in found.configs:
         entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
-        what = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
-        what += "" if config.variants == 1 else f", {config.variants} variants, this one"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
+        text = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
+        text += "" if config.variants == 1 else f", {config.variants} variants, this one"
+        page.open(text, folded=True)
+        page.add("  ", (text, tokens.STRONG), " of ", (f"[{config.ref}]", tokens.LINK, _metrics(config.ref)))
         add_entries(page, [(str(key), value) for key, value in entries], "    ")
         page.close()
 
@@ -434,22 +434,22 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _compile(page: Page, run: Run, compile_: Compile) -> CompileMetrics:
     first = next((c for c in run.compiles() if c.metrics), None)
-    found = metrics_of(compile_, first)
-    page.add(("Metrics", tokens.TITLE), " of ", (f"[{found.ref}]", tokens.LINK, found.ref))
+    metrics = metrics_of(compile_, first)
+    page.add(("Metrics", tokens.TITLE), " of ", (f"[{metrics.ref}]", tokens.LINK, metrics.ref))
     name, file, line = compile_.frame.code
     words: list[Piece] = []
     if name:
         words += [(fmt.clip_middle(sanitize(name), 40), tokens.FUNCTION), page.place(file, line)]
-    words.append(fmt.plural(len(found.records), "record"))
+    words.append(fmt.plural(len(metrics.records), "record"))
     page.joined(words)
-    if not found.records:
+    if not metrics.records:
         page.blank()
         page.say(_no_metrics(compile_, page.goes_on))
-    for record in found.records:
-        add_record(page, found, record)
-    _symbols(page, found)
-    add_meanings(page, [field.name for record in found.records for field in record.fields if field.value is not None])
-    return found
+    for record in metrics.records:
+        add_record(page, metrics, record)
+    _symbols(page, metrics)
+    add_meanings(page, [field.name for record in metrics.records for field in record.fields if field.value is not None])
+    return metrics
 
 
 def _no_metrics(compile_: Compile, goes_on: str) -> str:
@@ -463,24 +463,24 @@ def _no_metrics(compile_: Compile, goes_on: str) -> str:
     )
 
 
-def _symbols(page: Page, found: CompileMetrics) -> None:
+def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
     """Facts that tlparse shows with the metrics, and that have records of their own."""
-    if not found.specializations and not found.guards_added:
+    if not compile_metrics.specializations and not compile_metrics.guards_added:
         return
     page.heading("Symbols")
-    for item in found.specializations[:SYMBOLS_SHOWN]:
-        what = f"{item.symbol} = {item.value}"
+    for item in compile_metrics.specializations[:SYMBOLS_SHOWN]:
+        text = f"{item.symbol} = {item.value}"
         page.row([
-            (what, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
+            (text, tokens.WARN, item.record), "  ", (", ".join(item.sources), tokens.NAME),
             (f"  fixed: {item.reason}" if item.reason else "  fixed", tokens.DIM),
         ])  # fmt: skip
-    for guard in found.guards_added[:SYMBOLS_SHOWN]:
+    for guard in compile_metrics.guards_added[:SYMBOLS_SHOWN]:
         page.row([(guard.expression, tokens.NAME, guard.record), ("  guard added", tokens.DIM)])
-    left = sum(max(len(items) - SYMBOLS_SHOWN, 0) for items in (found.specializations, found.guards_added))
+    left = sum(max(len(items) - SYMBOLS_SHOWN, 0) for items in (compile_metrics.specializations, compile_metrics.guards_added))
     if left:
         page.add("  ", (f"and {fmt.count(left)} more", tokens.DIM))
     if "shapes" in BY_NAME:
-        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{found.ref}"))
+        page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
 
 
 def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetrics]:
@@ -500,16 +500,16 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
     else:
         add_list(page, measured)
     yield
-    found = yield from run_metrics(ref, scope.compiles)
+    results = yield from run_metrics(ref, scope.compiles)
     if measured:
-        add_differences(page, found)
-        add_texts(page, found)
-        add_totals(page, found)
-        add_configs(page, found)
+        add_differences(page, results)
+        add_texts(page, results)
+        add_totals(page, results)
+        add_configs(page, results)
         if not page.goes_on:
-            add_empty(page, found.empty, "without a value in any record")
-        add_meanings(page, [total.name for total in found.totals])
-    return found
+            add_empty(page, results.empty, "without a value in any record")
+        add_meanings(page, [total.name for total in results.totals])
+    return results
 
 
 @frozen
@@ -544,11 +544,11 @@ def metric_rows(data: RunMetrics | CompileMetrics) -> Iterator[MetricRow]:
                             total_.most, None)  # fmt: skip
         return
     for record in data.records:
-        for own in record.fields:
-            value = own.value
+        for field in record.fields:
+            value = field.value
             number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
             text = None if number is not None else value if isinstance(value, str) else json.dumps(value)
-            yield MetricRow(record.ref, own.name, own.group, own.unit, 1, number, number, number, text)
+            yield MetricRow(record.ref, field.name, field.group, field.unit, 1, number, number, number, text)
 
 
 QUESTION = Question(

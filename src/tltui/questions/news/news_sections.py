@@ -146,25 +146,28 @@ def _breaks_by_restart(compile_: Compile) -> bool:
     return version_by_metrics(compile_, reader_of(compile_)).has(span) is False
 
 
-def _break(found: GraphBreak) -> Told:
-    said = f"graph break: {found.headline}"
-    if found.skips_frame:
-        said += "; all of the function runs in eager mode"
-    elif found.stops:
-        said += "; what follows in the function runs in eager mode"
-    lead = found.lead
-    return Told(said, lead.file, lead.line) if lead is not None else Told(said)
+def _break(graph_break: GraphBreak) -> Told:
+    text = f"graph break: {graph_break.headline}"
+    if graph_break.skips_frame:
+        text += "; all of the function runs in eager mode"
+    elif graph_break.stops:
+        text += "; what follows in the function runs in eager mode"
+    lead = graph_break.lead
+    return Told(text, lead.file, lead.line) if lead is not None else Told(text)
 
 
 def _recompile(compile_: Compile) -> Told:
-    found = explained_of(compile_, own_guards=False)
-    shown, _ = differing(found)
+    recompile = explained_of(compile_, own_guards=False)
+    shown, _ = differing(recompile)
     if not shown:
         return Told("recompile: torch wrote no reason")
     reason = shown[0]
     own = next(iter(reason.stack), None) if reason.whose else None
     place = (own.file, own.line) if own is not None else (reason.file, reason.line)
-    said, kind = said_of(reason, found).replace("  ", ": ", 1), "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, "
+    said, kind = (
+        said_of(reason, recompile).replace("  ", ": ", 1),
+        "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, ",
+    )
     return Told(f"recompile: {kind}{said}", *place)
 
 
@@ -178,28 +181,28 @@ def _error(compile_: Compile, news: News) -> Told:
     failure = _failure(compile_, backward)
     if failure is None or (compile_.facts.interrupted and not backward):
         return Told(news.text, status=news.status)
-    return Told(f"{what}: {_said(failure)}", failure.file, failure.line, news.status)
+    return Told(f"{what}: {_error_text(failure)}", failure.file, failure.line, news.status)
 
 
 def _eager(compile_: Compile, news: News) -> Told:
-    what = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
+    text = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
     failure = _failure(compile_, False)
     if failure is not None:
-        return Told(f"{what}: {_said(failure)}", failure.file, failure.line, news.status)
+        return Told(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
     breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
     if not breaks:
-        return Told(what, status=news.status)
+        return Told(text, status=news.status)
     lead = breaks[-1].lead
     file, line = (lead.file, lead.line) if lead is not None else (None, None)
-    return Told(f"{what}: {breaks[-1].headline}", file, line, news.status)
+    return Told(f"{text}: {breaks[-1].headline}", file, line, news.status)
 
 
 def _limit(compile_: Compile) -> str:
     limit = limit_stated(compile_)
-    said = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
+    text = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
     if compile_.facts.eager is Eager.LIMIT:
-        return f"{said}: calls that fit no compile of it run in eager mode"
-    return f"{said}: an error for calls that fit no compile of it"
+        return f"{text}: calls that fit no compile of it run in eager mode"
+    return f"{text}: an error for calls that fit no compile of it"
 
 
 def _backward(compile_: Compile, news: News) -> Told:
@@ -209,7 +212,7 @@ def _backward(compile_: Compile, news: News) -> Told:
     return Told(f"{news.text}: {raised.type}: {raised.message}" if raised is not None else news.text)
 
 
-def _said(failure: Failure) -> str:
+def _error_text(failure: Failure) -> str:
     """Format an error: `TypeError: its first line`; a graph break as its reason, a backend error with the next line."""
     first, _, rest = failure.reason.partition("\n")
     if first.endswith(" raised:"):

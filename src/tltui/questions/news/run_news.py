@@ -148,9 +148,11 @@ class Watch:
             self._epochs[process] = process.epochs
             if process.logs_breaks:
                 self._logs_breaks.add(process)
-            for own in process.compiles.values():
-                if own.started is not None and own.is_compile and not own.is_closed:
-                    self._open[own] = _Open(begun=True, reasons=own.counts[REASONS] > 0, told=_graph(own, 0) is not None)
+            for compile_ in process.compiles.values():
+                if compile_.started is not None and compile_.is_compile and not compile_.is_closed:
+                    self._open[compile_] = _Open(
+                        begun=True, reasons=compile_.counts[REASONS] > 0, told=_graph(compile_, 0) is not None
+                    )
 
     def take(self, event: Event, delta: Delta) -> list[News]:
         """Return the news of an event that the run has applied."""
@@ -201,7 +203,7 @@ class Watch:
             else:
                 owner = model.owner(record)
                 yield from self._new_epoch(number, record, owner)
-                yield from self._told(number, record, fact, owner)
+                yield from self._news_of(number, record, fact, owner)
                 self._await(owner, record, heap)
         if self._reads_outputs and model.form == TEXT:
             yield from self._failed_processes(number, model, batch.finished)
@@ -236,7 +238,7 @@ class Watch:
             state.queued = True
             heappush(heap, (graph, 2, 0, owner))
 
-    def _told(self, number: int, record: int, fact: Started | Metrics | str, owner: Compile) -> Iterator[News]:
+    def _news_of(self, number: int, record: int, fact: Started | Metrics | str, owner: Compile) -> Iterator[News]:
         if isinstance(fact, Started):
             return self._begun(number, fact, owner)
         return self._measured(number, fact, owner) if isinstance(fact, Metrics) else self._noted(number, record, fact, owner)
@@ -425,7 +427,7 @@ class Once:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._nth: Counter[tuple[int, CompileKey | None, What]] = Counter()
-        self._told: set[Hashable] = set()
+        self._news_of: set[Hashable] = set()
 
     def number(self, news: News) -> Numbered:
         """Return the news with its number."""
@@ -448,6 +450,6 @@ class Once:
         if whole is None or news.what in OF_ONE:
             return True
         what = (whole.key, news.key.id if news.key is not None else None, news.what, nth)
-        is_new = what not in self._told
-        self._told.add(what)
+        is_new = what not in self._news_of
+        self._news_of.add(what)
         return is_new

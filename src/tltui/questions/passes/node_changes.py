@@ -79,13 +79,15 @@ _FLAT = ("primals", "tangents")
 _OPEN = ("(", "[", "{", ",")
 
 
-def _nodes(own: GraphText) -> list[FxNode]:
+def _nodes(graph_text: GraphText) -> list[FxNode]:
     """Return the effective nodes: without aliases and unpacked input lists."""
-    return [n for n in own.graph.nodes if n.kind != "alias" and not (n.kind == "placeholder" and n.name in _FLAT and not n.type)]
+    return [
+        n for n in graph_text.graph.nodes if n.kind != "alias" and not (n.kind == "placeholder" and n.name in _FLAT and not n.type)
+    ]
 
 
-def _keys(own: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashable]:
-    lines, _ = line_keys(own, names)
+def _keys(graph_text: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashable]:
+    lines, _ = line_keys(graph_text, names)
     count = Counter(node.line for node in nodes)
     keys: list[Hashable] = []
     for node in nodes:
@@ -93,18 +95,18 @@ def _keys(own: GraphText, nodes: Sequence[FxNode], names: Names) -> list[Hashabl
         if node.kind == "placeholder":
             keys.append((node.graph, node.type, names.get((node.graph, node.name), node.name)))
         elif count[node.line] == 1 and node.kind != "output" and not text.endswith(_OPEN):
-            keys.append((node.graph, text, _origin(own, node)))
+            keys.append((node.graph, text, _origin(graph_text, node)))
         else:
-            roles = tuple(role_of(own.graph, producer, names) for producer in own.graph.producers(node))
+            roles = tuple(role_of(graph_text.graph, producer, names) for producer in graph_text.graph.producers(node))
             keys.append((node.graph, node.kind, node.target, node.type, roles))
     return keys
 
 
-def _origin(own: GraphText, node: FxNode) -> Hashable:
+def _origin(graph_text: GraphText, node: FxNode) -> Hashable:
     """Return the source line by its code: an edit above it only moves it."""
     if node.origin < 0:
         return None
-    origin = own.graph.origins[node.origin]
+    origin = graph_text.graph.origins[node.origin]
     return origin.function, origin.code or origin.place
 
 
@@ -122,7 +124,7 @@ def _moved(blocks: Blocks, keys_a: Sequence[Hashable], keys_b: Sequence[Hashable
         for x in own:
             if waiting := places.get(keys_a[x]):
                 pairs.append((x, waiting.pop(0)))
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -135,7 +137,7 @@ def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[t
             y = places.get((a[x].graph, a[x].name))
             if y is not None and (a[x].target == b[y].target or (a[x].type and a[x].type == b[y].type)):
                 pairs.append((x, y))
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -146,7 +148,7 @@ def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list
         for change in changes([(a[x].kind, a[x].target) for x in own], [(b[y].kind, b[y].target) for y in other]):
             if change.same:
                 pairs += zip(own[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
-    _take(blocks, pairs)
+    _append_pairs(blocks, pairs)
     return pairs
 
 
@@ -166,19 +168,19 @@ def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNo
     return found
 
 
-def _producers(own: GraphText, node: FxNode) -> list[FxNode]:
-    return [resolved(own.graph, producer) for producer in own.graph.producers(node)]
+def _producers(graph_text: GraphText, node: FxNode) -> list[FxNode]:
+    return [resolved(graph_text.graph, producer) for producer in graph_text.graph.producers(node)]
 
 
-def _rest(own: GraphText, node: FxNode) -> str:
+def _rest(graph_text: GraphText, node: FxNode) -> str:
     """Return a node's text without node names: numbers, dtypes, keywords."""
     if node.kind in ("placeholder", "output"):
         return node.type
     names = {node.name, *node.args}
-    return _WORD.sub(lambda match: "·" if match.group() in names else match.group(), _text(own, node))
+    return _WORD.sub(lambda match: "·" if match.group() in names else match.group(), _text(graph_text, node))
 
 
-def _take(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
+def _append_pairs(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
     gone_a, gone_b = {x for x, _ in pairs}, {y for _, y in pairs}
     for own, other in blocks:
         own[:] = [x for x in own if x not in gone_a]
@@ -190,16 +192,16 @@ def _changed(left: GraphText, right: GraphText, before: FxNode, after: FxNode) -
     return NodeChange(what, after.name, _text(left, before), _text(right, after), before.line + 1, after.line + 1)
 
 
-def _alone(own: GraphText, node: FxNode, what: str) -> NodeChange:
-    text = _text(own, node)
+def _alone(graph_text: GraphText, node: FxNode, what: str) -> NodeChange:
+    text = _text(graph_text, node)
     if what == REMOVED:
         return NodeChange(what, node.name, text, "", node.line + 1, 0)
     return NodeChange(what, node.name, "", text, 0, node.line + 1)
 
 
-def _text(own: GraphText, node: FxNode) -> str:
+def _text(graph_text: GraphText, node: FxNode) -> str:
     """Return the text of a node in the graph without the names that it frees."""
-    line = _FREES.sub("", own.lines[node.line]).strip()
+    line = _FREES.sub("", graph_text.lines[node.line]).strip()
     if node.kind == "placeholder":
         return f'{node.name}: "{node.type}"' if node.type else node.name
     if node.kind == "output":

@@ -148,11 +148,11 @@ def _graphs(process: Process) -> frozenset[str]:
     return GRAPHS | names if names else GRAPHS
 
 
-def _outline(found: CompilePasses) -> Outline:
-    return tuple((unit.unit, tuple(map(_said, unit.steps))) for unit in found.units)
+def _outline(compile_passes: CompilePasses) -> Outline:
+    return tuple((unit.unit, tuple(map(_step_key, unit.steps))) for unit in compile_passes.units)
 
 
-def _said(step: Step) -> tuple[object, ...]:
+def _step_key(step: Step) -> tuple[object, ...]:
     change = step.change
     told = (change.left, change.right, change.renamed, change.moved, counts_of(change)) if change is not None else None
     return step.name, step.before, step.unchanged, step.problem, step.made_anew, told
@@ -178,8 +178,8 @@ def run_steps(steps: Generator[None, None, CompilePasses]) -> CompilePasses:
         try:
             next(steps)
         except StopIteration as stop:
-            found: CompilePasses = stop.value
-            return found
+            compile_passes: CompilePasses = stop.value
+            return compile_passes
 
 
 def is_graph(artifact: Artifact) -> bool:
@@ -323,7 +323,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if passes.alike:
                 return passes
         page.blank()
-        page.say(page.so_far(_nothing(scope)))
+        page.say(page.so_far(_no_graphs(scope)))
         return Passes()
 
     return GrowingDocument(scope.page("passes"), f"passes{scope.title}", options, fill, Page)
@@ -332,7 +332,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     """Add the first compile of each kind in full (of many kinds the sums), then the compiles per kind."""
     kinds: dict[Outline, tuple[Alike, list[str]]] = {}
-    told: list[CompilePasses] = []
+    passes: list[CompilePasses] = []
     for number, compile_ in enumerate(scope.compiles):
         outline = outline_of(compile_)
         if number % AT_ONCE == 0:
@@ -345,8 +345,8 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
             continue
         kinds[outline] = alike_of(compile_, outline), [str(compile_.ref)]
         if len(kinds) <= FULL:
-            told.append((yield from passes_of(compile_)))
-            _compile(page, told[-1], several=True)
+            passes.append((yield from passes_of(compile_)))
+            _compile(page, passes[-1], several=True)
         else:
             if len(kinds) == FULL + 1:
                 page.heading("Further compiles, by the sums of their steps")
@@ -357,7 +357,7 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     what = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
     said = [plural(kind.steps, "step") for kind in several]
     yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", what, said)
-    return Passes(1, tuple(told), alike)
+    return Passes(1, tuple(passes), alike)
 
 
 def _sums(page: Page, kind: Alike) -> None:
@@ -370,7 +370,7 @@ def _sums(page: Page, kind: Alike) -> None:
     page.row(pieces)
 
 
-def _nothing(scope: Scope) -> str:
+def _no_graphs(scope: Scope) -> str:
     if not scope.compiles:
         return "There are no compiles here."
     return "No graph was logged here: the compiles failed before there was one, found no operation, or their backend logs none."
@@ -503,14 +503,14 @@ def pass_rows(data: Passes) -> Iterator[PassRow]:
     """Yield one row per step."""
     for compile_ in data.compiles:
         for unit in compile_.units:
-            for own in unit.steps:
-                change = own.change
+            for step in unit.steps:
+                change = step.change
                 counts = Counter(node.what for node in change.changes) if change is not None else Counter[str]()
                 added, removed = counts.pop("added", 0), counts.pop("removed", 0)
-                yield PassRow(own.ref, compile_.ref, compile_.function, unit.unit, own.name, own.before, own.unchanged,
+                yield PassRow(step.ref, compile_.ref, compile_.function, unit.unit, step.name, step.before, step.unchanged,
                               change.left if change is not None else None, change.right if change is not None else None,
                               added, removed, sum(counts.values()),
-                              own.problem)  # fmt: skip
+                              step.problem)  # fmt: skip
 
 
 QUESTION = Question(

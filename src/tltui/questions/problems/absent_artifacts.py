@@ -233,17 +233,17 @@ def absence_of(compiles: Iterable[Compile]) -> Absence:
 def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     """Collect present and absent artifacts of compiles. Yields between steps."""
     versions: dict[int, TorchVersion] = {}
-    found: list[CompileArtifacts] = []
+    results: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
         # nothing can be said to be expected of records outside of any compile, and of what no trace tells
         if (compile_.is_compile or compile_.id.autograd is not None) and compile_.is_traced:
             status, process = compile_.status, compile_.process
             rows = _sorts(process).rows(_sort_of(compile_), process, versions)
-            found.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))
+            results.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))
         if number % SLICE == SLICE - 1:
             yield
     yield
-    return Absence(1, _groups(found), _present(found), tuple(found))
+    return Absence(1, _groups(results), _present(results), tuple(results))
 
 
 def state_of(reason: str) -> str:
@@ -360,10 +360,10 @@ def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tup
     return tuple(sorted(rows, key=lambda row: PLACES[row.name]))
 
 
-def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
+def _groups(results: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
     refs: dict[Expected, list[str]] = {}
     lists: dict[int, list[list[str]]] = {}  # compiles of one sort share their rows
-    for compile_ in found:
+    for compile_ in results:
         own = lists.get(id(compile_.expected))
         if own is None:
             own = [refs.setdefault(row, []) for row in compile_.expected if row.state != PRESENT]
@@ -377,11 +377,11 @@ def _groups(found: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (group.routine, STATES.index(group.state), -len(group.refs))))
 
 
-def _present(found: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
+def _present(results: list[CompileArtifacts]) -> tuple[PresentCount, ...]:
     has: Counter[tuple[str, str]] = Counter()
     wanted: Counter[tuple[str, str]] = Counter()
-    sorts = {id(compile_.expected): compile_.expected for compile_ in found}
-    for sort, count in Counter(id(compile_.expected) for compile_ in found).items():
+    sorts = {id(compile_.expected): compile_.expected for compile_ in results}
+    for sort, count in Counter(id(compile_.expected) for compile_ in results).items():
         for row in sorts[sort]:
             wanted[row.name, row.title] += count
             has[row.name, row.title] += count if row.state == PRESENT else 0

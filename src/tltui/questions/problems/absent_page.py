@@ -70,7 +70,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         absence = yield from read_absence(scope.compiles)
         _versions(page, scope)
         if not absence.compiles:
-            _nothing(page, bool(scope.compiles))
+            _add_no_compiles(page, bool(scope.compiles))
         elif len(absence.compiles) == 1 and (run.finished or len(scope.compiles) == 1):
             _compile(page, absence.compiles[0], run.finished)
         else:
@@ -97,7 +97,7 @@ def _versions(page: Page, scope: Scope) -> None:
         page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
 
 
-def _nothing(page: Page, records: bool) -> None:
+def _add_no_compiles(page: Page, records: bool) -> None:
     page.blank()
     if records:
         what = "Only records without a compile id are here: nothing can be said to be expected of them."
@@ -148,8 +148,8 @@ def _many(page: Page, absence: Absence) -> None:
         + (f", {fmt.count(routine)} of them normally." if routine else "."), "", tokens.STRONG,
     )  # fmt: skip
     page.more("what is not there may yet come.")
-    told = [group for group in absence.groups if not group.routine]
-    for state, members in groupby(told, key=lambda group: group.state):
+    groups = [group for group in absence.groups if not group.routine]
+    for state, members in groupby(groups, key=lambda group: group.state):
         page.heading(HEADINGS[state])
         _reasons(page, list(members), state, "  ")
     for place, title in enumerate(FOLDED, 1):
@@ -238,9 +238,9 @@ class AbsentRow:
 
 def absent_rows(data: Absence) -> Iterator[AbsentRow]:
     """Yield one row per group."""
-    for own in data.groups:
-        first = own.refs[0] if own.refs else ""
-        yield AbsentRow(own.name, own.title, own.state, own.reason, own.flag, own.routine, len(own.refs), first)
+    for group in data.groups:
+        first = group.refs[0] if group.refs else ""
+        yield AbsentRow(group.name, group.title, group.state, group.reason, group.flag, group.routine, len(group.refs), first)
 
 
 QUESTION = Question(

@@ -192,13 +192,13 @@ class BreakRecord:
 def read_record(text: str) -> BreakRecord:
     """Parse a break record of any shape; unparsed text becomes the reason."""
     at, skipped = _AT.match(text), _SKIPPED.search(text)
-    told = _REASON.match(text, at.end() + 1) if at else None
-    end = _AFTER_REASON.search(text, told.end()) if told else None
-    parts = read_traceback(text[end.start() :] if end else "" if told else text)
+    match = _REASON.match(text, at.end() + 1) if at else None
+    end = _AFTER_REASON.search(text, match.end()) if match else None
+    parts = read_traceback(text[end.start() :] if end else "" if match else text)
     stack = next((part.frames for part in parts if part.kind in (USER, BARE) and part.frames), ())
     raised = tuple(part for part in parts if part.kind == RAISED)
-    if told is not None:
-        reason = read_reason(text[told.end() : end.start() if end else None])
+    if match is not None:
+        reason = read_reason(text[match.end() : end.start() if end else None])
     elif (last := last_raised(parts)) is not None:
         reason = read_reason(last.message or last.type)
     elif at or skipped:
@@ -304,20 +304,20 @@ def parsed_break(text: bytes) -> GraphBreak:
 
 def from_restart(reason: str) -> GraphBreak:
     """Parse a restart reason or the message of an `Unsupported`; neither has a location."""
-    return _said(read_reason(reason))
+    return _graph_break(read_reason(reason))
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
     """Parse the text of a break record. Text of any shape yields a headline."""
-    found = read_record(text)
-    same = next((f for f in reversed(found.stack) if (f.file, f.line) == (found.file, found.line)), None)
+    record = read_record(text)
+    same = next((f for f in reversed(record.stack) if (f.file, f.line) == (record.file, record.line)), None)
     return replace(
-        _said(found.reason), file=found.file, line=found.line, code=same.code if same else None, function=found.function,
-        skips_frame=found.skips, stack=found.stack, raised=found.raised, ref=ref, attempt=attempt,
+        _graph_break(record.reason), file=record.file, line=record.line, code=same.code if same else None, function=record.function,
+        skips_frame=record.skips, stack=record.stack, raised=record.raised, ref=ref, attempt=attempt,
     )  # fmt: skip
 
 
-def _said(message: BreakReason) -> GraphBreak:
+def _graph_break(message: BreakReason) -> GraphBreak:
     first = message.first
     return GraphBreak(
         first.headline or "torch wrote no reason", first.gb, explanation=first.explanation, hints=first.hints,
@@ -413,12 +413,12 @@ def _failure(
     )  # fmt: skip
 
 
-def _named_frame(fields: dict[str, Any], own: tuple[StackFrame, ...]) -> StackFrame | None:
+def _named_frame(fields: dict[str, Any], stack_frames: tuple[StackFrame, ...]) -> StackFrame | None:
     """Return the frame in the metrics: the innermost one that Dynamo was tracing."""
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
     if file is None:
         return None
-    same = next((frame for frame in reversed(own) if (frame.file, frame.line) == (file, line)), None)
+    same = next((frame for frame in reversed(stack_frames) if (frame.file, frame.line) == (file, line)), None)
     return same or StackFrame("", file, line, None, is_framework(file))
 
 

@@ -150,7 +150,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
         return True
     if scope.ref.id is not None:
         return any(str(compile_.ref) == item.compile for compile_ in scope.compiles)
-    return any((item.rank is not None and item.rank == own.rank) or item.pid == own.pid for own in scope.processes)
+    return any((item.rank is not None and item.rank == process.rank) or item.pid == process.pid for process in scope.processes)
 
 
 def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
@@ -186,11 +186,11 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         page.say(page.so_far(f"{fmt.plural(tally.compiles, 'compile')}{reading}, no failure and no graph break."))
     elif not words:
         limit = "" if unlogged_limits(scope) else "hit of the recompile limit, "
-        what = (
+        text = (
             f"no error, function in eager mode, graph break, restart, {limit}unfinished compile or function "
             "without operations"
         )
-        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {what}.")
+        page.say(f"{fmt.plural(tally.compiles, 'compile')}{reading}: {text}.")
     if run.damaged and not str(scope.ref):
         damaged = f"{fmt.plural(run.damaged, 'place')} of the logs damaged: something may be missing here"
         page.add((damaged, tokens.LINK, "@damage"))
@@ -240,30 +240,30 @@ def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
 
 
 def _add_unfinished(
-    page: Page, found: Sequence[Occurrence], stood: dict[str, Open | None], title: str, why: str
+    page: Page, occurrences: Sequence[Occurrence], stood: dict[str, Open | None], title: str, why: str
 ) -> None:
-    if not found:
+    if not occurrences:
         return
-    page.heading(f"{title} ({fmt.count(len(found))})")
+    page.heading(f"{title} ({fmt.count(len(occurrences))})")
     page.say(why, "  ", tokens.DIM)
-    told = [item for item in found if stood.get(item.ref)]
-    for item in told:
+    items = [item for item in occurrences if stood.get(item.ref)]
+    for item in items:
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
         which = "its backward " if item.backward else ""
         page.row([
             (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {which}{standing(stood[item.ref])}",
         ])  # fmt: skip
-    add_occurrences(page, [item for item in found if item not in told], "  ")
+    add_occurrences(page, [item for item in occurrences if item not in items], "  ")
 
 
-def _add_differing(page: Page, run: Run, found: Differing | None) -> str:
+def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
     """Add the leading difference between ranks with a link to all."""
-    said = told(run, found) if found is not None else None
-    if found is None or found.leading is None or said is None:
+    said = told(run, differing) if differing is not None else None
+    if differing is None or differing.leading is None or said is None:
         return ""
-    page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
-    add_divergence(page, run, found.leading)
-    lead = "all of them: " if found.count > 1 else "more about it: "
+    page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
+    add_divergence(page, run, differing.leading)
+    lead = "all of them: " if differing.count > 1 else "more about it: "
     page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
     return said[1]
 
@@ -379,9 +379,9 @@ def _problem_row(
     kind: str, headline: str, reason: str, function: str | None, file: str | None, line: int | None,
     occurrences: Sequence[Occurrence], hints: Sequence[str] = (),
 ) -> ProblemRow:  # fmt: skip
-    refs = list(dict.fromkeys(own.ref for own in occurrences))
-    function = function or next((own.function for own in occurrences if own.function), None)
-    ranks = len({own.rank for own in occurrences})
+    refs = list(dict.fromkeys(occurrence.ref for occurrence in occurrences))
+    function = function or next((occurrence.function for occurrence in occurrences if occurrence.function), None)
+    ranks = len({occurrence.rank for occurrence in occurrences})
     first = refs[0] if refs else ""
     return ProblemRow(kind, headline, reason, function, file, line, len(occurrences), ranks, first, joined(refs), joined(hints))
 

@@ -63,12 +63,12 @@ def registry(directory: Path | None) -> dict[str, Registered]:
     except (OSError, ValueError):
         return {}
     version = _version(directory)
-    found = {}
+    results = {}
     for name, versions in entries.items() if isinstance(entries, dict) else ():
         entry = next((item for item in versions if isinstance(item, dict)), None) if isinstance(versions, list) else None
         if entry is not None:
-            found[name.lower()] = _entry(name.lower(), entry, version)
-    return found
+            results[name.lower()] = _entry(name.lower(), entry, version)
+    return results
 
 
 def registered(gb: str | None) -> Registered | None:
@@ -406,9 +406,9 @@ def break_groups(
     return tuple(made), tuple(sorted(listed, key=lambda group: -len(group.occurrences)))
 
 
-def _user_place(found: GraphBreak) -> tuple[str | None, int | None]:
-    lead = found.lead
-    return (lead.file, lead.line) if lead is not None else (found.file, found.line)
+def _user_place(graph_break: GraphBreak) -> tuple[str | None, int | None]:
+    lead = graph_break.lead
+    return (lead.file, lead.line) if lead is not None else (graph_break.file, graph_break.line)
 
 
 def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:

@@ -48,18 +48,20 @@ OCCURRENCES_SHOWN = 6
 OWN_FRAMES = 4
 
 
-def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDENT, named: bool = True, label: str = "") -> None:
+def add_occurrences(
+    page: Page, occurrences: Sequence[Occurrence], indent: str = INDENT, named: bool = True, label: str = ""
+) -> None:
     """`while compiling  ranks 0–3  [0/0] f  [7:0/0] g`, the first few; the rest is folded."""
-    groups = alike_on_ranks(found, lambda item: item.ref, page.newest, lambda item: item.function)
+    groups = alike_on_ranks(occurrences, lambda item: item.ref, page.newest, lambda item: item.function)
     pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
-    ranks = {item.rank for item in found}
+    ranks = {item.rank for item in occurrences}
     if len(ranks) > 1:
         pieces.append(f"{ranks_text(ranks)}  ")
     page.row(pieces + _occurrences(page, groups[:OCCURRENCES_SHOWN], named, len(ranks)), indent)
     if len(groups) > OCCURRENCES_SHOWN:
-        what = f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
+        text = f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more"
+        page.open(text, folded=True)
+        page.add(indent, (text, tokens.DIM))
         page.row(_occurrences(page, groups[OCCURRENCES_SHOWN:], named, len(ranks)), indent + "  ")
         page.close()
 
@@ -67,12 +69,12 @@ def add_occurrences(page: Page, found: Sequence[Occurrence], indent: str = INDEN
 def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], named: bool, ranks: int) -> list[Piece]:
     """Format an occurrence: `[0/0] f`; with its ranks if they are not all ranks of the line."""
     pieces: list[Piece] = []
-    for own in groups:
-        item = own[0]
-        refs = OnRanks(tuple(one.ref for one in own), said_ranks([one.ref for one in own], page.newest))
+    for group in groups:
+        item = group[0]
+        refs = OnRanks(tuple(one.ref for one in group), said_ranks([one.ref for one in group], page.newest))
         name = f" {fmt.clip_middle(sanitize(item.function), 30)}" if named and item.function else ""
         pieces += ["  "] * bool(pieces) + [(f"[{refs.label}]{name}", tokens.LINK, item.ref)]
-        if refs.ranks and len(own) < ranks:
+        if refs.ranks and len(group) < ranks:
             pieces.append((f" {refs.ranks}", tokens.DIM))
     return pieces
 
@@ -149,22 +151,22 @@ def add_eager(page: Page, group: EagerGroup) -> None:
         page.row(where, INDENT + "  ")
 
 
-def _add_callers(page: Page, own: Sequence[StackFrame], shown: tuple[str | None, int | None]) -> None:
+def _add_callers(page: Page, stack_frames: Sequence[StackFrame], shown: tuple[str | None, int | None]) -> None:
     """Add the user's frames, nearest first, without the location `shown`."""
-    further = list(dict.fromkeys(frame for frame in own if (frame.file, frame.line) != shown))
+    further = list(dict.fromkeys(frame for frame in stack_frames if (frame.file, frame.line) != shown))
     if further:
         page.add(INDENT, ("called from, nearest first", tokens.LABEL))
         add_stack(page, further[:OWN_FRAMES], INDENT + "  ")
 
 
-def add_installed(page: Page, known: Registered | None, said: GraphBreak | None) -> None:
+def add_installed(page: Page, entry: Registered | None, graph_break: GraphBreak | None) -> None:
     """Add the registry text of the installed torch that the trace lacks, marked as such."""
-    if known is None or said is None:
+    if entry is None or graph_break is None:
         return
-    explanation, hints = adds(known, said.explanation, said.hints)
+    explanation, hints = adds(entry, graph_break.explanation, graph_break.hints)
     if not explanation and not hints:
         return
-    version = f" {known.torch}" if known.torch else ""
+    version = f" {entry.torch}" if entry.torch else ""
     page.say(f"not in the trace, from the list of graph breaks of the torch{version} installed here:", INDENT, tokens.DIM)
     if explanation:
         page.labelled("why", explanation, INDENT, 5, tokens.DIM)
@@ -247,14 +249,16 @@ def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
     """Add the other wordings of torch within a group."""
     if not variants:
         return
-    what = f"{fmt.plural(len(variants), 'other wording')} at this line"
-    page.open(what, folded=True)
-    page.add(INDENT, (what, tokens.DIM))
-    for found in variants:
-        page.add(INDENT + "  ", (found.ref or "", tokens.LINK, found.ref or ""), "  ", fmt.clip(found.headline, page.width // 2))
-        add_advice(page, found, INDENT + "  ")
-        if found.context:
-            page.labelled("context", found.context, INDENT + "  ", 9, tokens.DIM)
+    text = f"{fmt.plural(len(variants), 'other wording')} at this line"
+    page.open(text, folded=True)
+    page.add(INDENT, (text, tokens.DIM))
+    for variant in variants:
+        page.add(
+            INDENT + "  ", (variant.ref or "", tokens.LINK, variant.ref or ""), "  ", fmt.clip(variant.headline, page.width // 2)
+        )
+        add_advice(page, variant, INDENT + "  ")
+        if variant.context:
+            page.labelled("context", variant.context, INDENT + "  ", 9, tokens.DIM)
     page.close()
 
 

@@ -58,9 +58,9 @@ def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> N
             for frame in own:
                 _frame(page, frame, room, indent)
             continue
-        what = f"{fmt.plural(len(own), 'frame')} of torch"
-        page.open(what, folded=True, aside=True)
-        page.add(indent, (what, tokens.DIM))
+        text = f"{fmt.plural(len(own), 'frame')} of torch"
+        page.open(text, folded=True, aside=True)
+        page.add(indent, (text, tokens.DIM))
         for frame in own:
             _frame(page, frame, room, indent)
         page.close()
@@ -88,11 +88,11 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
     own = user_frames(tuple(frames))
     add_stack(page, own[:user_limit], indent)
     if len(own) < len(frames) or len(own) > user_limit:
-        what = f"{fmt.plural(len(frames), 'frame')}, outermost first"
+        text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(own):
-            what += f", {others} of torch and libraries" if own else ", none your own"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
+            text += f", {others} of torch and libraries" if own else ", none your own"
+        page.open(text, folded=True)
+        page.add(indent, (text, tokens.DIM))
         add_stack(page, frames, indent + "  ")
         page.close()
 
@@ -142,41 +142,41 @@ REASON_LINES = 6
 """Lines of a long reason that stay visible; the rest is folded."""
 
 
-def add_break(page: Page, found: GraphBreak, indent: str = "  ") -> None:
+def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     """One graph break: reason, place, explanation, hints; torch's own words, the place of the user's code added."""
     head: list[Piece] = [indent]
     used = len(indent)
-    if found.gb:
-        head += [(found.gb, tokens.BREAK), "  "]
-        used += len(found.gb) + 2
-    link = "record" if found.ref else ""
-    lines = fmt.wrap(found.headline, page.width - used - len(link) - 2)
+    if graph_break.gb:
+        head += [(graph_break.gb, tokens.BREAK), "  "]
+        used += len(graph_break.gb) + 2
+    link = "record" if graph_break.ref else ""
+    lines = fmt.wrap(graph_break.headline, page.width - used - len(link) - 2)
     for n, line in enumerate(lines):
-        tail: list[Piece] = ["  ", (link, tokens.LINK, found.ref)] if n == 0 and found.ref else []
+        tail: list[Piece] = ["  ", (link, tokens.LINK, graph_break.ref)] if n == 0 and graph_break.ref else []
         page.add(*(head if n == 0 else [" " * used]), (line, tokens.STRONG), *tail)
-    add_consequence(page, found, indent)
-    add_break_place(page, found, indent)
-    add_advice(page, found, indent)
-    if found.stack:
-        what = f"the stack of the break: {fmt.plural(len(found.stack), 'frame')}, outermost first"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
-        add_stack(page, found.stack, indent + "  ")
+    add_consequence(page, graph_break, indent)
+    add_break_place(page, graph_break, indent)
+    add_advice(page, graph_break, indent)
+    if graph_break.stack:
+        text = f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first"
+        page.open(text, folded=True)
+        page.add(indent, (text, tokens.DIM))
+        add_stack(page, graph_break.stack, indent + "  ")
         page.close()
 
 
-def add_consequence(page: Page, found: GraphBreak, indent: str) -> None:
+def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the extent of eager execution after a break, where it exceeds the broken line."""
-    if found.skips_frame:
+    if graph_break.skips_frame:
         page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
-    elif found.stops:
+    elif graph_break.stops:
         what = "What follows in the function runs in eager mode: torch could not resume it after this break."
         page.say(what, indent, tokens.WARN)
 
 
-def add_break_place(page: Page, found: GraphBreak, indent: str) -> None:
+def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the user line of a break, and the location of the break if it is in other code."""
-    lead, at = found.lead, found.at
+    lead, at = graph_break.lead, graph_break.at
     if lead is None or at is None:
         page.add(indent, ("the log does not say where", tokens.DIM))
         return
@@ -194,38 +194,38 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
     page.code(frame.code, indent + "   ")
 
 
-def is_told_by(found: Failure, breaks: Sequence[GraphBreak]) -> bool:
+def is_told_by(failure: Failure, breaks: Sequence[GraphBreak]) -> bool:
     """Return whether a failure is a forbidden graph break that is among `breaks`."""
-    if "Explanation:" not in found.reason:
+    if "Explanation:" not in failure.reason:
         return False
-    told = from_restart(found.reason)
+    told = from_restart(failure.reason)
     return any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks)
 
 
-def add_failure(page: Page, found: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
+def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
     """Add type, reason and location of a failure, with a long reason folded after its first lines.
 
     Text that is also in one of the `breaks` below is omitted.
     """
-    kind = fmt.clip(sanitize(found.type), page.width - 20)
+    kind = fmt.clip(sanitize(failure.type), page.width - 20)
     pieces: list[Piece] = [(kind, tokens.ERROR)]
-    if found.ref:
-        pieces += ["  ", ("traceback", tokens.LINK, found.ref)]
+    if failure.ref:
+        pieces += ["  ", ("traceback", tokens.LINK, failure.ref)]
     page.add(indent, *pieces)
-    if "Explanation:" in found.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
-        told = from_restart(found.reason)
-        if is_told_by(found, breaks):
+    if "Explanation:" in failure.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
+        told = from_restart(failure.reason)
+        if is_told_by(failure, breaks):
             page.say("because of the graph break below", indent, tokens.STRONG)
             return
         page.say(told.headline, indent, tokens.STRONG)
-        _add_where(page, found, indent)
+        _add_where(page, failure, indent)
         add_advice(page, told, indent)
         return
-    if not found.reason:
+    if not failure.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
-    shown = _add_quoted(page, found.reason, indent)
-    _add_where(page, found, indent)
-    _fold_quoted(page, found.reason, shown, "of the reason", indent)
+    shown = _add_quoted(page, failure.reason, indent)
+    _add_where(page, failure, indent)
+    _fold_quoted(page, failure.reason, shown, "of the reason", indent)
 
 
 def _quoted(page: Page, text: str, indent: str) -> list[str]:
@@ -253,26 +253,26 @@ def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> N
     page.close()
 
 
-def _add_where(page: Page, found: Failure, indent: str) -> None:
+def _add_where(page: Page, failure: Failure, indent: str) -> None:
     """Add the line to inspect first, the framework line below it, and the user line that raised the error."""
-    if found.file is not None and found.owner is not None:
-        label = "raised at " if found.raised else f"{whose_line(found.owner)} "
-        place = StackFrame("", found.file, found.line, found.code)
+    if failure.file is not None and failure.owner is not None:
+        label = "raised at " if failure.raised else f"{whose_line(failure.owner)} "
+        place = StackFrame("", failure.file, failure.line, failure.code)
         add_line(page, place, label, indent)
-    if found.inner is not None:
-        add_line(page, found.inner, f"it failed {inside(found.inner.owner)} ", indent)
-    if found.raised_at is not None:
-        add_line(page, found.raised_at, "raised at ", indent)
+    if failure.inner is not None:
+        add_line(page, failure.inner, f"it failed {inside(failure.inner.owner)} ", indent)
+    if failure.raised_at is not None:
+        add_line(page, failure.raised_at, "raised at ", indent)
 
 
-def add_advice(page: Page, found: GraphBreak, indent: str) -> None:
+def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Explanation and hints; then the breaks that came while torch handled this one."""
-    add_said(page, found.explanation, found.hints, indent)
-    if found.rest:
-        shown = _add_quoted(page, found.rest, indent)
-        _fold_quoted(page, found.rest, shown, "of the message", indent)
-    for reason in found.while_handling:
-        add_later(page, reason, found.skips_frame, indent)
+    add_said(page, graph_break.explanation, graph_break.hints, indent)
+    if graph_break.rest:
+        shown = _add_quoted(page, graph_break.rest, indent)
+        _fold_quoted(page, graph_break.rest, shown, "of the message", indent)
+    for reason in graph_break.while_handling:
+        add_later(page, reason, graph_break.skips_frame, indent)
 
 
 def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
@@ -293,23 +293,23 @@ def add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) ->
         page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 
-def add_recompile(page: Page, found: Recompile, there: Collection[str], indent: str = "  ", shown: int = 4) -> None:
+def add_recompile(page: Page, recompile: Recompile, there: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Why it recompiled; with many earlier compiles only the newest ones stay unfolded. `there`: addresses of those in the log."""
-    if not found.reasons:
-        page.say(page.so_far(no_reason(found)), indent, tokens.DIM)
-    for n, reason in enumerate(found.reasons[:shown]):
-        add_reason(page, reason, there, indent, same_place=n > 0 and _same_place(reason, found.reasons[n - 1]))
-    if len(found.reasons) > shown:
-        what = f"{len(found.reasons) - shown} more earlier compiles that could not be used either"
+    if not recompile.reasons:
+        page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
+    for n, reason in enumerate(recompile.reasons[:shown]):
+        add_reason(page, reason, there, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
+    if len(recompile.reasons) > shown:
+        what = f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either"
         page.open(what, folded=True)
         page.add(indent, (what, tokens.DIM))
-        for reason in found.reasons[shown:]:
+        for reason in recompile.reasons[shown:]:
             add_reason(page, reason, there, indent + "  ")
         page.close()
-    for change in found.became:
+    for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
-    if found.logged == "metrics":
+    if recompile.logged == "metrics":
         what = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
         page.say(what, indent, tokens.DIM)
 
@@ -317,15 +317,15 @@ def add_recompile(page: Page, found: Recompile, there: Collection[str], indent: 
 NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
 
 
-def no_reason(found: Recompile) -> str:
+def no_reason(recompile: Recompile) -> str:
     """Return the text for a recompile without a known reason."""
-    if found.logged == "artifact":
+    if recompile.logged == "artifact":
         return "torch logged an empty list of reasons: no guard of an earlier compile was found to fail."
-    return f"{NEVER_LOGGED}." if found.logged == "never" else "torch logged no reason."
+    return f"{NEVER_LOGGED}." if recompile.logged == "never" else "torch logged no reason."
 
 
-def _same_place(one: RecompileReason, other: RecompileReason) -> bool:
-    return (one.file, one.line, one.code) == (other.file, other.line, other.code)
+def _same_place(recompile_reason: RecompileReason, other: RecompileReason) -> bool:
+    return (recompile_reason.file, recompile_reason.line, recompile_reason.code) == (other.file, other.line, other.code)
 
 
 def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:

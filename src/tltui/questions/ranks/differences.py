@@ -176,7 +176,9 @@ class Differing:
 
         Cache answers are consequences, and other pages list failed and unfinished compiles.
         """
-        return next((one for one in self.divergences if one.facets[0] not in (CACHE, FAILED, UNFINISHED)), None)
+        return next(
+            (divergence for divergence in self.divergences if divergence.facets[0] not in (CACHE, FAILED, UNFINISHED)), None
+        )
 
 
 def differing(lanes: Sequence[Lane]) -> Differing | None:
@@ -230,10 +232,10 @@ def _agreeing(lanes: Sequence[Lane], facts: Sequence[Fact]) -> set[int]:
     """Ranks that are always with the most."""
     left = {lane.rank for lane in lanes}
     for fact in facts:
-        sizes = [sum(len(own.lanes) for own in classes) for _, classes in fact.parts]
+        sizes = [sum(len(class_.lanes) for class_ in classes) for _, classes in fact.parts]
         if sizes[0] * 2 <= sum(sizes):
             return set()
-        left -= {lane.rank for _, classes in fact.parts[1:] for own in classes for lane in own.lanes}
+        left -= {lane.rank for _, classes in fact.parts[1:] for class_ in classes for lane in class_.lanes}
     return left
 
 
@@ -271,12 +273,12 @@ def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
     for fact in facts:
         apart = fact.facet if fact.facet in (*WIDE, UNFINISHED) else ""  # what was traced is no consequence of the end
         groups[fact.code, fact.number, apart, fact.partition].append(fact)
-    found = []
-    for own in groups.values():
-        own.sort(key=lambda fact: NAMES.index(fact.facet))
-        also = dict.fromkeys(facet for fact in own for facet in (fact.facet, *fact.also))
-        found.append((own[0], tuple(sorted(also, key=NAMES.index))))
-    return found
+    results = []
+    for group in groups.values():
+        group.sort(key=lambda fact: NAMES.index(fact.facet))
+        also = dict.fromkeys(facet for fact in group for facet in (fact.facet, *fact.also))
+        results.append((group[0], tuple(sorted(also, key=NAMES.index))))
+    return results
 
 
 def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, float]) -> list[Divergence]:
@@ -308,7 +310,7 @@ def _parts(fact: Fact) -> Hashable:
 
     For facets of a whole rank, the largest side is without its ranks.
     """
-    parts = [(said, frozenset(lane.rank for own in classes for lane in own.lanes)) for said, classes in fact.parts]
+    parts = [(said, frozenset(lane.rank for class_ in classes for lane in class_.lanes)) for said, classes in fact.parts]
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
     return tuple(parts)
@@ -316,14 +318,15 @@ def _parts(fact: Fact) -> Hashable:
 
 def _is_within(fact: Fact, other: Fact) -> bool:
     """Return whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
-    ranks = {said: frozenset(lane.rank for own in classes for lane in own.lanes) for said, classes in other.parts}
+    ranks = {said: frozenset(lane.rank for class_ in classes for lane in class_.lanes) for said, classes in other.parts}
     return fact.facet == other.facet and all(
-        said in ranks and ranks[said].issuperset(lane.rank for own in classes for lane in own.lanes) for said, classes in fact.parts
+        said in ranks and ranks[said].issuperset(lane.rank for class_ in classes for lane in class_.lanes)
+        for said, classes in fact.parts
     )
 
 
 def _ranks_in(fact: Fact) -> int:
-    return sum(len(own.lanes) for _, classes in fact.parts for own in classes)
+    return sum(len(class_.lanes) for _, classes in fact.parts for class_ in classes)
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
@@ -333,16 +336,16 @@ def _place(fact: Fact, order: Mapping[Key, float]) -> float:
     """
     if fact.facet in (EXECUTED, CACHE):
         return math.inf
-    counts = [len(own.codes.get(fact.code, ())) for _, classes in fact.parts for own in classes]
+    counts = [len(class_.codes.get(fact.code, ())) for _, classes in fact.parts for class_ in classes]
     number = min(counts) + 1 if fact.facet == COUNT else fact.number or 1
     return order.get((fact.code, number), order.get((fact.code, 1), 0.0))
 
 
 def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
     first = facts[0]
-    total = sum(len(own.lanes) for _, classes in first.parts for own in classes)
+    total = sum(len(class_.lanes) for _, classes in first.parts for class_ in classes)
     whole = len(facts) if facets[0] in WIDE else 0
-    fewest = min(len(own.codes.get(first.code, ())) for _, classes in first.parts for own in classes)
+    fewest = min(len(class_.codes.get(first.code, ())) for _, classes in first.parts for class_ in classes)
     sides = tuple(_side(first, said, classes, fewest) for said, classes in first.parts[:SIDES])
     functions = list(dict.fromkeys(_function(fact.code) for fact in facts))
     return Divergence(

@@ -65,13 +65,13 @@ class Courses:
 
     def of(self, saved: SavedProcess) -> Course:
         """Return the course of a process. Raises `BadIndex`, OSError."""
-        found = self._courses.get(saved.course)
-        if found is None:
-            found = self.unpack(saved.course_bytes())
-            if found.digest != saved.course:
+        results = self._courses.get(saved.course)
+        if results is None:
+            results = self.unpack(saved.course_bytes())
+            if results.digest != saved.course:
                 raise BadIndex(_DAMAGED, saved.index.path)
-            self._courses[saved.course] = found
-        return found
+            self._courses[saved.course] = results
+        return results
 
     def unpack(self, data: bytes) -> Course:
         """Deserialize the output of `pack_course`. Raises `BadIndex`."""
@@ -95,12 +95,12 @@ class Courses:
         if type(code) is not int or code < 0 or type(number) is not int:
             raise BadIndex(_DAMAGED)
         key = (codes[code], number, id_, status, digests)
-        found = self._steps.get(key)
-        if found is None:
+        results = self._steps.get(key)
+        if results is None:
             pieces = (digests[at : at + DIGEST] for at in range(0, _WIDTH, DIGEST))
-            facets = tuple(b"" if own == _NONE else own for own in pieces)
-            found = self._steps[key] = Step(codes[code], number, _text(id_), _text(status), facets)
-        return found
+            facets = tuple(b"" if piece == _NONE else piece for piece in pieces)
+            results = self._steps[key] = Step(codes[code], number, _text(id_), _text(status), facets)
+        return results
 
 
 def pack_times(times: Times) -> bytes:
@@ -243,13 +243,13 @@ class Told:
         kept = self._by_name.get((process.log.path, process.pid, process.twin))
         return kept if kept is not None and kept.records == process.records else None
 
-    def course(self, kept: SavedProcess) -> Course:
+    def course(self, saved_process: SavedProcess) -> Course:
         """Return the course of a saved process. Raises `BadIndex`, OSError."""
-        return self._courses.of(kept)
+        return self._courses.of(saved_process)
 
-    def times(self, kept: SavedProcess) -> Times:
+    def times(self, saved_process: SavedProcess) -> Times:
         """When, and how long. Raises `BadIndex`, OSError."""
-        return times_of_saved(kept)
+        return times_of_saved(saved_process)
 
     def lane(self, rank: int) -> Lane | None:
         """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
@@ -273,10 +273,10 @@ _told: WeakKeyDictionary[Crowd, Told] = WeakKeyDictionary()
 
 def told(crowd: Crowd) -> Told:
     """Return the index contents of a crowd, cached."""
-    found = _told.get(crowd)
-    if found is None:
-        found = _told[crowd] = Told(crowd)
-    return found
+    results = _told.get(crowd)
+    if results is None:
+        results = _told[crowd] = Told(crowd)
+    return results
 
 
 def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
@@ -302,14 +302,19 @@ def _name(saved: Saved) -> tuple[str, int, int]:
     return saved.found.name, saved.pid, saved.kept.twin if saved.kept is not None else 0
 
 
-def _key(saved: Saved, kept: SavedProcess) -> str:
+def _key(saved: Saved, saved_process: SavedProcess) -> str:
     """As `Process.key` of the process when its log is read."""
-    return f"{saved.found.name}\0{saved.pid}" + (f"\0{kept.twin}" if kept.twin else "")
+    return f"{saved.found.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
 
 
-def _older_index(own: SavedProcess, number: int, newest: SavedProcess) -> Older:
-    at_once = not math.isnan(own.last) and newest.is_dated and newest.started > 0 and own.last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, str(Ref(own.rank, number)), own.doing, at_once)
+def _older_index(saved_process: SavedProcess, number: int, newest: SavedProcess) -> Older:
+    at_once = (
+        not math.isnan(saved_process.last)
+        and newest.is_dated
+        and newest.started > 0
+        and saved_process.last - newest.started * 1e6 > TOGETHER_US
+    )
+    return Older(saved_process.pid, str(Ref(saved_process.rank, number)), saved_process.doing, at_once)
 
 
 def with_hosts(run: Run, lanes: Sequence[Lane]) -> tuple[Lane, ...]:
@@ -376,7 +381,9 @@ def _launch(process: Process) -> int:
 def _is_nameless(process: Process) -> bool:
     """Return whether a text input has compiles without function names."""
     frames = () if process.is_traced else process.frames.values()
-    return any(frame.is_guessed or frame.code[0] is None for frame in frames if any(own.is_compile for own in frame.compiles))
+    return any(
+        frame.is_guessed or frame.code[0] is None for frame in frames if any(compile_.is_compile for compile_ in frame.compiles)
+    )
 
 
 def _lane(rank: Rank, process: Process, course: Course) -> Lane:
@@ -415,14 +422,14 @@ def is_pipelined(process: Process) -> bool:
     return any(PIPELINING in text for text in process.strings.values())
 
 
-def _is_older(own: Process, newest: Process) -> bool:
-    return own is not newest and own.is_traced and own.parent is None and newest.parent is not own
+def _is_older(process: Process, newest: Process) -> bool:
+    return process is not newest and process.is_traced and process.parent is None and newest.parent is not process
 
 
-def _older(own: Process, newest: Process) -> Older:
-    last = last_record(own)
+def _older(process: Process, newest: Process) -> Older:
+    last = last_record(process)
     at_once = last is not None and newest.is_dated and newest.started > 0 and last - newest.started * 1e6 > TOGETHER_US
-    return Older(own.pid, str(own.ref), left_in(own), at_once)
+    return Older(process.pid, str(process.ref), left_in(process), at_once)
 
 
 def left_in(process: Process) -> str:
@@ -443,7 +450,7 @@ def inside_of(process: Process) -> tuple[str, ...]:
     """Name the phases that are open in the last compile, or in the backward of the newest one whose backward has no end."""
     if not process.is_traced:
         return ()
-    compiles = [own for own in reversed(process.compiles.values()) if own.is_compile]
+    compiles = [compile_ for compile_ in reversed(process.compiles.values()) if compile_.is_compile]
     if compiles and compiles[0].is_closed:
-        compiles = [own for own in compiles if own.facts.backward_running or own.facts.backward_unfinished]
+        compiles = [compile_ for compile_ in compiles if compile_.facts.backward_running or compile_.facts.backward_unfinished]
     return tuple(phase.name for phase in begun(compiles[0])[0]) if compiles else ()

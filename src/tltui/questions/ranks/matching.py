@@ -38,7 +38,7 @@ def words(facet: str, lines: Lines) -> dict[Hashable, str]:
     apart = {value: [shown for plain, shown in own.items() if plain not in same] for value, own in compared.items()}
     if facet == INPUT_FACET:
         apart = _inputs_apart(apart)
-    said = {value: _said(facet, own, apart[value]) for value, own in lines.items()}
+    said = {value: _distinct_lines(facet, own, apart[value]) for value, own in lines.items()}
     if any(said.values()):
         return {value: one or WITHOUT for value, one in said.items()}
     return said
@@ -53,17 +53,17 @@ def shared_inputs(lines: Lines) -> Lines:
 def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
     """Return only the differing properties of inputs that all ranks have."""
     inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
-    found: dict[Hashable, list[str]] = {}
+    results: dict[Hashable, list[str]] = {}
     for value, own in inputs.items():
-        found[value] = []
+        results[value] = []
         for source, what in own.items():
             others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
             same = set.intersection(*others) if len(others) == len(inputs) else set()
-            found[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
-    return found
+            results[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
+    return results
 
 
-def _said(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
+def _distinct_lines(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
     """Describe the distinct lines of these ranks in one line."""
     if not told:
         return NOTHING.get(facet, "")
@@ -173,12 +173,12 @@ class Fact:
 
     @property
     def partition(self) -> frozenset[frozenset[int]]:
-        return frozenset(frozenset(lane.rank for own in classes for lane in own.lanes) for _, classes in self.parts)
+        return frozenset(frozenset(lane.rank for class_ in classes for lane in class_.lanes) for _, classes in self.parts)
 
     @property
     def outliers(self) -> frozenset[int]:
         """Ranks that are not on the first side."""
-        return frozenset(lane.rank for _, classes in self.parts[1:] for own in classes for lane in own.lanes)
+        return frozenset(lane.rank for _, classes in self.parts[1:] for class_ in classes for lane in class_.lanes)
 
 
 def classes_of(lanes: Iterable[Lane]) -> list[Class]:
@@ -199,7 +199,7 @@ def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
     """Return the differences, unordered, and the ranks that may still catch up with the others."""
     behind: set[int] = set()
     facts = _stops(classes)
-    for code in dict.fromkeys(code for own in classes for code in own.codes):
+    for code in dict.fromkeys(code for class_ in classes for code in class_.codes):
         facts += _counts(code, classes, behind)
         facts += _compiles(code, classes)
     facts += _order(classes)
@@ -219,7 +219,7 @@ def order_of(classes: Sequence[Class]) -> dict[Key, float]:
 
 
 def _size(classes: Iterable[Class]) -> int:
-    return sum(len(own.lanes) for own in classes)
+    return sum(len(class_.lanes) for class_ in classes)
 
 
 def _usual(values: Mapping[Class, Hashable]) -> Hashable:
@@ -267,10 +267,12 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
         longest = max(keys.values(), key=len)
         for own, mine in keys.items():
             own.stopped = own.stopped or (own.ended and bool(mine) and mine == longest[: len(mine)] and len(mine) < len(longest))
-    found = []
+    results = []
     for code, stopped in last.items():
-        found += _parted(code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _text)
-    return found
+        results += _parted(
+            code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _text
+        )
+    return results
 
 
 def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact]:
@@ -294,18 +296,18 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
     return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
 
 
-def _is_for_all(own: Class, place: int) -> bool:
+def _is_for_all(class_: Class, place: int) -> bool:
     """Return whether a compile ran under `torch.compiler.config.compile_on_one_rank`.
 
     With it (`TORCH_COMPILE_ON_ONE_RANK`, since torch 2.14) a graph compiled by one rank runs on all
     (torch/compiler/config.py). The metrics record the configuration.
     """
-    return ONE_RANK in own.lines(place, SETTINGS)
+    return ONE_RANK in class_.lines(place, SETTINGS)
 
 
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
     """Compare the compiles of a function by number: the first of each rank, then the second."""
-    found: list[Fact] = []
+    facts: list[Fact] = []
     owned = {own: places for own in classes if (places := own.codes.get(code))}
     usual, is_cut = _usual({own: len(places) for own, places in owned.items()}), any(own.stopped for own in classes)
     shifted = {own for own, places in owned.items() if len(places) != usual}
@@ -313,8 +315,8 @@ def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
         members = {own: places[n] for own, places in owned.items() if n < len(places)}
         if len(members) > 1:
             known = [(own, place) for own, places in owned.items() if own not in shifted for place in places] if shifted else []
-            found += _compared((code, n + 1), members, shifted, known, is_cut)
-    return found
+            facts += _compared((code, n + 1), members, shifted, known, is_cut)
+    return facts
 
 
 def _compared(
@@ -337,10 +339,10 @@ def _compared(
     yield from _chain(key, done, traced, shifted & (done | traced).keys(), known, is_cut)
 
 
-def _said_end(end: Hashable, own: Class) -> str:
+def _said_end(end: Hashable, class_: Class) -> str:
     if end:
         return "finished"
-    return f"not finished, in {trail(own.first.inside)}" if own.first.inside else "not finished"
+    return f"not finished, in {trail(class_.first.inside)}" if class_.first.inside else "not finished"
 
 
 def _chain(
@@ -399,14 +401,14 @@ def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, in
     usual = _usual(values)
     typical = next(own for own, value in values.items() if value == usual)
     theirs, codes = typical.lines(places[typical], facet), len(typical.lines(places[typical], CODE))
-    found = dict(values)
+    results = dict(values)
     for own in values:
         mine, more = own.lines(places[own], facet), len(own.lines(places[own], CODE)) - codes
         least = min(len(mine), len(theirs))
         is_far = facet != CACHE or (len(mine) - len(theirs)) * more > 0
         if least and is_far and mine[:least] == theirs[:least]:
-            found[own] = usual
-    return found
+            results[own] = usual
+    return results
 
 
 def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mapping[Class, Hashable]) -> list[Fact]:
@@ -423,9 +425,9 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
     return _parted(*key, facet, values, lambda value, _: said[value])
 
 
-def _is_partial(own: Class, place: int) -> bool:
+def _is_partial(class_: Class, place: int) -> bool:
     """Return whether a compile may have inputs that its log does not describe, or not yet."""
-    return not own.ended or not own.is_over(place)
+    return not class_.ended or not class_.is_over(place)
 
 
 def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
@@ -433,10 +435,10 @@ def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
 
     An unfinished compile counts as usual if the usual inputs include all its described inputs.
     """
-    found: dict[Class, Hashable] = {own: own.step(place).of(INPUTS) for own, place in places.items()}
+    results: dict[Class, Hashable] = {own: own.step(place).of(INPUTS) for own, place in places.items()}
     partial = [own for own, place in places.items() if _is_partial(own, place)]
-    if not partial or len(set(found.values())) < 2:
-        return found
+    if not partial or len(set(results.values())) < 2:
+        return results
     described = {own: set(own.lines(place, INPUTS)) for own, place in places.items()}
     likely = sorted(places, key=lambda own: (own in partial, -len(described[own]), -len(own.lanes), own.first.rank))
     for own in partial:
@@ -444,9 +446,9 @@ def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
         for other in likely:
             theirs = {line.partition(": ")[0] for line in described[other]}
             if all(line.partition(": ")[0] not in sources & theirs for line in described[own] ^ described[other]):
-                found[own] = found[other]
+                results[own] = results[other]
                 break
-    return found
+    return results
 
 
 def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
@@ -476,11 +478,11 @@ def _order(classes: Sequence[Class]) -> list[Fact]:
             a, b = next((a, b) for a, b in zip(theirs, mine, strict=True) if a != b)
             firsts[a, b][own] = f"after {b[0]}"
     moved = {own for late in firsts.values() for own in late}
-    found = []
+    results = []
     for (a, b), late in firsts.items():
         have = [c for c in classes if c in late or (c not in moved and a in c.codes and b in c.codes)]
-        found += _parted(a, 0, ORDER, {c: late.get(c, f"before {b[0]}") for c in have}, _text)
-    return found
+        results += _parted(a, 0, ORDER, {c: late.get(c, f"before {b[0]}") for c in have}, _text)
+    return results
 
 
 def _executed(classes: Sequence[Class]) -> list[Fact]:
@@ -505,11 +507,11 @@ def _executed(classes: Sequence[Class]) -> list[Fact]:
         said, expected = (_called(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
         firsts[theirs[min(n, len(theirs) - 1)][0], f"ran {said} as graph {n + 1}", f"ran {expected} as graph {n + 1}"].append(own)
     others = {own for late in firsts.values() for own in late}
-    found = []
+    results = []
     for (code, said, expected), late in firsts.items():
         values = {own: said if own in late else expected for own in ran if own in late or own not in others}
-        found += _parted(code, 0, EXECUTED, values, _text)
-    return found
+        results += _parted(code, 0, EXECUTED, values, _text)
+    return results
 
 
 def _called(key: Key) -> str:

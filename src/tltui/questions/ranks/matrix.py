@@ -129,7 +129,7 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
 
 
 def _ranks(classes: Sequence[Class]) -> int:
-    return sum(len(own.lanes) for own in classes)
+    return sum(len(class_.lanes) for class_ in classes)
 
 
 def _usual(classes: Sequence[Class]) -> Class:
@@ -162,11 +162,11 @@ def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], 
     whole: dict[int, set[str]] = defaultdict(set)
     for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
         for _, classes in fact.parts[1:]:
-            for own in classes:
+            for class_ in classes:
                 if fact.facet in WIDE:
-                    whole[id(own)].add(fact.facet)
+                    whole[id(class_)].add(fact.facet)
                 elif fact.facet in MARKS and (place := cells.places.get((fact.code, fact.number or 1))) is not None:
-                    found[id(own), place] = fact.facet
+                    found[id(class_), place] = fact.facet
     return found, whole
 
 
@@ -188,10 +188,10 @@ class _Cells:
         self._typical = [self._median(number) for number in range(len(keys))]
         self._graphs = [self._letters(number) for number in range(len(keys))]
 
-    def step(self, own: Class, number: int) -> Step | None:
+    def step(self, class_: Class, number: int) -> Step | None:
         """Return the compile of a class in a column."""
-        place = self._steps[id(own)].get(number)
-        return None if place is None else own.step(place)
+        place = self._steps[id(class_)].get(number)
+        return None if place is None else class_.step(place)
 
     def _median(self, number: int) -> float:
         took = []
@@ -224,14 +224,14 @@ class _Cells:
         )  # fmt: skip
 
     def rows(
-        self, own: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
+        self, class_: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
     ) -> list[Row]:
         """Return the rows of a class: several if some of its ranks were slow."""
-        steps = [self.step(own, number) for number in range(len(self._keys))]
-        facets = [marks.get((id(own), number), "") for number in range(len(steps))]
-        differs = "".join(self._differs(own, n, step, facets[n]) for n, step in enumerate(steps))
-        may_come = not own.ended or own.first.rank in behind
-        usual = [self.step(self._usual[id(own)], number) is not None for number in range(len(steps))]
+        steps = [self.step(class_, number) for number in range(len(self._keys))]
+        facets = [marks.get((id(class_), number), "") for number in range(len(steps))]
+        differs = "".join(self._differs(class_, n, step, facets[n]) for n, step in enumerate(steps))
+        may_come = not class_.ended or class_.first.rank in behind
+        usual = [self.step(self._usual[id(class_)], number) is not None for number in range(len(steps))]
         is_told = any(step is not None and step.status in UNFINISHED for step in steps)  # where its log ends
         lacks = [steps[n] is None and (may_come or not usual[n] or (is_told and differs[n] == ENDED)) for n in range(len(steps))]
         first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
@@ -239,28 +239,28 @@ class _Cells:
         absent = [ENDED if mark == ENDED else NONE for mark in differs]
         statuses = "".join(absent[n] if s is None else STATUSES.get(s.status, NOTHING) for n, s in enumerate(steps))
         graphs = "".join(absent[n] if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
-        caches = "".join(absent[n] if s is None else _cache(own.first, s) for n, s in enumerate(steps))
+        caches = "".join(absent[n] if s is None else _cache(class_.first, s) for n, s in enumerate(steps))
         ids = tuple("" if step is None else step.id for step in steps)
         groups: dict[str, list[Lane]] = defaultdict(list)
-        for lane in own.lanes:
-            groups[self._times(own, lane, absent)].append(lane)
+        for lane in class_.lanes:
+            groups[self._times(class_, lane, absent)].append(lane)
         return [
-            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(own), ()))),
-                differs, statuses, graphs, times, caches, ids, self._usual[id(own)].first.rank)
+            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(class_), ()))),
+                differs, statuses, graphs, times, caches, ids, self._usual[id(class_)].first.rank)
             for times, lanes in groups.items()
         ]  # fmt: skip
 
-    def _differs(self, own: Class, number: int, step: Step | None, facet: str) -> str:
-        other = self.step(self._usual[id(own)], number)
+    def _differs(self, class_: Class, number: int, step: Step | None, facet: str) -> str:
+        other = self.step(self._usual[id(class_)], number)
         if step is None:
-            return ENDED if own.stopped and number > max(self._steps[id(own)], default=-1) else NONE
+            return ENDED if class_.stopped and number > max(self._steps[id(class_)], default=-1) else NONE
         if step.status in UNFINISHED and (other is None or other.status != step.status):
             return STATUSES[step.status]
         return MARKS[facet] if facet else MORE if other is None else SAME
 
-    def _times(self, own: Class, lane: Lane, absent: Sequence[str]) -> str:
+    def _times(self, class_: Class, lane: Lane, absent: Sequence[str]) -> str:
         return "".join(
-            absent[number] if (place := self._steps[id(own)].get(number)) is None else _slower(lane.times.took[place], typical)
+            absent[number] if (place := self._steps[id(class_)].get(number)) is None else _slower(lane.times.took[place], typical)
             for number, typical in enumerate(self._typical)
         )
 
@@ -291,12 +291,12 @@ def merged(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[Row]:
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
-    found = []
-    for own in groups.values():
-        first = min(own, key=lambda row: row.numbers)
-        numbers = tuple(sorted(number for row in own for number in row.numbers))
-        found.append(replace(first, ranks=ranges(numbers), numbers=numbers))
-    return found
+    results = []
+    for group in groups.values():
+        first = min(group, key=lambda row: row.numbers)
+        numbers = tuple(sorted(number for row in group for number in row.numbers))
+        results.append(replace(first, ranks=ranges(numbers), numbers=numbers))
+    return results
 
 
 def _everything(row: Row) -> Hashable:

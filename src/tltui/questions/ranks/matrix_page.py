@@ -115,12 +115,12 @@ class Aspect:
 
     def target(self, column: Column, row: Row, number: int) -> str:
         """Return the link of an unusual cell: the comparison, or whichever of the two compiles exists."""
-        own = f"{row.ref}:{row.ids[number]}" if row.ids[number] else ""
-        if not own or own == column.ref:
+        text = f"{row.ref}:{row.ids[number]}" if row.ids[number] else ""
+        if not text or text == column.ref:
             return column.ref
         if self.page:
-            return str(parse_ref(own).at(self.page))
-        return diff_ref(column.ref, own) if self.cells(row)[number] not in (MORE, *UNDONE) else own
+            return str(parse_ref(text).at(self.page))
+        return diff_ref(column.ref, text) if self.cells(row)[number] not in (MORE, *UNDONE) else text
 
     def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
         """Yield descriptions of a row with link targets, and the number of further differing compiles.
@@ -143,9 +143,9 @@ class Aspect:
     def _unlike(self, row: Row, usual: Row) -> list[int]:
         """Return the columns in which a row differs from the usual row, the most telling first."""
         pairs = zip(self.cells(row), self.cells(usual), strict=True)
-        found = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
+        numbers = [number for number, (mine, theirs) in enumerate(pairs) if mine != theirs and mine != ENDED]
         first = self.first(row, usual)
-        return [first, *(number for number in found if number > first)] if first >= 0 else []
+        return [first, *(number for number in numbers if number > first)] if first >= 0 else []
 
     def _separating(self, row: Row, numbers: Sequence[int], others: Sequence[Row]) -> list[int]:
         """Choose the first compile that separates a row from all others; without one, as many as necessary."""
@@ -376,7 +376,7 @@ class Grid:
 
     def _line(self, number: int) -> None:
         column = self._columns[number]
-        pieces: list[Piece] = ["  ", *self._named(column, self._label)]
+        pieces: list[Piece] = ["  ", *self._name_pieces(column, self._label)]
         gap = " " * (self._wide - 1)
         run, style = "", ""
         for row, cells, compared in zip(self._rows[: self._shown], self._cells, self._compared, strict=False):
@@ -393,7 +393,7 @@ class Grid:
                 run += self._aspect.drawn(sign) + gap
         self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []), signs=True)
 
-    def _named(self, column: Column, width: int) -> list[Piece]:
+    def _name_pieces(self, column: Column, width: int) -> list[Piece]:
         """`[2/0] block2  blocks.py:140`, padded."""
         page = self._page
         head = f"[{column.id}] ".ljust(8)
@@ -408,18 +408,18 @@ class Grid:
 
     def _folded(self, numbers: Sequence[int], sign: str) -> None:
         page = self._page
-        what = f"{fmt.count(len(numbers))} compiles alike"
+        text = f"{fmt.count(len(numbers))} compiles alike"
         first, last = self._columns[numbers[0]], self._columns[numbers[-1]]
-        page.open(what, folded=True)
+        page.open(text, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
         signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
         over = [rank for own, mine in signs if mine == ENDED for rank in own.numbers]
         ended = f" ({'rank' if len(over) == 1 else 'ranks'} {ranges(over)} ended before)" if over else ""
-        page.add("  ", (f"{drawn} ", style), (f"{what}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
+        page.add("  ", (f"{drawn} ", style), (f"{text}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
         named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
         width = min(page.width - 6, max(map(self._needs, named)))
         for column in named:
-            page.add("  ", (f"{drawn} ", style), *self._named(column, width))
+            page.add("  ", (f"{drawn} ", style), *self._name_pieces(column, width))
         if len(numbers) > ALIKE_NAMED:
             page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
         page.close()
@@ -455,10 +455,10 @@ class CellRow:
 
 def cell_rows(data: Matrix) -> Iterator[CellRow]:
     """Yield one row per cell."""
-    for own in data.rows:
+    for row in data.rows:
         for n, column in enumerate(data.columns):
-            yield CellRow(own.ranks, len(own.numbers), own.ids[n], column.ref, column.function, column.number, own.differs[n],
-                          own.statuses[n], own.graphs[n], own.times[n], own.caches[n])  # fmt: skip
+            yield CellRow(row.ranks, len(row.numbers), row.ids[n], column.ref, column.function, column.number, row.differs[n],
+                          row.statuses[n], row.graphs[n], row.times[n], row.caches[n])  # fmt: skip
 
 
 QUESTION = Question(

@@ -79,12 +79,12 @@ class Columns:
         self.classes = classes(lanes)
         self._where: dict[Key, list[tuple[int, int]]] = {}
         """Compile → classes that have it, with its place in their courses."""
-        for number, own in enumerate(self.classes):
-            for key, place in own[0].course.places.items():
+        for number, class_ in enumerate(self.classes):
+            for key, place in class_[0].course.places.items():
                 self._where.setdefault(Key(*key), []).append((number, place))
-        self._begin = [[lane.times.begin for lane in own] for own in self.classes]
-        self._took = [[lane.times.took for lane in own] for own in self.classes]
-        self._going = [sum(not lane.ended for lane in own) for own in self.classes]
+        self._begin = [[lane.times.begin for lane in class_] for class_ in self.classes]
+        self._took = [[lane.times.took for lane in class_] for class_ in self.classes]
+        self._going = [sum(not lane.ended for lane in class_) for class_ in self.classes]
         """Class → ranks of it whose logs go on."""
         self.offsets: Mapping[int, Offset] = {}
         """Rank → how far its clock is ahead; only of those that are off."""
@@ -94,9 +94,9 @@ class Columns:
         """Compile → when the middle one of the ranks began it, in microseconds, in that order; only where two began it, and so many
         that the middle one is among them whenever the others will."""
         self.offsets = self._off()
-        for number, own in enumerate(self.classes):
-            if any(lane.rank in self.offsets for lane in own):
-                self._shifts[number] = [self.offsets.get(lane.rank) for lane in own]
+        for number, class_ in enumerate(self.classes):
+            if any(lane.rank in self.offsets for lane in class_):
+                self._shifts[number] = [self.offsets.get(lane.rank) for lane in class_]
         if len(self.offsets) * FEW > len(lanes):  # else the middle one hardly is another
             self.usual = self._usual()
 
@@ -106,16 +106,16 @@ class Columns:
 
     def column(self, key: Key) -> Column:
         """Return the column of a compile."""
-        found = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
+        column = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
             own = self.classes[number]
-            found.lanes.extend(own)
-            found.places.extend([place] * len(own))
-            found.begin.extend(self._begins(number, place))
+            column.lanes.extend(own)
+            column.places.extend([place] * len(own))
+            column.begin.extend(self._begins(number, place))
             failed = own[0].course.steps[place].status == Status.ERROR
-            found.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
-            found.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
-        return found
+            column.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
+            column.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
+        return column
 
     def _begins(self, number: int, place: int) -> list[float]:
         begun = [begin[place] for begin in self._begin[number]]
@@ -142,20 +142,20 @@ class Columns:
     def _off(self) -> dict[int, Offset]:
         """Clocks that are off."""
         rows: list[tuple[int, list[float], list[float]]] = []
-        starts = Counter(len(lane.older) for own in self.classes for lane in own)
+        starts = Counter(len(lane.older) for class_ in self.classes for lane in class_)
         usual_starts = max(starts, key=lambda count: starts[count], default=0)
-        for own in self.classes:
-            steps = own[0].course.steps
+        for class_ in self.classes:
+            steps = class_[0].course.steps
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := Key(step.code, step.number)) in self.usual]
             compared = chosen(shared)
-            for lane in own:
+            for lane in class_:
                 again = len(lane.older) - usual_starts
                 begin = lane.times.begin
                 known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
                 if again < 0 or (again and any(at >= usual for at, usual in known)):
                     continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))
-        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for own in self.classes for lane in own))
+        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_))
 
 
 @dataclass(slots=True)
@@ -178,13 +178,15 @@ class Extras:
     def __init__(self, columns: Columns) -> None:
         self._sums: dict[int, _Sum] = {}
         self._totals = {
-            lane.rank: sum(seconds for seconds in lane.times.took if seconds == seconds) for own in columns.classes for lane in own
+            lane.rank: sum(seconds for seconds in lane.times.took if seconds == seconds)
+            for class_ in columns.classes
+            for lane in class_
         }
         self._common: dict[object, int] = {}
         """Code object → how many ranks compiled it."""
-        for own in columns.classes:
-            for code in {step.code for step in own[0].course.steps}:
-                self._common[code] = self._common.get(code, 0) + len(own)
+        for class_ in columns.classes:
+            for code in {step.code for step in class_[0].course.steps}:
+                self._common[code] = self._common.get(code, 0) + len(class_)
 
     def add(self, column: Column) -> None:
         """Process the next compile."""
@@ -238,12 +240,12 @@ class Lateness:
         """Process the next compile."""
         typical = self._columns.usual[column.key]
         apart = [(at - typical) / 1e6 for at in column.begin]
-        known = [number for number, seconds in enumerate(apart) if seconds == seconds]
-        if max(apart[number] for number in known) <= LATE_S:
+        numbers = [number for number, seconds in enumerate(apart) if seconds == seconds]
+        if max(apart[number] for number in numbers) <= LATE_S:
             return
-        ranks = len(known) + column.pending
-        bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in known)[(ranks - 1) // 2])
-        late = [number for number in known if apart[number] > bound]
+        ranks = len(numbers) + column.pending
+        bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in numbers)[(ranks - 1) // 2])
+        late = [number for number in numbers if apart[number] > bound]
         if not is_minority(len(late) + column.pending, ranks):  # those to come begin it later still
             return
         fresh = self._fresh(column, late, apart)
@@ -318,16 +320,16 @@ def wait_before(column: Column) -> Wait | None:
     when = [at for at in ready if at == at]
     if len(when) < 2 or max(when) - min(when) <= MORE_S * 1e6:
         return None
-    known = [number for number, at in enumerate(ready) if at == at and begin[number] == begin[number]]
-    if not known:
+    numbers = [number for number, at in enumerate(ready) if at == at and begin[number] == begin[number]]
+    if not numbers:
         return None
-    typical = median_low([ready[number] for number in known])
-    most = max(ready[number] for number in known) - typical
+    typical = median_low([ready[number] for number in numbers])
+    most = max(ready[number] for number in numbers) - typical
     if most <= MORE_S * 1e6:
         return None
-    last = [number for number in known if ready[number] - typical > most / 2]
+    last = [number for number in numbers if ready[number] - typical > most / 2]
     among = set(last)
-    others = [number for number in known if number not in among]
+    others = [number for number in numbers if number not in among]
     least = min(begin[number] - ready[number] for number in last)
     latest, since = max(ready[number] for number in last), min(begin[number] for number in last) - MORE_S * 1e6
     waits = [
@@ -346,9 +348,9 @@ def wait_before(column: Column) -> Wait | None:
 def wait_inside(column: Column, late: Late, phases: Phases) -> Wait | None:
     """Return the ranks that waited within a compile for ranks that began it late."""
     among = set(late.ranks)
-    known = [number for number, seconds in enumerate(column.took) if seconds == seconds]
-    others = [number for number in known if column.lanes[number].rank not in among]
-    last = [column.took[number] for number in known if column.lanes[number].rank in among]
+    numbers = [number for number, seconds in enumerate(column.took) if seconds == seconds]
+    others = [number for number in numbers if column.lanes[number].rank not in among]
+    last = [column.took[number] for number in numbers if column.lanes[number].rank in among]
     if not others or not last:
         return None
     middle = sorted(others, key=column.took.__getitem__)[(len(others) - 1) // 2]
@@ -517,10 +519,10 @@ def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator
     if len(groups) < 2:
         return (yield from _read_alike(lanes, phases))
     found = []
-    for own in groups:
-        pace = yield from _read_alike(own, phases)
+    for group in groups:
+        pace = yield from _read_alike(group, phases)
         # a stage of a pipeline begins when the one before is done, and stages that compile the same are one group
-        found.append(replace(pace, late=(), waits=()) if own[0].is_pipelined else pace)
+        found.append(replace(pace, late=(), waits=()) if group[0].is_pipelined else pace)
     return Pace(
         len(lanes), tuple(clock for pace in found for clock in pace.clocks), tuple(one for pace in found for one in pace.late),
         tuple(sorted((one for pace in found for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),

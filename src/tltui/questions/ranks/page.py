@@ -65,142 +65,147 @@ WITH_IT = {
 """Names of the facets that follow from a difference."""
 
 
-def add_ranks(page: Page, run: Run, found: Differing | None) -> None:
+def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     """Add the summary section: two lines per difference, or one line without differences."""
-    if found is None:
+    if differing is None:
         return
-    if not found.count:
-        if found.functions:
+    if not differing.count:
+        if differing.functions:
             page.heading("Ranks")
-            page.say(page.so_far(alike(found, bool(page.untold))), "  ", tokens.DIM)
-            add_received(page, found)
-            add_behind(page, found)
+            page.say(page.so_far(alike(differing, bool(page.untold))), "  ", tokens.DIM)
+            add_received(page, differing)
+            add_behind(page, differing)
         return
-    page.heading(f"Ranks that differ ({fmt.plural(found.count, 'difference')})")
-    for one in found.divergences[:SHOWN]:
-        add_divergence(page, run, one)
-    left = found.count - sum(weight(one) for one in found.divergences[:SHOWN])
+    page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
+    for divergence in differing.divergences[:SHOWN]:
+        add_divergence(page, run, divergence)
+    left = differing.count - sum(weight(divergence) for divergence in differing.divergences[:SHOWN])
     if left:
         page.row([(f"and {fmt.plural(left, 'more difference')}: ", tokens.DIM), ("[ranks]", tokens.LINK, "@ranks")])
-    if found.alike:
-        verb = "is" if found.alike == 1 else "are"
+    if differing.alike:
+        verb = "is" if differing.alike == 1 else "are"
         page.say(
-            f"{fmt.plural(found.alike, 'function')} of {fmt.count(found.functions)} {verb} the same on all "
-            f"{fmt.count(found.ranks)} ranks.", "  ", tokens.DIM,
+            f"{fmt.plural(differing.alike, 'function')} of {fmt.count(differing.functions)} {verb} the same on all "
+            f"{fmt.count(differing.ranks)} ranks.", "  ", tokens.DIM,
         )  # fmt: skip
-    add_behind(page, found)
+    add_behind(page, differing)
 
 
 STAGES_NAMED = 16
 """Maximum number of listed stages; of more only the count is shown."""
 
 
-def add_stages(page: Page, found: Differing) -> None:
+def add_stages(page: Page, differing: Differing) -> None:
     """Add the ranks that do the same work, where work differs by design: `ranks 1, 2  [1:0/0] embed  model.py:12`."""
-    if not found.stages:
+    if not differing.stages:
         return
-    is_pipeline = found.stages[0].is_pipeline
+    is_pipeline = differing.stages[0].is_pipeline
     page.heading("Pipeline" if is_pipeline else "Different work")
     alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
-    for stage in found.stages[:STAGES_NAMED]:
+    for stage in differing.stages[:STAGES_NAMED]:
         many = "rank" if stage.count == 1 else "ranks"
         pieces: list[Piece] = [(f"{many} {stage.ranks}", tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
         if stage.file is not None:
             pieces += ["  ", page.place(stage.file, stage.line)]
         page.row(pieces)
-    if found.stages[STAGES_NAMED:]:
-        page.add("  ", (f"and {fmt.count(len(found.stages) - STAGES_NAMED)} more", tokens.DIM))
+    if differing.stages[STAGES_NAMED:]:
+        page.add("  ", (f"and {fmt.count(len(differing.stages) - STAGES_NAMED)} more", tokens.DIM))
 
 
-def stages_words(found: Differing) -> str:
+def stages_words(differing: Differing) -> str:
     """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
-    what = "pipeline, stages by what they compile" if found.stages[0].is_pipeline else "different work by design"
-    shown = [f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}" for one in found.stages[:STAGES_NAMED]]
-    more = f" and {fmt.count(len(found.stages) - STAGES_NAMED)} more" if found.stages[STAGES_NAMED:] else ""
+    what = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
+    shown = [f"{'rank' if stage.count == 1 else 'ranks'} {stage.ranks}" for stage in differing.stages[:STAGES_NAMED]]
+    more = f" and {fmt.count(len(differing.stages) - STAGES_NAMED)} more" if differing.stages[STAGES_NAMED:] else ""
     return f"{what}: {'; '.join(shown)}{more}"
 
 
-def add_received(page: Page, found: Differing) -> None:
+def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
-    if found.received:
-        many = "Ranks" if any(sign in found.received for sign in "–, ") else "Rank"
+    if differing.received:
+        many = "Ranks" if any(sign in differing.received for sign in "–, ") else "Rank"
         page.say(
-            f"{many} {found.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
+            f"{many} {differing.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
             "compiled runs on all ranks.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
-def weight(one: Divergence) -> int:
+def weight(divergence: Divergence) -> int:
     """Return the number of distinct differences in a group."""
-    return 1 if one.whole else 1 + len(one.others)
+    return 1 if divergence.whole else 1 + len(divergence.others)
 
 
-def alike(found: Differing, is_partly_told: bool) -> str:
+def alike(differing: Differing, is_partly_told: bool) -> str:
     """Describe ranks without differences. `is_partly_told`: breaks and graphs may be unlogged on some ranks."""
-    if found.stages:
-        said = stages_words(found)
-        return f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if found.stages[0].is_pipeline else 'group'} do not differ."
-    if any(one.at_once for one in found.restarted):
-        newest = f"the newest processes of the {fmt.count(found.ranks)} ranks"
+    if differing.stages:
+        said = stages_words(differing)
+        return (
+            f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
+        )
+    if any(one.at_once for one in differing.restarted):
+        newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
         return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
-    if found.received:
-        return f"Nothing differs in what several of the {fmt.count(found.ranks)} ranks have compiled."
-    if found.behind or found.cut or is_partly_told:
-        return f"Nothing differs in what all of the {fmt.count(found.ranks)} ranks have compiled."
-    what = "the same function" if found.functions == 1 else f"the same {fmt.count(found.functions)} functions"
-    who = "Both ranks" if found.ranks == 2 else f"All {fmt.count(found.ranks)} ranks"
+    if differing.received:
+        return f"Nothing differs in what several of the {fmt.count(differing.ranks)} ranks have compiled."
+    if differing.behind or differing.cut or is_partly_told:
+        return f"Nothing differs in what all of the {fmt.count(differing.ranks)} ranks have compiled."
+    what = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
+    who = "Both ranks" if differing.ranks == 2 else f"All {fmt.count(differing.ranks)} ranks"
     return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
 
 
-def add_behind(page: Page, found: Differing) -> None:
+def add_behind(page: Page, differing: Differing) -> None:
     """Add ranks whose log has not reached this compile."""
-    if found.behind:
-        many = "ranks" if any(sign in found.behind for sign in "–, ") else "rank"
-        page.say(f"So far {many} {found.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
+    if differing.behind:
+        many = "ranks" if any(sign in differing.behind for sign in "–, ") else "rank"
+        page.say(f"So far {many} {differing.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
-def add_divergence(page: Page, run: Run, one: Divergence, timed: bool = False) -> None:
+def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = False) -> None:
     """Add a difference and its sides: `[2/0] block2  blocks.py:140  graphs differ  with that: code`.
 
     `timed`: with the time of day.
     """
     pieces: list[Piece] = []
-    if one.whole:
-        pieces += [(SAID[one.facets[0]], tokens.WARN), f" in {fmt.plural(one.whole, 'compile')}"]
+    if divergence.whole:
+        pieces += [(SAID[divergence.facets[0]], tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
     else:
-        pieces += [*([(f"{fmt.clock(one.at)} ", tokens.DIM)] if timed and one.at is not None else []), *_what(page, one)]
-    also = [WITH_IT[facet] for facet in one.facets[1:] if facet in WITH_IT]
+        pieces += [
+            *([(f"{fmt.clock(divergence.at)} ", tokens.DIM)] if timed and divergence.at is not None else []),
+            *_what(page, divergence),
+        ]
+    also = [WITH_IT[facet] for facet in divergence.facets[1:] if facet in WITH_IT]
     if also:
         pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
-    _add_sides(page, run, one)
+    _add_sides(page, run, divergence)
 
 
-def _what(page: Page, one: Divergence) -> list[Piece]:
-    pieces: list[Piece] = [(f"[{one.id}] ", tokens.DIM)] if one.id else []
-    pieces += [(_name(one.function), tokens.FUNCTION), "  "]
-    if one.function.file is not None:
-        pieces += [page.place(one.function.file, one.function.line), "  "]
-    if one.number > 1:
-        pieces.append(f"compile {one.number}  ")
-    if one.others:
-        named = ", ".join(_name(function) for function in one.others[: NAMED - 1])
-        rest = len(one.others) - (NAMED - 1)
+def _what(page: Page, divergence: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [(f"[{divergence.id}] ", tokens.DIM)] if divergence.id else []
+    pieces += [(_name(divergence.function), tokens.FUNCTION), "  "]
+    if divergence.function.file is not None:
+        pieces += [page.place(divergence.function.file, divergence.function.line), "  "]
+    if divergence.number > 1:
+        pieces.append(f"compile {divergence.number}  ")
+    if divergence.others:
+        named = ", ".join(_name(function) for function in divergence.others[: NAMED - 1])
+        rest = len(divergence.others) - (NAMED - 1)
         pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
-    broken = only_break(one)
-    said = SAID[one.facets[0]] if broken is None else f"graph break on {subject(broken, one)} only"
+    broken = only_break(divergence)
+    said = SAID[divergence.facets[0]] if broken is None else f"graph break on {subject(broken, divergence)} only"
     return [*pieces, (said, tokens.WARN)]
 
 
-def _add_sides(page: Page, run: Run, one: Divergence) -> None:
+def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     """In one line where that has room, else a line each."""
-    rows = [_side(page, side, one) for side in one.sides]
-    if one.more:
-        rows.append([(f"{fmt.plural(one.more, 'more rank')}, otherwise again", tokens.DIM)])
-    if target := compared(run, one):
+    rows = [_side(page, side, divergence) for side in divergence.sides]
+    if divergence.more:
+        rows.append([(f"{fmt.plural(divergence.more, 'more rank')}, otherwise again", tokens.DIM)])
+    if target := compared(run, divergence):
         rows[-1] += ["  ", ("compare", tokens.LINK, target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
         between: list[Piece] = [("  |  ", tokens.DIM)]
@@ -225,8 +230,10 @@ def _add_side(page: Page, row: list[Piece]) -> None:
         page.row([last, *row[place + 1 :]], "      ")
 
 
-def _side(page: Page, side: Side, one: Divergence) -> list[Piece]:
-    pieces: list[Piece] = [(subject(side, one), tokens.STRONG if one.majority and side is not one.sides[0] else "")]
+def _side(page: Page, side: Side, divergence: Divergence) -> list[Piece]:
+    pieces: list[Piece] = [
+        (subject(side, divergence), tokens.STRONG if divergence.majority and side is not divergence.sides[0] else "")
+    ]
     if side.ref:
         pieces += [" ", (f"[{side.ref}]", tokens.LINK, side.ref)]
     if side.said:
@@ -234,38 +241,38 @@ def _side(page: Page, side: Side, one: Divergence) -> list[Piece]:
     return pieces
 
 
-def subject(side: Side, one: Divergence) -> str:
+def subject(side: Side, divergence: Divergence) -> str:
     """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
-    if one.majority and side is one.sides[0] and len(side.ranks) > LIST_WIDTH:
+    if divergence.majority and side is divergence.sides[0] and len(side.ranks) > LIST_WIDTH:
         return f"the other {fmt.count(side.count)} ranks"
     return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
 
 
-def compared(run: Run, one: Divergence) -> str:
+def compared(run: Run, divergence: Divergence) -> str:
     """Return the comparison of a rank of the first side with one of the second; '' if either lacks the compile."""
-    a, b = pair_of(run, one)
+    a, b = pair_of(run, divergence)
     return diff_ref(a, b) if a and b else ""
 
 
-def add_restarted(page: Page, one: Restarted) -> None:
+def add_restarted(page: Page, restart: Restarted) -> None:
     """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
-    if one.at_once:
-        these = "this rank" if one.count == 1 else "each of these ranks"
-        what = f"two processes at once have {these}: two jobs wrote into one directory, or a log has a wrong rank"
+    if restart.at_once:
+        these = "this rank" if restart.count == 1 else "each of these ranks"
+        text = f"two processes at once have {these}: two jobs wrote into one directory, or a log has a wrong rank"
     else:
-        where = f" ended in {sanitize(one.inside)}" if one.inside else " ended"
-        what = f"started again: an older process (pid {one.pid}){where}"
-    who = f"{'rank' if one.count == 1 else 'ranks'} {one.ranks}:"
-    page.row([(who, tokens.STRONG), *(f" {word}" for word in what.split()), "  ", (f"[{one.ref}]", tokens.LINK, one.ref)])
+        where = f" ended in {sanitize(restart.inside)}" if restart.inside else " ended"
+        text = f"started again: an older process (pid {restart.pid}){where}"
+    who = f"{'rank' if restart.count == 1 else 'ranks'} {restart.ranks}:"
+    page.row([(who, tokens.STRONG), *(f" {word}" for word in text.split()), "  ", (f"[{restart.ref}]", tokens.LINK, restart.ref)])
 
 
-def add_expected(page: Page, found: Sequence[Expected]) -> None:
+def add_expected(page: Page, expected: Sequence[Expected]) -> None:
     """`block1  blocks.py:120  8.27 ms on rank 3, 6.92 ms on ranks 0–2 compare`"""
-    if not found:
+    if not expected:
         return
-    page.heading(f"Run times that torch expects ({fmt.count(len(found))})")
+    page.heading(f"Run times that torch expects ({fmt.count(len(expected))})")
     page.say(EXPECTED, "  ", tokens.DIM)
-    for one in found[:SHOWN]:
+    for one in expected[:SHOWN]:
         pieces: list[Piece] = [(fmt.clip_middle(sanitize(one.function), 40), tokens.FUNCTION), "  "]
         if one.file is not None:
             pieces += [page.place(one.file, one.line), "  "]
@@ -276,8 +283,8 @@ def add_expected(page: Page, found: Sequence[Expected]) -> None:
         told = [[*_expected(*side), "  |  "] for side in sides]
         compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
         page.row([*told[0], *told[1][:-1], "  ", compare], "    ")
-    if found[SHOWN:]:
-        page.add("  ", (f"and {fmt.plural(len(found) - SHOWN, 'more compile')}", tokens.DIM))
+    if expected[SHOWN:]:
+        page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
 
 
 def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
@@ -289,54 +296,54 @@ def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(run: Run, found: Differing) -> tuple[str, str] | None:
+def told(run: Run, differing: Differing) -> tuple[str, str] | None:
     """Return the link and a sentence for the leading difference; None if none leads."""
-    first = found.leading
+    first = differing.leading
     if first is None:
         return None
     usual, other = first.sides[0], first.sides[1]
-    more = f", and {fmt.plural(found.count - 1, 'more difference')}" if found.count > 1 else ""
+    more = f", and {fmt.plural(differing.count - 1, 'more difference')}" if differing.count > 1 else ""
     ref = compared(run, first) or other.ref or usual.ref
     if (broken := only_break(first)) is not None:
         return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
     whose = "" if first.whole else f"{first.function.name}: "
-    who = "ranks of one stage diverge" if found.stages else "ranks diverge"
-    what = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
-    what += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
-    return ref, what + more
+    who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
+    text = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    text += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
+    return ref, text + more
 
 
-def only_break(one: Divergence) -> Side | None:
+def only_break(divergence: Divergence) -> Side | None:
     """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
-    if one.facets[0] != BREAKS or len(one.sides) != 2 or one.more:
+    if divergence.facets[0] != BREAKS or len(divergence.sides) != 2 or divergence.more:
         return None
-    without = [side for side in one.sides if side.said == NOTHING[BREAKS]]
-    return next(side for side in one.sides if side is not without[0]) if len(without) == 1 else None
+    without = [side for side in divergence.sides if side.said == NOTHING[BREAKS]]
+    return next(side for side in divergence.sides if side is not without[0]) if len(without) == 1 else None
 
 
-def answer(found: Differing) -> str:
+def answer(differing: Differing) -> str:
     """Return the opening sentence of the page."""
-    if found.stages:
-        said = stages_words(found)
-        within = f" within {'stages' if found.stages[0].is_pipeline else 'groups'}"
-        differ = f"{fmt.plural(found.count, 'difference')}{within}" if found.count else f"No difference{within}"
+    if differing.stages:
+        said = stages_words(differing)
+        within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
+        differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
         return f"{said[:1].upper()}{said[1:]}. {differ}."
-    compiles = fmt.plural(found.compiles, "compile")
-    everybody = "both ranks" if found.ranks == 2 else f"all {fmt.count(found.ranks)} ranks"
-    if not found.count:
-        if found.behind:
+    compiles = fmt.plural(differing.compiles, "compile")
+    everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
+    if not differing.count:
+        if differing.behind:
             return f"Nothing differs so far in what {everybody} have compiled."
-        if found.cut:
+        if differing.cut:
             return f"Nothing differs in what {everybody} have compiled."
-        if found.received:
-            return f"Nothing differs in what several of {fmt.count(found.ranks)} ranks have compiled."
+        if differing.received:
+            return f"Nothing differs in what several of {fmt.count(differing.ranks)} ranks have compiled."
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
-    differ = fmt.plural(found.count, "difference")
-    if found.agreeing:
-        many = "ranks" if any(sign in found.unlike for sign in "–, ") else "rank"
-        agree = f"{fmt.count(found.agreeing)} of {fmt.count(found.ranks)} ranks agree in all of {compiles}"
-        return f"{differ}. {agree}; unlike them: {many} {found.unlike}."
-    return f"{differ} between {fmt.count(found.ranks)} ranks."
+    differ = fmt.plural(differing.count, "difference")
+    if differing.agreeing:
+        many = "ranks" if any(sign in differing.unlike for sign in "–, ") else "rank"
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree in all of {compiles}"
+        return f"{differ}. {agree}; unlike them: {many} {differing.unlike}."
+    return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 
 OPEN = 24
@@ -409,12 +416,12 @@ def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) 
     add_not_read(page, unread)
 
 
-def _timed(one: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
+def _timed(divergence: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
     """With the time of day by the clock of most ranks."""
-    rank = next((side.ref for side in one.sides if side.ref), "").partition(":")[0].partition(".")[0]
-    if one.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
-        return one
-    return replace(one, at=one.at - offset.at(one.at))
+    rank = next((side.ref for side in divergence.sides if side.ref), "").partition(":")[0].partition(".")[0]
+    if divergence.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
+        return divergence
+    return replace(divergence, at=divergence.at - offset.at(divergence.at))
 
 
 def _in_time(divergences: list[Divergence]) -> tuple[Divergence, ...]:
@@ -431,14 +438,14 @@ def _divergences(page: Page, run: Run, title: str, divergences: list[Divergence]
     if not divergences:
         return
     page.heading(title)
-    for one in divergences[:OPEN]:
-        add_divergence(page, run, one, timed=True)
+    for divergence in divergences[:OPEN]:
+        add_divergence(page, run, divergence, timed=True)
     if divergences[OPEN:]:
         more = fmt.plural(len(divergences) - OPEN, "more difference")
         page.open(more, folded=True)
         page.add("  ", (more, tokens.DIM))
-        for one in divergences[OPEN:]:
-            add_divergence(page, run, one, timed=True)
+        for divergence in divergences[OPEN:]:
+            add_divergence(page, run, divergence, timed=True)
         page.close()
 
 
@@ -470,10 +477,11 @@ class DifferenceRow:
 
 def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
     """Yield one row per side, the first difference first."""
-    for own in data.differing.divergences if data.differing is not None else ():
-        for side in own.sides:
-            function = own.function
-            yield DifferenceRow(own.id, function.name, function.file, function.line, own.number, joined(own.facets), side.ranks,
+    for divergence in data.differing.divergences if data.differing is not None else ():
+        for side in divergence.sides:
+            function = divergence.function
+            yield DifferenceRow(divergence.id, function.name, function.file, function.line, divergence.number,
+                                joined(divergence.facets), side.ranks,
                                 side.count, side.said, side.ref)  # fmt: skip
 
 

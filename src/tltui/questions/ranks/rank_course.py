@@ -145,7 +145,7 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
     """
     codes: dict[int, Code | None] = {}
     counts: dict[Code, int] = {}
-    found = []
+    results = []
     for compile_ in process.ordered():
         if not compile_.is_compile:
             continue
@@ -155,8 +155,8 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
         code = codes[id(frame)]
         if code is not None:
             counts[code] = counts.get(code, 0) + 1
-            found.append((compile_, code, counts[code]))
-    return found
+            results.append((compile_, code, counts[code]))
+    return results
 
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
@@ -277,10 +277,10 @@ def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
     busy = [lane for lane in lanes if lane.course.steps]
     is_pipeline, common = all(lane.is_pipelined for lane in busy), _common(busy)
     found = []
-    for own in groups:
-        first = next(lane for lane in own if lane.course.steps)
+    for group in groups:
+        first = next(lane for lane in group if lane.course.steps)
         step = _telling(first, common) or first.course.steps[0]
-        found.append(Stage(ranges(lane.rank for lane in own), len(own), *step.code, f"{first.ref}:{step.id}", is_pipeline))
+        found.append(Stage(ranges(lane.rank for lane in group), len(group), *step.code, f"{first.ref}:{step.id}", is_pipeline))
     return tuple(found)
 
 

@@ -177,15 +177,15 @@ def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Diffe
     if found is None:
         return None
     told = []
-    for number, one in enumerate(found.divergences):
-        told.append(_completed(run, one, number < GRAPHS_READ))
+    for number, divergence in enumerate(found.divergences):
+        told.append(_completed(run, divergence, number < GRAPHS_READ))
         yield
     return replace(found, divergences=tuple(told))
 
 
-def compiles_of(run: Run, one: Divergence) -> list[Compile | None]:
+def compiles_of(run: Run, divergence: Divergence) -> list[Compile | None]:
     """Return a compile of each side; None if a side has none or no node represents it."""
-    return [_compile(run, side.ref) for side in one.sides]
+    return [_compile(run, side.ref) for side in divergence.sides]
 
 
 def _compile(run: Run, ref: str) -> Compile | None:
@@ -196,16 +196,16 @@ def _compile(run: Run, ref: str) -> Compile | None:
     return node if isinstance(node, Compile) else None
 
 
-def pair_of(run: Run, one: Divergence) -> tuple[str, str]:
+def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
     """Return two addresses to compare: the differing artifact of the first two sides, else their compiles.
 
     ('', '') if either side has none.
     """
-    compiles = compiles_of(run, one)[:2]
-    refs = [side.ref for side in one.sides[:2]]
+    compiles = compiles_of(run, divergence)[:2]
+    refs = [side.ref for side in divergence.sides[:2]]
     if not all(refs):
         return "", ""
-    name = ARTIFACTS.get(one.facets[0])
+    name = ARTIFACTS.get(divergence.facets[0])
     if name is None or None in compiles:
         return refs[0], refs[1]
     own = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
@@ -231,40 +231,42 @@ def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
     return one
 
 
-def _with_nodes(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+def _with_nodes(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
     """Add the first node in which each graph differs from the first side."""
-    sides = [one.sides[0]]
-    for side, other in zip(one.sides[1:], compiles[1:], strict=True):
+    sides = [divergence.sides[0]]
+    for side, other in zip(divergence.sides[1:], compiles[1:], strict=True):
         words = node_words(compiles[0], other) if compiles[0] is not None and other is not None else ""
         sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
-    return replace(one, sides=tuple(sides))
+    return replace(divergence, sides=tuple(sides))
 
 
-def _with_lines(one: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+def _with_lines(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
     """Add the first differing line of two texts if nothing else separates them; unchanged if unreadable."""
-    name = ARTIFACTS[one.facets[0]]
+    name = ARTIFACTS[divergence.facets[0]]
     try:
         texts = [_compared(compile_, name) if compile_ is not None else [] for compile_ in compiles]
     except (Gone, Elsewhere):
-        return one
+        return divergence
     for pair in zip(*texts, strict=False):
         for number, lines in enumerate(zip(*(text.split("\n") for text in pair), strict=False), 1):
             if len(set(lines)) > 1:
                 said = [f"line {number}: {line.strip() or '(empty)'}"[:SAID_LINE] for line in lines]
                 if len(set(said)) < 2:
-                    return one
-                return replace(one, sides=tuple(replace(side, said=own) for side, own in zip(one.sides, said, strict=True)))
-    return one
+                    return divergence
+                return replace(
+                    divergence, sides=tuple(replace(side, said=own) for side, own in zip(divergence.sides, said, strict=True))
+                )
+    return divergence
 
 
 def _compared(compile_: Compile, name: str) -> list[str]:
     """Return the normalized texts of an artifact, without the rank identity."""
     reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
-    found = []
+    results = []
     for record, _ in named(compile_, (name,)):
         text = bare(reader.payload(record, LIMIT), own).decode("utf-8", "replace")
-        found.append(normalised(text, rules_for(text, own))[0])
-    return found
+        results.append(normalised(text, rules_for(text, own))[0])
+    return results
 
 
 def _in_file(function: Function, file: str | None) -> Function:
@@ -289,12 +291,12 @@ def node_words(left: Compile, right: Compile) -> str:
     return _words(telling[0], a, b) + (f" and {more} more node{'s' * (more > 1)}" if more else "")
 
 
-def _graph(compile_: Compile, own: RankIdentity) -> GraphText | None:
+def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:
     records = [record for record, _ in named(compile_, (GRAPH_NAME,))]
     if not records:
         return None
     text = reader_of(compile_).text(records[-1], LIMIT)
-    return graph_text(normalised(text, own_rules(own, text))[0])
+    return graph_text(normalised(text, own_rules(identity, text))[0])
 
 
 def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:

@@ -236,9 +236,9 @@ class _Texts:
         wanted = named_by.id if named_by is not None else None
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
-            found = owner.find(wanted) if owner is not None and wanted is not None else None
-            if found is not None and found.frame.key == key and str(found.ref) == ref:
-                return found
+            results = owner.find(wanted) if owner is not None and wanted is not None else None
+            if results is not None and results.frame.key == key and str(results.ref) == ref:
+                return results
         return None
 
     def fixed(self, ref: str | None, cause: Cause) -> str:
@@ -260,14 +260,14 @@ class _Texts:
 @part
 def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
     """Return the sizes (`L[…]` shortened) that a compile specialized, each with the responsible line."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for record, _ in named(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         stack = frames_of(compile_.process, list_in(fields, "user_stack"))
         own = (*user_frames(stack), *stack[-1:])
         line = _line(own[0]) if own else "a line of the program"
-        found |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
-    return found
+        results |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
+    return results
 
 
 def _line(frame: StackFrame) -> str:
@@ -280,13 +280,13 @@ def _line(frame: StackFrame) -> str:
 @part
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
-    found: dict[str, tuple[str, str]] = {}
+    results: dict[str, tuple[str, str]] = {}
     for record, _ in named(compile_, ("create_symbol",)):
         fields = reader.event(record)
         symbol, source, value = text_in(fields, "symbol"), text_in(fields, "source"), fields.get("val")
         if symbol and source:
-            found[strip_local(source)] = symbol, str(value)[:80]
-    return found
+            results[strip_local(source)] = symbol, str(value)[:80]
+    return results
 
 
 def _sized(source: str, dim: int | None) -> str:
@@ -321,7 +321,7 @@ def _reason(
     met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
     found = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
-        actual = _said(met)
+        actual = _values_text(met)
     file, line, code = _where(reason, guard, comment, compile_.frame)
     by = reason.by or str(found.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
@@ -376,7 +376,7 @@ def _where(
     if file is None and guard is not None and traced.place is not None:
         file, line, code = traced.place.file, traced.place.line, traced.code
     if file is not None and not reason.stack:
-        file = _whole(file, frame)
+        file = _full_path(file, frame)
     return file, line, code
 
 
@@ -393,7 +393,7 @@ def _met(
         yield Met(term.text, term.source, term.dim, value)
 
 
-def _said(met: Iterable[Met]) -> str:
+def _values_text(met: Iterable[Met]) -> str:
     """Format the values of terms; several with their names: `x dim 0 was 24, y dim 0 was 4`."""
     found = list(met)
     if len(found) == 1:
@@ -421,7 +421,7 @@ def _actual(
     return own.actual(cause) if own else ""
 
 
-def _whole(path: str, frame: Frame) -> str:
+def _full_path(path: str, frame: Frame) -> str:
     """Complete the path of the compiled function: guards have only its end."""
     file = frame.code[1]
     return file if file is not None and file.endswith(path) else path

@@ -286,20 +286,20 @@ def _container(text: str) -> Cause | None:
 
 def _condition(text: str) -> Cause | None:
     """Parse a guard on symbols, named by its first size or number."""
-    found = condition_of(text)
-    if found is None or _is_value(found):
+    condition = condition_of(text)
+    if condition is None or _is_value(condition):
         return None
-    term = found.terms[0]
+    term = condition.terms[0]
     return Cause(CONDITION, term.source, term.dim, text)
 
 
-def _is_value(found: Condition) -> bool:
+def _is_value(condition: Condition) -> bool:
     """`n == 3`, `d == torch.float64`: a value that was taken as a constant, and no condition on sizes."""
-    equals = _EQUALS.match(found.text)
-    if found.kind != EQUAL or equals is None or any(not term.is_number for term in found.terms):
+    equals = _EQUALS.match(condition.text)
+    if condition.kind != EQUAL or equals is None or any(not term.is_number for term in condition.terms):
         return False
-    constant = found.parts[0].bound is not None
-    name = found.terms[0].text == equals["source"] and len(found.terms) <= 2
+    constant = condition.parts[0].bound is not None
+    name = condition.terms[0].text == equals["source"] and len(condition.terms) <= 2
     return name and (constant or bool(re.match(r"torch\.|[A-Z]\w+$|\w+\(", equals["value"])))
 
 

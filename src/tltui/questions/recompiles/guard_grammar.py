@@ -245,7 +245,7 @@ def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
         return [part for value in node.values for part in _parts(value, text)]
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        found: list[tuple[Part, ast.expr]] = []
+        results: list[tuple[Part, ast.expr]] = []
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
             if type(op) not in _COMPARE:
                 raise _NoConditionError
@@ -253,8 +253,8 @@ def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
             said = _segment(text, left, right)
             if said.count("(") != said.count(")"):  # parentheses around a side are no part of it
                 said = ast.unparse(one)
-            found.append((_part(left, op, right, said), one))
-        return found
+            results.append((_part(left, op, right, said), one))
+        return results
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SYMPY and len(node.args) == 2:
         left, right = node.args
         op = _SYMPY[node.func.id]()

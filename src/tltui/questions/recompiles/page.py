@@ -92,7 +92,7 @@ def whole_frame(frame: Frame, reader: Reader) -> FrameRecompiles:
     return frame_recompiles(frame, found, found)
 
 
-def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[Explained]) -> FrameRecompiles:
+def frame_recompiles(frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained]) -> FrameRecompiles:
     """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
     told = _settings(frame)
@@ -100,7 +100,7 @@ def frame_recompiles(frame: Frame, every: Sequence[Explained], asked: Sequence[E
     spent = sum(found.seconds or 0.0 for found in every)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
-        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(asked),
+        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(recompiles),
         variations_of(every, told.settings, (name or "").startswith(RESUMED)),
     )  # fmt: skip
 
@@ -132,8 +132,8 @@ def told_by(compile_: Compile, reader: Reader) -> Told | None:
         return None
     config = json_in(fields, "dynamo_config")
     limit = next((n for k in ("recompile_limit", "cache_size_limit") if (n := whole_in(config, k)) is not None), None)
-    if limit is None and (said := _SET_TO.search(text_in(fields, "fail_reason") or "")):
-        limit = int(said[1])
+    if limit is None and (match := _SET_TO.search(text_in(fields, "fail_reason") or "")):
+        limit = int(match[1])
     limit = None if limit is None or limit >= UNLIMITED else limit
     entries = number_in(fields, "cache_size")
     left = None
@@ -215,7 +215,7 @@ class _View:
             else:
                 _alike(page, group, like)
             for frame, own in group[1 if like is None else 0 :]:
-                told[id(frame)] = self._told(frame, own)
+                told[id(frame)] = self._summary(frame, own)
                 yield
         if self._causes:
             self._by_cause(page)
@@ -230,7 +230,7 @@ class _View:
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
     ) -> None:
         if not frames:
-            _nothing(page, self._run, self._scope, compiles)
+            _add_no_recompiles(page, self._run, self._scope, compiles)
             return
         total = sum(len(own) for _, own in frames)
         words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
@@ -266,7 +266,7 @@ class _View:
         for compile_ in every:
             explained_of(compile_)
             yield
-        told = self._told(frame, own)
+        told = self._summary(frame, own)
         self._limit(page, told)
         page.blank()
         lines = RecompileLines(page, told.recompiles, told.variations, alone=len(own) == 1)
@@ -283,13 +283,13 @@ class _View:
         yield
         return told
 
-    def _told(self, frame: Frame, own: list[Compile]) -> FrameRecompiles:
+    def _summary(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
-        if len(own) == len(every):
+        if len(compiles) == len(every):
             told = whole_frame(frame)
         else:
-            wanted = set(map(id, own))
+            wanted = set(map(id, compiles))
             both = [(compile_, explained_of(compile_)) for compile_ in every]
             told = frame_recompiles(frame, [found for _, found in both], [found for c, found in both if id(c) in wanted])
         for found in told.recompiles:
@@ -374,8 +374,8 @@ def _causes(frame: Frame) -> Generator[None, None, list[object]]:
     """Return the causes of a frame's recompiles for comparison with other frames."""
     causes: list[object] = []
     for compile_ in recompiles_of(frame):
-        found = explained_of(compile_)
-        causes.append((found.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in found.reasons)))
+        recompile = explained_of(compile_)
+        causes.append((recompile.limit_hit, *((r.cause, r.source, r.dim, r.expected, r.actual) for r in recompile.reasons)))
         yield
     return causes
 
@@ -401,7 +401,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
     ], "")  # fmt: skip
 
 
-def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+def _add_no_recompiles(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
     """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
@@ -410,8 +410,8 @@ def _nothing(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> Non
     elif len(compiles) == 1:
         page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
     else:
-        what = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
-        page.say(page.so_far(what), "", tokens.STRONG)
+        text = f"No recompiles: each of {fmt.plural(len(compiles), 'frame')} was compiled once."
+        page.say(page.so_far(text), "", tokens.STRONG)
     page.more()
 
 
@@ -460,13 +460,13 @@ class RecompileRow:
 def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
     """Yield one row per reason, in the order of compiles."""
     for frame in data.frames:
-        for own in frame.recompiles:
-            head = (own.ref, frame.ref, frame.function, frame.file, frame.line, own.status, own.seconds)
-            if not own.reasons:
-                yield RecompileRow(*head, "", "", None, "", "", own.logged, None, None, None, None, own.limit_hit)
-            for reason in own.reasons:
+        for recompile in frame.recompiles:
+            head = (recompile.ref, frame.ref, frame.function, frame.file, frame.line, recompile.status, recompile.seconds)
+            if not recompile.reasons:
+                yield RecompileRow(*head, "", "", None, "", "", recompile.logged, None, None, None, None, recompile.limit_hit)
+            for reason in recompile.reasons:
                 yield RecompileRow(*head, reason.cause, reason.source, reason.dim, reason.expected, reason.actual, reason.text,
-                                   reason.earlier, reason.file, reason.line, reason.code, own.limit_hit)  # fmt: skip
+                                   reason.earlier, reason.file, reason.line, reason.code, recompile.limit_hit)  # fmt: skip
 
 
 QUESTION = Question(

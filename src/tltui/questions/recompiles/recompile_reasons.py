@@ -128,13 +128,13 @@ def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
 
 def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
     """Return the `automatic_dynamic` events; other events are not parsed."""
-    found = automatic_in_text(compile_, reader)
+    results = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
         if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
             value = reader.json(record)
             args = value.get("args") if isinstance(value, dict) else None
-            found.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
-    return found
+            results.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
+    return results
 
 
 def automatic_in_text(compile_: Compile, reader: Reader) -> list[Event]:

@@ -96,32 +96,32 @@ def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: 
     seen: dict[Key, _Seen] = {}
     about: dict[tuple[str, int | None], list[_Seen]] = {}
     order: dict[str | None, int] = {}
-    for number, found in enumerate(recompiles):
-        keys = found.keys
+    for number, recompile in enumerate(recompiles):
+        keys = recompile.keys
         # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
-        for reason in sorted(found.reasons, key=lambda reason: order.get(reason.earlier, -1)):
-            for key in found.keys_of(reason):
+        for reason in sorted(recompile.reasons, key=lambda reason: order.get(reason.earlier, -1)):
+            for key in recompile.keys_of(reason):
                 one = seen.get(key)
                 if one is None:
                     one = seen[key] = _Seen()
                     about.setdefault(key[1:], []).append(one)
-                one.take(reason, found.ref)
+                one.take(reason, recompile.ref)
         for key in keys:
             one = seen[key]
-            one.refs.append(found.ref)
+            one.refs.append(recompile.ref)
             if len(keys) == 1:
-                one.only.append(found.ref)
-                one.seconds += found.seconds or 0.0
-        sizes = [(change.source, change.dim) for change in found.became if change.dim is not None and not change.fixed]
-        for change in found.became:
+                one.only.append(recompile.ref)
+                one.seconds += recompile.seconds or 0.0
+        sizes = [(change.source, change.dim) for change in recompile.became if change.dim is not None and not change.fixed]
+        for change in recompile.became:
             for one in about.get((change.source, change.dim), ()):
                 if one.became is None:
-                    one.became = found.ref
+                    one.became = recompile.ref
                     one.beside = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
                 if change.fixed:
-                    one.fixed = one.fixed or found.ref
-                one.free.add(found.ref)
-        order[found.ref] = number
+                    one.fixed = one.fixed or recompile.ref
+                one.free.add(recompile.ref)
+        order[recompile.ref] = number
     ordered = sorted(seen.items(), key=lambda item: (-item[1].seconds, -len(item[1].only), -len(item[1].refs)))
     return tuple(_variation(key, one, settings, resumed) for key, one in ordered)
 
@@ -188,8 +188,8 @@ def _condition(reason: Reason) -> str:
     """`x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`"""
     what = reason.failed or reason.expected
     who = f" ({_WHO[reason.asked]})" if reason.asked in _WHO else ""
-    said = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
-    return f"{what} did not hold{who}" + (f": {said}{reason.actual}" if reason.actual else "")
+    text = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
+    return f"{what} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
 
 
 def id_of(ref: str) -> str:
@@ -213,7 +213,7 @@ class RecompileLines:
         self.page = page
         self._variations = variations
         self._alone = alone
-        self._fixed = {(found.source, found.dim): found.fixed_again for found in variations}
+        self._fixed = {(variation.source, variation.dim): variation.fixed_again for variation in variations}
         self.folded = 0
         """Reasons that were left out, as another one names the same cause."""
         self.indent = indent
@@ -224,39 +224,39 @@ class RecompileLines:
         self._deep = indent + (" " * lead if self._beside else "    ")
         self._last: Reason | None = None  # whose place was written last
 
-    def add_brief(self, found: Explained) -> None:
+    def add_brief(self, recompile: Explained) -> None:
         """Its first reason in a line, and a link to the others."""
-        reason, head, more = found.reasons[0], self._head(found), len(found.reasons) - 1
+        reason, head, more = recompile.reasons[0], self._head(recompile), len(recompile.reasons) - 1
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
         if more:
-            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(found.ref).at("recompiles")))]
+            link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
         used = sum(len(piece_text(piece)) for piece in (*head, *link))
         said = change_of(reason) or said_of(reason)
         self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
-    def add(self, found: Explained) -> None:
+    def add(self, recompile: Explained) -> None:
         """Add a recompile: `[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, with details."""
         page, deep = self.page, self._deep
-        shown, same = differing(found)
-        head = self._head(found)
+        shown, same = differing(recompile)
+        head = self._head(recompile)
         if not shown:
             page.add(*head)
-            page.say(page.so_far(no_reason(Recompile((), found.logged))), deep, tokens.DIM)
+            page.say(page.so_far(no_reason(Recompile((), recompile.logged))), deep, tokens.DIM)
         for n, reason in enumerate(shown):
             if n:
                 head = self._older(reason)
             if not self._beside:
                 page.add(*head)
                 head = [deep]
-            self._reason(head, reason, found)
-        self._same(same, found)
-        for change in found.became:
+            self._reason(head, reason, recompile)
+        self._same(same, recompile)
+        for change in recompile.became:
             page.say(self._became(change), deep, tokens.VALUE)
-        if found.limit_hit:
+        if recompile.limit_hit:
             page.say("not compiled: the recompile limit was reached", deep, tokens.ERROR)
-        if found.failure:
-            page.say(f"this compile failed: {found.failure}", deep, tokens.ERROR)
-        if found.logged == "metrics":
+        if recompile.failure:
+            page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
+        if recompile.logged == "metrics":
             page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
@@ -267,15 +267,19 @@ class RecompileLines:
             return f"{what} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
         return f"{what} became dynamic: {change.symbol} from here on"
 
-    def _head(self, found: Explained) -> list[Piece]:
+    def _head(self, recompile: Explained) -> list[Piece]:
         pieces: list[Piece] = [self.indent]
-        used = len(id_of(found.ref))
-        if found.reasons and found.reasons[0].earlier is not None:
-            earlier = found.reasons[0].earlier
-            pieces += [_earlier(found.reasons[0]), " → "]
+        used = len(id_of(recompile.ref))
+        if recompile.reasons and recompile.reasons[0].earlier is not None:
+            earlier = recompile.reasons[0].earlier
+            pieces += [_earlier(recompile.reasons[0]), " → "]
             used += len(id_of(earlier)) + 3
-        took = fmt.seconds(found.seconds) if found.seconds is not None and not found.limit_hit else ""
-        pieces += [(id_of(found.ref), tokens.LINK, found.ref), " " * (self._pair - used + 1), (f"{took:>{TIME}}  ", tokens.NUMBER)]
+        took = fmt.seconds(recompile.seconds) if recompile.seconds is not None and not recompile.limit_hit else ""
+        pieces += [
+            (id_of(recompile.ref), tokens.LINK, recompile.ref),
+            " " * (self._pair - used + 1),
+            (f"{took:>{TIME}}  ", tokens.NUMBER),
+        ]
         return pieces
 
     def _older(self, reason: Reason) -> list[Piece]:
@@ -284,14 +288,14 @@ class RecompileLines:
         pad = " " * max(self._pair + TIME + 3 - len(id_of(ref)), 2)
         return [self.indent, _earlier(reason), pad] if ref else [self._deep]
 
-    def _reason(self, head: list[Piece], reason: Reason, found: Explained) -> None:
+    def _reason(self, head: list[Piece], reason: Reason, recompile: Explained) -> None:
         """Add class, source, change and guard link of a reason; then the user's line unless just written."""
-        page, deep, record = self.page, self._deep, found.record
+        page, deep, record = self.page, self._deep, recompile.record
         room = page.width - len(deep)
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
         kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
         gap = " " * max(CLASS - len(reason.cause), 1)
-        said = said_of(reason, found)
+        said = said_of(reason, recompile)
         if len(said) <= room - CLASS - (7 if link else 0):
             page.add(*head, kind, gap, (said, tokens.VALUE), *link)
         else:
@@ -303,7 +307,7 @@ class RecompileLines:
             add_where(page, reason, deep)
             self._last = reason
 
-    def _same(self, same: Sequence[Reason], found: Explained) -> None:
+    def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
         """Older compiles that failed for a cause that was already named: listed where the page is about this recompile only."""
         self.folded += len(same)
         if not same or not self._alone:
@@ -313,10 +317,10 @@ class RecompileLines:
         self.page.add(self._deep, (what, tokens.DIM))
         for reason in same:
             lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
-            said = f"{reason.cause}  {said_of(reason)}" if len(found.keys) > 1 else said_of(reason)
+            text = f"{reason.cause}  {said_of(reason)}" if len(recompile.keys) > 1 else said_of(reason)
             link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
             room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
-            self.page.add(*lead, (fmt.clip(said, room), tokens.VALUE), *link)
+            self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
         self.page.close()
 
     def add_folded(self) -> None:
@@ -330,19 +334,19 @@ class RecompileLines:
         page, indent = self.page, self.indent
         first, last = recompiles[0], recompiles[-1]
         reason, deep = first.reasons[0], indent + "    "
-        seconds = sum(found.seconds or 0.0 for found in recompiles)
+        seconds = sum(recompile.seconds or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
             (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
         )  # fmt: skip
-        met = (v for found in recompiles for v in (found.reasons[0].expected, found.reasons[0].actual))
+        met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))
         kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
         more = f" … {fmt.count(len(values) - 6)} more" if len(values) > 6 else ""
         settings = ", ".join(key[1] for key in first.keys_of(reason)) if reason.settings else ""
         what = settings or name_of(reason.source, reason.dim)
-        said = f"{what}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
-        lines = fmt.wrap(said, page.width - len(deep) - CLASS - 7)
+        text = f"{what}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
+        lines = fmt.wrap(text, page.width - len(deep) - CLASS - 7)
         link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
         for n, line in enumerate(lines or [""]):
             start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
@@ -355,30 +359,30 @@ class RecompileLines:
         page.add(deep, (what, tokens.DIM))
         inner = RecompileLines(page, recompiles, self._variations, False, deep)
         write = inner.add if len(recompiles) < BRIEF else inner.add_brief
-        for number, found in enumerate(recompiles, 1):
-            write(found)
+        for number, recompile in enumerate(recompiles, 1):
+            write(recompile)
             if number % AT_ONCE == 0:
                 yield
         self.folded += inner.folded
         page.close()
 
 
-def differing(found: Explained) -> tuple[list[Reason], list[Reason]]:
+def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:
     """Separate the reasons that name a new cause from repetitions."""
     first: dict[tuple[Key, ...], Reason] = {}
-    same = [reason for reason in found.reasons if first.setdefault(found.keys_of(reason), reason) is not reason]
+    same = [reason for reason in recompile.reasons if first.setdefault(recompile.keys_of(reason), reason) is not reason]
     return list(first.values()), same
 
 
-def said_of(reason: Reason, found: Explained | None = None) -> str:
+def said_of(reason: Reason, recompile: Explained | None = None) -> str:
     """Format a reason: `x dim 0  3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
     if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
         reason.cause == guard_grammar.STATE and not reason.source
     ):
         return fmt.one_line(sanitize(reason.text)) or "torch wrote no reason"
     what = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
-    if found is not None and reason.settings:
-        what = ", ".join(setting for _, setting, _ in found.keys_of(reason))
+    if recompile is not None and reason.settings:
+        what = ", ".join(setting for _, setting, _ in recompile.keys_of(reason))
     return "  ".join(fmt.one_line(sanitize(part)) for part in (what, change_of(reason)) if part)
 
 
@@ -397,9 +401,9 @@ def add_where(page: Page, reason: Reason, indent: str) -> None:
         page.code(reason.code, indent)
     callers = reason.stack[1:]
     if callers:
-        what = f"called from {fmt.place(callers[0].file, callers[0].line)}"
-        page.open(what, folded=True)
-        page.add(indent, (fmt.clip(sanitize(what), page.width - len(indent)), tokens.DIM))
+        text = f"called from {fmt.place(callers[0].file, callers[0].line)}"
+        page.open(text, folded=True)
+        page.add(indent, (fmt.clip(sanitize(text), page.width - len(indent)), tokens.DIM))
         add_stack(page, callers, indent + "  ")
         page.close()
 
@@ -414,44 +418,44 @@ def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list
 _PROOFS = {"quoted": " (what torch says; tltui has not run it)"}
 
 
-def add_variations(page: Page, found: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
+def add_variations(page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
     """Add variations with recompile counts and advice; a single recompile with one cause gets only the advice."""
-    if recompiles == 1 and len(found) == 1:
-        if found[0].advice:
-            page.labelled("what helps", _advice(page, found[0]), indent, 12)
+    if recompiles == 1 and len(variations) == 1:
+        if variations[0].advice:
+            page.labelled("what helps", _advice(page, variations[0]), indent, 12)
         return
     page.add(indent, ("what varied, and what helps", tokens.LABEL))
-    for variation in found:
+    for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
 
 
-def _add_variation(page: Page, found: Variation, recompiles: int, indent: str) -> None:
-    what = name_of(found.source, found.dim)
+def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
+    what = name_of(variation.source, variation.dim)
     name = fmt.clip_middle(sanitize(what), page.width // 2)
-    values = fmt.one_line(", ".join(_shown(found.values, 6, max(page.width // 3, 12), found.distinct)))
+    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.distinct)))
     beside = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
-    page.add(indent, (f"{found.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if beside else "")
+    page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if beside else "")
     if not beside:
         page.say(values, indent + "  ")
-    page.say(_share(found, recompiles), indent + "  ", tokens.DIM)
-    if found.advice:
-        page.say(_advice(page, found), indent + "  ")
+    page.say(_share(variation, recompiles), indent + "  ", tokens.DIM)
+    if variation.advice:
+        page.say(_advice(page, variation), indent + "  ")
 
 
-def _share(found: Variation, recompiles: int) -> str:
+def _share(variation: Variation, recompiles: int) -> str:
     """Describe how many recompiles have a cause, and how many have it as their only one."""
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
-    of = everything if found.count == recompiles else f"{found.count} of {recompiles} recompiles"
-    if not found.only_cause:
+    of = everything if variation.count == recompiles else f"{variation.count} of {recompiles} recompiles"
+    if not variation.only_cause:
         return f"one of the causes of {of}"
-    if len(found.only_cause) == found.count:
-        return f"the only cause named for {of}{fmt.took(found.only_cause_seconds, ' (', ')')}"
-    which = f"[{found.only_cause[0]}]" if len(found.only_cause) == 1 else f"{fmt.count(len(found.only_cause))} of them"
-    return f"a cause of {of}, the only one of {which}{fmt.took(found.only_cause_seconds, ' (', ')')}"
+    if len(variation.only_cause) == variation.count:
+        return f"the only cause named for {of}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
+    which = f"[{variation.only_cause[0]}]" if len(variation.only_cause) == 1 else f"{fmt.count(len(variation.only_cause))} of them"
+    return f"a cause of {of}, the only one of {which}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
 
 
-def _advice(page: Page, found: Variation) -> str:
+def _advice(page: Page, variation: Variation) -> str:
     """Return the advice; in a live run, absence so far is qualified."""
-    said = found.advice + _PROOFS.get(found.proof, "")
-    return page.so_far(said) if found.became is None and "did not become" in said else said
+    said = variation.advice + _PROOFS.get(variation.proof, "")
+    return page.so_far(said) if variation.became is None and "did not become" in said else said

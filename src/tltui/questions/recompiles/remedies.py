@@ -209,10 +209,10 @@ def condition(seen: Seen, settings: Settings) -> Advice | None:
     for who, advise in _ASKED.items():
         if who in found:
             return advise(seen, found[who])
-    known = [item for reason in seen.reasons for item in reason.met]
-    if not known:
+    items = [item for reason in seen.reasons for item in reason.met]
+    if not items:
         return None
-    more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in known) else ""
+    more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in items) else ""
     return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
 
 
@@ -228,11 +228,11 @@ def _zero_one(seen: Seen, reason: Reason) -> Advice:
 
 
 def _marked(seen: Seen, reason: Reason) -> Advice:
-    what = name_of(seen.source, seen.dim)
+    name = name_of(seen.source, seen.dim)
     value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
-    text = f"The bound {reason.bound} is that of the mark on {what} (min, max): {change}, if such sizes are meant."
+    text = f"The bound {reason.bound} is that of the mark on {name} (min, max): {change}, if such sizes are meant."
     found = condition_of(strip_local(reason.text))
     bounds = {part.low: part.bound for part in found.parts} if found is not None and value else {}
     if len(bounds) != 2:
@@ -270,12 +270,12 @@ def _decides(seen: Seen, reason: Reason) -> Advice:
 
 
 def _divides(reason: Reason) -> Advice:
-    what = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
+    name = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
     why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
     if not isinstance(reason.bound, int):
         return Advice(f"It has to be divisible there{why}: what is not needs another compile, or fails.")
     multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
-    return Advice(f"{what} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
+    return Advice(f"{name} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
 
 
 def _exclusion(seen: Seen, reason: Reason) -> Advice:

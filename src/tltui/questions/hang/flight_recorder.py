@@ -164,7 +164,8 @@ def _pending(
     first = next(iter(waiting.values()))
     last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
     result = Pending(
-        _named(key, members), first.operation, first.backend, sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
+        _group_name(key, members), first.operation, first.backend,
+        sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
         _calls(last), min(missing, default=None),
     )  # fmt: skip
     return result, missing, set(waiting)
@@ -177,7 +178,7 @@ def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
     return set(world) if key[1] == DEFAULT else set(use.calls)
 
 
-def _named(key: Key, members: Iterable[int]) -> GroupName:
+def _group_name(key: Key, members: Iterable[int]) -> GroupName:
     return GroupName(key[0], key[1], ranges(members))
 
 
@@ -189,7 +190,7 @@ def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
         calls = {rank: item[number] for rank, item in use.calls.items() if number in item}
         differs = _differs(list(calls.values()))
         if differs and differs not in result:
-            result[differs] = Mismatch(_named(key, use.members or use.calls), number, differs, _calls(calls))
+            result[differs] = Mismatch(_group_name(key, use.members or use.calls), number, differs, _calls(calls))
     return list(result.values())
 
 

@@ -134,7 +134,7 @@ class CodeText:
 
     def times(self, function: str) -> int:
         """Return the number of calls of a function in one run of the outermost graph."""
-        return next((own.times for own in self.functions if own.name == function), 1) if function else 1
+        return next((candidate.times for candidate in self.functions if candidate.name == function), 1) if function else 1
 
 
 def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeText:
@@ -153,9 +153,9 @@ def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeTe
     names = frozenset((*kernel_names, *(definition.name for definition in definitions)))
     calls += _without_handles(lines, bodies, inside, names, taken)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
-    whole = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
-    inputs = [n for n in whole if _UNPACK.match(lines[n])]
-    outputs = [n for n in whole if _RETURN.match(lines[n])]
+    graph_lines = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
+    inputs = [n for n in graph_lines if _UNPACK.match(lines[n])]
+    outputs = [n for n in graph_lines if _RETURN.match(lines[n])]
     return CodeText(
         tuple(sorted(calls, key=lambda call: call.first)), tuple(definitions), handles, tuple(inputs), tuple(outputs),
         f"{aot[1]}_{aot[2]}" if aot else "", tuple(bodies), lines,
@@ -359,7 +359,7 @@ def called(line: str, names: frozenset[str]) -> str:
         for match in pattern.finditer(text):
             if match[1] not in _HELPERS:
                 return match[1]
-    return next((own for match in _RUN.finditer(text) if (own := match[1].removeprefix("call_")) in names), "")
+    return next((name for match in _RUN.finditer(text) if (name := match[1].removeprefix("call_")) in names), "")
 
 
 def _call_remarks(lines: Sequence[str], n: int, first: int) -> tuple[Remarks, int]:

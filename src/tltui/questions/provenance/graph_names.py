@@ -194,9 +194,9 @@ def _numbers(graph: FxGraph) -> dict[str, int]:
         else:
             inner.setdefault(node.name, {})[node.graph] = n
             outer[_inner_key(graph, node)] = n
-    for name, found in inner.items():
-        if name not in outer and len(found) == 1:
-            outer[name] = next(iter(found.values()))
+    for name, definitions in inner.items():
+        if name not in outer and len(definitions) == 1:
+            outer[name] = next(iter(definitions.values()))
     return outer
 
 

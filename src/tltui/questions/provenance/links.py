@@ -448,11 +448,11 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
     shared = {kernel.key for kernel in kernels if kernel.nodes_from == records.NODE_MAPPINGS and again[kernel.name] > 1}
     if post is None or all(kernel.nodes_from in records.WRITTEN and kernel.key not in shared for kernel in kernels):
         return
-    known = {
+    extern_nodes = {
         call.lines[0]: bare(kernel.post[0])
         for kernel in kernels if len(kernel.post) == 1 and kernel.key not in shared for call in kernel.calls[:1] if call.lines
     }  # fmt: skip
-    derived = derive(post, texts.code, known)
+    derived = derive(post, texts.code, extern_nodes)
     for kernel in kernels:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
@@ -466,8 +466,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             kernel.post, kernel.nodes_from = nodes, records.DATAFLOW
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == records.NODE_MAPPINGS:
-            others = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
-            taken = {name for other in others for name in other.post}
+            same_name = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
+            taken = {name for other in same_name for name in other.post}
             kernel.post = tuple(name for name in kernel.post if name not in taken) or kernel.post
 
 
@@ -489,8 +489,8 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
     """
     if not _in(texts.pre, name):
         return False
-    own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
-    return texts.direction != "backward" or own is None or aten_of(own) not in remarks.aten
+    post_node = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
+    return texts.direction != "backward" or post_node is None or aten_of(post_node) not in remarks.aten
 
 
 def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
@@ -514,7 +514,7 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
     extern = _operator(kernel)
     operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
     nodes: dict[str, None] = {}
-    for aten, names in _near(texts, kernel, index).items():
+    for aten, names in _nodes_by_operator(texts, kernel, index).items():
         remaining = [name for name in names if name not in done] if extern else list(names)
         if aten.partition(".")[2] in operators and len(remaining) == 1 and not any(name in names for name in kernel.post):
             nodes.update(dict.fromkeys(name for name in remaining if name not in done))
@@ -528,7 +528,7 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
             kernel.nodes_from = records.KERNEL_NAMES
 
 
-def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
+def _nodes_by_operator(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
     """Map each operator to its nodes at the source lines in a kernel's stacks."""
     by_operator: dict[str, dict[str, None]] = {}
     for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
@@ -549,8 +549,8 @@ def _from_forward(texts: Texts) -> Names:
         node, other = texts.post.find(name), texts.forward_post.find(name)
         if node is None or other is None or node.kind not in COMPUTED:
             continue
-        here, there = texts.post.origin(node), texts.forward_post.origin(other)
-        same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
+        here, forward_origin = texts.post.origin(node), texts.forward_post.origin(other)
+        same_line = (here and (here.path, here.place)) == (forward_origin and (forward_origin.path, forward_origin.place))
         if same_line and (node.type, node.target) == (other.type, other.target):
             names[name] = pre
     return names

@@ -122,11 +122,11 @@ def known_costs(run: Run) -> Costs | None:
 
 
 def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:
-    kept = _KEPT.get(run)
-    if kept is None or kept[0] is not results:
+    cached = _KEPT.get(run)
+    if cached is None or cached[0] is not results:
         joined = [runtime for runtime in results if isinstance(runtime, Runtime)]
-        kept = _KEPT[run] = results, Costs(joined) if joined else None
-    return kept[1]
+        cached = _KEPT[run] = results, Costs(joined) if joined else None
+    return cached[1]
 
 
 def own_us(compile_: CompileTime) -> float:

@@ -409,11 +409,11 @@ class Walk:
 
         It is of a kernel if a device event follows from it, or of a CUDA graph of kernels.
         """
-        own = _got(self._by_correlation, self._profile.link[event])
+        device_events = _got(self._by_correlation, self._profile.link[event])
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
-        if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
+        if top.call >= 0 and top.kernel < 0 and len(device_events) == 1 and not is_graph and self._is_kernel(device_events[0]):
             self._kernel(event, top, new)
-            self.found.named_by[event] = own[0]
+            self.found.named_by[event] = device_events[0]
         self._attach(event, True, top.call, new.kernel)
 
     def _is_kernel(self, event: int) -> bool:

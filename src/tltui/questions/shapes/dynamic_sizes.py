@@ -264,7 +264,7 @@ def _tensors(
 
 
 def _symbols(
-    records: ShapeRecords, kept: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
+    records: ShapeRecords, kept_guards: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
     """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
@@ -280,26 +280,26 @@ def _symbols(
         elif dim.state == "static":
             static[dim.size].append(dim)
     by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
-    for kept_guard in kept:
+    for kept_guard in kept_guards:
         by_source[kept_guard.source].append(kept_guard)
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)
     symbols = []
-    for created in _known(records):
+    for created in _symbols_in(records):
         tensor, number = dim_of(created.source)
-        own = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
-        if own is not None:
-            tensor, number = own.tensor, own.dim
+        owner_dim = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
+        if owner_dim is not None:
+            tensor, number = owner_dim.tensor, owner_dim.dim
         source = created.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
         at = fixed.get(created.name)
         symbols.append(
             SymbolShape(
                 created.name, source, tensor, number, created.hint, created.range, created.hint is None and created.source is None,
-                own.mark if own else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
+                owner_dim.mark if owner_dim else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
                 tuple(by_source.get(source, ())) if source is not None else (),
                 _equal(created.name, guards[created.name]),
-                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not own and created.source),
+                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not owner_dim and created.source),
                 tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
                 tuple(
                     b for name in dict.fromkeys((tensor, created.source)) for b in changes.get(name, ())
@@ -310,7 +310,7 @@ def _symbols(
     return tuple(sorted(symbols, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
 
 
-def _known(records: ShapeRecords) -> list[NewSymbol]:
+def _symbols_in(records: ShapeRecords) -> list[NewSymbol]:
     """Return created symbols, and those only referred to because the log is incomplete."""
     symbols = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:

@@ -107,7 +107,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
         deeper = "".join(guide for _, guide in guides)
         end = _framework_to(nodes, n, ends[n])
         if end - n >= FOLD:
-            _add_folded(page, nodes[n:end], above + mark, deeper, whole=end == ends[n])
+            _add_folded(page, nodes[n:end], above + mark, deeper, is_subtree=end == ends[n])
             n = end
         else:
             if node.branches > 1:
@@ -152,13 +152,13 @@ def _indent(page: Page, guides: str) -> str:
     return "  " + (guides if len(guides) <= room else guides[len(guides) - room :])
 
 
-def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, whole: bool) -> None:
+def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, is_subtree: bool) -> None:
     owners = {node.frame.owner for node in nodes}
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
     whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
     text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
     records = sum(node.count for node in nodes)
-    if whole and records:
+    if is_subtree and records:
         text += f", {fmt.plural(records, 'record')}"
     page.open(text, folded=True, aside=torch and not records)
     page.add((_indent(page, first), tokens.DIM), (text, tokens.DIM))
@@ -187,8 +187,8 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
     remaining = page.width - used
-    known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
-    name = fmt.clip_middle(sanitize(known), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
+    shown = next((item.known_as for item in node.compiles if item.known_as), frame.name)
+    name = fmt.clip_middle(sanitize(shown), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
     pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
     used += len(name)
     if records:

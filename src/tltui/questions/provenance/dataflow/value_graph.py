@@ -109,9 +109,9 @@ class Values:
         """Return the value with equal elements, through views and copies."""
         return self._up(name, self._plain, True)
 
-    def same(self, one: str, other: str) -> bool:
+    def same(self, name: str, other: str) -> bool:
         """Return whether two nodes may be one buffer."""
-        return self.plain(one) == self.plain(other)
+        return self.plain(name) == self.plain(other)
 
     def is_view(self, name: str) -> bool:
         """Return whether a node is a view of another node's memory."""
@@ -142,15 +142,15 @@ def values_of(graph: GraphText) -> dict[int, Values]:
     results: dict[int, Values] = {}
     outputs: dict[int, tuple[str, ...]] = {}
     for node in graph.nodes:
-        own = results.setdefault(node.graph, Values(node.graph))
+        values = results.setdefault(node.graph, Values(node.graph))
         text = _statement(graph.text, node)
         if node.kind == "output":
-            own.outputs = _returned(text)
-            outputs[node.graph] = own.outputs
-        elif node.name not in own.nodes:
-            _add(own, node, text)
-    for own in results.values():
-        own.outputs = tuple(name if name in own.nodes else "" for name in own.outputs)
+            values.outputs = _returned(text)
+            outputs[node.graph] = values.outputs
+        elif node.name not in values.nodes:
+            _add(values, node, text)
+    for values in results.values():
+        values.outputs = tuple(name if name in values.nodes else "" for name in values.outputs)
     return results
 
 
@@ -286,19 +286,19 @@ class Lowering:
                 carried |= self.carried.get(operand, frozenset())
             inlined |= self.inlined.get(operand, frozenset())
             leaves |= self.leaves.get(operand, frozenset())
-        whole = frozenset(carried)
+        origins = frozenset(carried)
         self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
                 self.store(operand)
         if self.values.is_view(name) and name not in self.kept:
-            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.carried[name], self.leaves[name] = origins, frozenset(leaves)
             self.reused(node)
         elif self.is_stored(node) or len(inlined) > MAX_CARRIED or name in self.kept:
             self.constant.update((name,) if not leaves and node.op == "empty" else ())
-            self.keep(name, whole)
+            self.keep(name, origins)
         else:
-            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.carried[name], self.leaves[name] = origins, frozenset(leaves)
             self.reused(node)
 
     def keep(self, name: str, carried: frozenset[str]) -> None:
@@ -330,11 +330,11 @@ class Lowering:
         users = values.users.get(node.name, ())
         reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
         nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
-        given = root == node.name and node.name in values.outputs
+        is_output = root == node.name and node.name in values.outputs
         large = len(nodes) > MAX_NODES
-        if len(users) + given > 1 and (
+        if len(users) + is_output > 1 and (
             len(nodes) > MAX_SHARED_NODES
-            or given
+            or is_output
             or len(reads) > MAX_READS
             or any(values.nodes[name].op in HEAVY for name in nodes)
             or (len(reads) > 1 and any(values.nodes[user].op in MATRICES for user in users))
@@ -347,7 +347,7 @@ class Lowering:
         elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
             self.keep(node.name, self.carried[node.name])
             self.kept.add(node.name)
-        elif len(users) + given > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
+        elif len(users) + is_output > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
             self.doubtful.add(root)
 
 

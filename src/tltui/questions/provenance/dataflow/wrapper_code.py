@@ -34,9 +34,9 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
             uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
         if not triton and "kernel" in line and (match := _CPP.search(line)) and not line.lstrip().startswith("#"):
-            given = _parameters(lines, n, last, match.end())
-            names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
-            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
+            parameters = _parameters(lines, n, last, match.end())
+            names = [name[1] if (name := _LAST.search(part)) else "" for part in parameters]
+            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, parameters)))
     return ()
 
 
@@ -261,15 +261,15 @@ class _Walk:
             return None
         if match[1] not in self.buffers and match[1] not in self.shapes:
             return None
-        own = self.buffer(match[1])
-        storage = own.storage
-        if own.offset and own.offset in storage.parts:
-            return storage.parts[own.offset]
-        if storage.parts and not own.offset:
-            joined = self.version(max(part.by for part in storage.parts.values()), own.shape)
+        buffer = self.buffer(match[1])
+        storage = buffer.storage
+        if buffer.offset and buffer.offset in storage.parts:
+            return storage.parts[buffer.offset]
+        if storage.parts and not buffer.offset:
+            joined = self.version(max(part.by for part in storage.parts.values()), buffer.shape)
             parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
             counts = [part.shape.count if part.shape else None for part in parts]
-            if storage.whole is None or (own.shape and own.shape.count == sum(count or 0 for count in counts)):
+            if storage.whole is None or (buffer.shape and buffer.shape.count == sum(count or 0 for count in counts)):
                 joined.parts = parts
             storage.whole, storage.parts = joined, {}
         return storage.whole
@@ -308,11 +308,11 @@ class _Walk:
                 self.buffers[result] = _Buffer(_Storage(self.version(len(self.out.steps) - 1, None)))
             return
         at = text.find("(", text.find(name))
-        given = [part for part in arguments(_inside(text, at)) if part]
+        operands = [part for part in arguments(_inside(text, at)) if part]
         if name in self.kernels:
-            self.fused(n, name, given)
+            self.fused(n, name, operands)
         else:
-            self.extern(n, name, given, result)
+            self.extern(n, name, operands, result)
 
     def inline(self, function: Function, results: str, depth: int) -> None:
         """Walk through a partition, which shares the names of its caller."""
@@ -373,11 +373,11 @@ class _Walk:
             step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
         if in_place(name) and operands:
             written = [operands[0]]
-        step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
+        step.writes = [written_version for part in written if (written_version := self.write(part, step.number)) is not None]
         if result:
-            made = self.version(step.number, None)
-            self.buffers[result] = _Buffer(_Storage(made))
-            step.writes.append(made)
+            written_version = self.version(step.number, None)
+            self.buffers[result] = _Buffer(_Storage(written_version))
+            step.writes.append(written_version)
 
 
 def walk(
@@ -412,13 +412,13 @@ def _inside(text: str, at: int) -> str:
 def _place(offset: str) -> tuple[int, str]:
     """Return the sort key of an offset; symbols sort after numbers."""
     parts = [part for part in offset.split("+") if part]
-    known = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
-    return (sum(map(int, parts)), "") if known else (1 << 62, offset)
+    is_number = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
+    return (sum(map(int, parts)), "") if is_number else (1 << 62, offset)
 
 
 def _is_tensor(buffer: _Buffer) -> bool:
-    whole = buffer.storage.whole
-    return buffer.shape is not None or bool(buffer.storage.parts) or (whole is not None and whole.by >= 0)
+    content = buffer.storage.whole
+    return buffer.shape is not None or bool(buffer.storage.parts) or (content is not None and content.by >= 0)
 
 
 def _sizes(text: str) -> tuple[str, ...]:

@@ -173,7 +173,8 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _status(page, run, node, facts)
     # that a function was given up for a graph break is said there
     failures = [
-        own for own in facts.failures if node.status is not Status.EAGER or not reason_sections.is_told_by(own, facts.breaks)
+        candidate for candidate in facts.failures
+        if node.status is not Status.EAGER or not reason_sections.is_told_by(candidate, facts.breaks)
     ]
     if failures:
         page.heading("Failure" if len(failures) == 1 else "Failures")

@@ -281,13 +281,14 @@ class Panes:
         A kernel is defined in the code, other names in their own text or as a node of a visible graph. None without a
         definition, or if it is this line.
         """
-        kernel = next((own for own in self.unit.kernels if own.name == name and own.definition), None) if pane in CODE else None
+        kernels = self.unit.kernels if pane in CODE else ()
+        kernel = next((kernel for kernel in kernels if kernel.name == name and kernel.definition), None)
         if kernel is not None and kernel.definition is not None:
             at = kernel.definition_pane, kernel.definition[0] - 1
             return None if at == (pane, line) else at
-        own = self.names[pane].definition(name, line) if pane in self.names else None
-        if own is not None:
-            return None if own == line else (pane, own)
+        definition_line = self.names[pane].definition(name, line) if pane in self.names else None
+        if definition_line is not None:
+            return None if definition_line == line else (pane, definition_line)
         for other in GRAPHS:
             names = self.names.get(other)
             if pane in CODE and other in shown and names is not None and names.graph is not None:

@@ -553,8 +553,8 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
         lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
     elif places:
-        known = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
-        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else known
+        fallback = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else fallback
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
         None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,

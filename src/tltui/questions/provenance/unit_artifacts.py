@@ -282,12 +282,12 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
             firsts.setdefault(artifact.unit, artifact.record)
             if artifact.name in _OF_UNIT or artifact.name in PRE_GRAPHS:
                 members.setdefault(artifact.unit, {})[artifact.name] = artifact
-    numbers = {number: _aot_number(found.get(OUTPUT_CODE), reader) for number, found in members.items()}
+    numbers = {number: _aot_number(parts_list.get(OUTPUT_CODE), reader) for number, parts_list in members.items()}
     forwards = {
         numbers[unit.number]: unit.number for unit in reversed(units)
         if unit.direction == "forward" and numbers.get(unit.number)
     }  # fmt: skip
-    found: list[Parts] = []
+    parts_list: list[Parts] = []
     for unit in units:
         member = members.get(unit.number)
         if member is None or not any(name in member for name in _OF_UNIT):
@@ -296,8 +296,8 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
         forward = forwards.get(number) if unit.direction == "backward" and number else None
         before = firsts[unit.number] if forward is None else firsts[forward]
         pre, why = _pre_graph(artifacts, unit, member, before)
-        found.append(Parts(unit, member, pre, why, number, forward))
-    return found
+        parts_list.append(Parts(unit, member, pre, why, number, forward))
+    return parts_list
 
 
 def _aot_number(code: Artifact | None, reader: Reader) -> str:

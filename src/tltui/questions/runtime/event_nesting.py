@@ -51,10 +51,10 @@ class Kinds:
 def kinds_of(profile: Profile) -> Kinds:
     """Return the kinds of a profile's names and categories."""
     categories = profile.categories
-    own = {"user_annotation": ANNOTATION}
+    kinds = {"user_annotation": ANNOTATION}
     return Kinds(
         bytes(map(kind_of, profile.names)),
-        bytes(own.get(category, OTHER) for category in categories),
+        bytes(kinds.get(category, OTHER) for category in categories),
         bytes(category in LAUNCHES for category in categories),
         bytes(category not in ON_DEVICE for category in categories),
     )

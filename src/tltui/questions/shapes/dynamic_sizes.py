@@ -246,13 +246,13 @@ def _tensors(
         dims = []
         for n, size in enumerate(tensor.size or ()):
             mark = guarded.marks.get((tensor.source, n), "dynamic" if n in tensor.dynamic else "")
-            own = by_source.get(f"{tensor.source}.size()[{n}]")
+            dim_symbol = by_source.get(f"{tensor.source}.size()[{n}]")
             shown = in_graph[n] if n < len(in_graph) else ""
             free = n < len(checked) and checked[n] == "None"
             dim = Dim(tensor.source, n, size, "static", None, mark, parameter)
-            if own is not None:
-                state = "fixed" if own.name in fixed else "dynamic"
-                dim = replace(dim, size=own.hint or size, state=state, symbol=own.name)
+            if dim_symbol is not None:
+                state = "fixed" if dim_symbol.name in fixed else "dynamic"
+                dim = replace(dim, size=dim_symbol.hint or size, state=state, symbol=dim_symbol.name)
             elif unbacked and (mark == "unbacked" or (not guarded.found and len(unbacked) == len(tensor.size or ()))):
                 dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
             elif free or (shown and not _NUMBER.match(shown)):

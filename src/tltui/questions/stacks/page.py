@@ -74,16 +74,16 @@ def _begun(page: Page, count: int) -> None:
     page.blank()
 
 
-def _add_without(page: Page, trie_compiles: Sequence[TrieCompile]) -> None:
-    if not trie_compiles:
+def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
+    if not compiles:
         return
-    page.heading(page.so_far(f"Without a stack ({fmt.count(len(trie_compiles))})"))
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(compiles))})"))
     if not page.goes_on:
         text = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
         if page.untold:
             text = "No line tells who called them."
         page.say(text, "  ", tokens.DIM)
-    _add_groups(page, _marks(page, trie_compiles, apart=True), "  ", "  ")
+    _add_groups(page, _marks(page, compiles, apart=True), "  ", "  ")
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
@@ -220,10 +220,10 @@ def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: 
     page.add((indent, tokens.DIM), *line)
 
 
-def _marks(page: Page, trie_compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
+def _marks(page: Page, compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
     """Format `✓ [0/0] ranks 0–3`: each id once, with its ranks of this status."""
     same: dict[tuple[object, ...], list[TrieCompile]] = {}
-    for item in trie_compiles:
+    for item in compiles:
         same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
     groups: list[list[Piece]] = []
     for members in same.values():

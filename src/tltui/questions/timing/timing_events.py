@@ -415,8 +415,8 @@ def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], la
     if not intervals:
         return _from_metrics(metrics)
     last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None]) + later_s * 1e6
-    whole = [i for i in intervals if i.name == "entire_backward_compile"]
-    backward = [i for i in intervals if any(_inside(i, outer, last) for outer in whole)]
+    backward_spans = [i for i in intervals if i.name == "entire_backward_compile"]
+    backward = [i for i in intervals if any(_inside(i, outer, last) for outer in backward_spans)]
     taken = {id(interval) for interval in backward}
     forward = [i for i in intervals if id(i) not in taken]
     waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)

@@ -307,10 +307,10 @@ def function_times(
             first, slowest, ranks, phases = times[id(members[0])], members[0], 1, times[id(members[0])].phases
             seconds = first.seconds
         else:
-            compile_times_ = [times[id(c)] for c in members]
-            slowest, first = max(zip(members, compile_times_, strict=True), key=lambda pair: pair[1].seconds)
-            seconds, ranks = sum(time.seconds for time in compile_times_), len({c.process.rank for c in members})
-            phases = add_phases(time.phases for time in compile_times_)
+            member_times = [times[id(c)] for c in members]
+            slowest, first = max(zip(members, member_times, strict=True), key=lambda pair: pair[1].seconds)
+            seconds, ranks = sum(time.seconds for time in member_times), len({c.process.rank for c in members})
+            phases = add_phases(time.phases for time in member_times)
         results.append(FunctionTime(
             first.function, first.file, first.line, str(slowest.frame.ref), seconds, len(members), ranks, first.ref,
             first.seconds, phases,
@@ -330,11 +330,11 @@ def process_times(
         members.setdefault(id(compile_.process), (compile_.process, []))[1].append(compile_)
     results = []
     for process, item in members.values():
-        times_ = [times[id(c)] for c in item if id(c) in times]
+        measured = [times[id(c)] for c in item if id(c) in times]
         compiled, span = (busy or {}).get(id(process), (None, None))
         results.append(ProcessTime(
-            str(process.ref), process.rank, process.pid, sum(t.seconds for t in times_), sum(c.is_compile for c in item),
-            add_phases(t.phases for t in times_), compiled, span,
+            str(process.ref), process.rank, process.pid, sum(t.seconds for t in measured), sum(c.is_compile for c in item),
+            add_phases(t.phases for t in measured), compiled, span,
         ))  # fmt: skip
     return tuple(results)
 

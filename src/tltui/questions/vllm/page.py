@@ -446,9 +446,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
         page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
-        known, pieces = counts_of(scope.compiles)
-        if known > 1:
-            page.add((f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
+        call_count, pieces = counts_of(scope.compiles)
+        if call_count > 1:
+            page.add((f"{fmt.plural(call_count, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
         calls: list[Call] = []
         for call in read_calls(scope.compiles):
             if call is not None:

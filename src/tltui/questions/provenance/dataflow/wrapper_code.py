@@ -158,7 +158,7 @@ class Walked:
 class _Storage:
     """A memory block with its version, or the versions of its parts by offset."""
 
-    whole: Version | None = None
+    content: Version | None = None
     parts: dict[str, Version] = field(default_factory=dict)
 
 
@@ -269,10 +269,10 @@ class _Walk:
             joined = self.version(max(part.by for part in storage.parts.values()), buffer.shape)
             parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
             counts = [part.shape.count if part.shape else None for part in parts]
-            if storage.whole is None or (buffer.shape and buffer.shape.count == sum(count or 0 for count in counts)):
+            if storage.content is None or (buffer.shape and buffer.shape.count == sum(count or 0 for count in counts)):
                 joined.parts = parts
-            storage.whole, storage.parts = joined, {}
-        return storage.whole
+            storage.content, storage.parts = joined, {}
+        return storage.content
 
     def write(self, argument: str, step: int) -> Version | None:
         match = _BASE.match(argument)
@@ -285,7 +285,7 @@ class _Walk:
         if buffer.offset:
             buffer.storage.parts[buffer.offset] = version
         else:
-            buffer.storage.whole, buffer.storage.parts = version, {}
+            buffer.storage.content, buffer.storage.parts = version, {}
         return version
 
     def call(self, n: int, text: str, depth: int) -> None:
@@ -331,10 +331,10 @@ class _Walk:
     def function(self, n: int, result: str, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUNCTION, name, n)
         step.reads = [version for part in operands if (version := self.read(part)) is not None]
-        made = self.version(step.number, None)
-        step.writes.append(made)
+        output = self.version(step.number, None)
+        step.writes.append(output)
         if result:
-            self.buffers[result] = _Buffer(_Storage(made))
+            self.buffers[result] = _Buffer(_Storage(output))
 
     def fused(self, n: int, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUSED, name, n)
@@ -417,7 +417,7 @@ def _place(offset: str) -> tuple[int, str]:
 
 
 def _is_tensor(buffer: _Buffer) -> bool:
-    content = buffer.storage.whole
+    content = buffer.storage.content
     return buffer.shape is not None or bool(buffer.storage.parts) or (content is not None and content.by >= 0)
 
 

@@ -121,7 +121,7 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     written = {dump.rank: dump.written for dump in dumps}
     pending = [item for key, use in uses.items() if (item := _pending(key, use, world, written)) is not None]
     waiting = {rank for _, absent, present in pending for rank in present}
-    # who is missing and waits nowhere itself comes first: what it is missing in holds up the others
+    # first the collective with a missing rank that waits nowhere: it blocks the others
     pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since))
     mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
     return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))

@@ -137,7 +137,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
             stack.append(Phase(name, at))
         elif sign == "E":
             _end(stack, name)
-    if readable and len(records) and (stack or not compile_.is_closed):  # what is not to be read now may be later
+    if readable and len(records) and (stack or not compile_.is_closed):  # unreadable records may become readable
         parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
     return tuple(stack), event_count
 

@@ -264,7 +264,7 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         if code is None:
             code = codes[id(frame)] = code_of(frame.compiles[0])
         counts[code] += 1
-        # damage may have taken the metrics: a compile of which all events have their ends is over too
+        # the metrics may be damaged: a compile is also over if all its events ended
         done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
         steps.append(Step(code, counts[code], compile_.start_us, done))
     return tuple(steps)
@@ -305,7 +305,7 @@ def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
     """Compute the positions as `where` does, with a pause after each piece."""
     selected = run.processes() if processes is None else processes
-    chosen = [process for process in selected if process.is_traced]  # nothing else tells what was open
+    chosen = [process for process in selected if process.is_traced]  # only a trace has open phases
     for process in chosen:
         yield from read_inside(process)
         place_of(process)

@@ -171,7 +171,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     facts = study(node)
     page = Page(str(node.ref), title_of(node, facts), options)
     _status(page, run, node, facts)
-    # that a function was given up for a graph break is said there
+    # functions given up for a graph break are in the section of breaks
     failures = [
         candidate for candidate in facts.failures
         if node.status is not Status.EAGER or not reason_sections.is_told_by(candidate, facts.breaks)

@@ -317,7 +317,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
+        if compile_.tally.counted(status) and compile_.facts.traced:  # else the reason is in the output
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
             groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)

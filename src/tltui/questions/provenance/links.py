@@ -39,7 +39,7 @@ class _Slicer:
     found: Identified
     lowered: Lowering
     ready: dict[str, int]
-    """Node → the last step that must have run before it."""
+    """Node → the last step that must precede it."""
 
     @property
     def values(self) -> Values:
@@ -65,7 +65,7 @@ class _Slicer:
                 lost |= name not in read
                 continue
             if values.is_view(name) and values.root(name) in read and name not in targets:
-                if name not in self.lowered.kept:  # one that has to be in memory carries nothing
+                if name not in self.lowered.buffer_views:  # one that has to be in memory carries nothing
                     nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
             if name not in self.found.joined and not (user and self.found.only_joins(node)):
@@ -95,7 +95,7 @@ class _Slicer:
     def copied(self, name: str, reader: str) -> frozenset[str]:
         """Return the nodes for a copy of a value: those of its only reader, an external kernel."""
         values = self.values
-        if name in self.lowered.kept:
+        if name in self.lowered.buffer_views:
             return self.lowered.carried[name]
         users = values.users.get(name, ())
         if values.nodes[name].kind == "placeholder" and (len(users) > 1 or name in values.outputs):
@@ -161,7 +161,7 @@ class Derived:
     """The nodes of one call."""
 
     graph: int
-    """The graph that they are of, its place in `FxGraph.graphs`."""
+    """The index of the nodes' graph in `FxGraph.graphs`."""
     nodes: tuple[str, ...]
 
 
@@ -224,10 +224,10 @@ class Texts:
     mapping: NodeMapping = field(default_factory=NodeMapping)
     stacks: Stacks = field(default_factory=Stacks)
     forward: NodeMapping = field(default_factory=NodeMapping)
-    """Of a backward: the mapping of its forward, and its post-grad graph."""
+    """The node mapping of a backward's forward, and the forward's post-grad graph."""
     forward_post: GraphText | None = None
     left: Left = field(default_factory=Left)
-    """What the job left of its kernels besides."""
+    """The job's provenance information outside of its trace."""
 
 
 @dataclass(slots=True)
@@ -243,12 +243,12 @@ class KernelLink:
     post: tuple[str, ...] = ()
     """Keys of post-grad nodes: `GraphText.find`."""
     pre: tuple[str, ...] = ()
-    """Pre-grad nodes that a comment names, where the post-grad nodes do not lead there."""
+    """Pre-grad nodes from comments that the post-grad nodes do not lead to."""
     nodes_from: str = records.NONE
     function: str = ""
-    """The function that it is called in, where that runs a graph inside of the graph."""
+    """The function of the call, if it runs a subgraph."""
     times: int = 1
-    """How often that function is called."""
+    """The number of calls of that function."""
 
     @property
     def key(self) -> str:
@@ -265,7 +265,7 @@ class Links:
     own_nodes: bool
     """Whether the mapping of this unit links nodes of the two graphs."""
     pre_from: frozenset[str]
-    """Where `post_to_pre` comes from."""
+    """The source of `post_to_pre`."""
 
 
 class _Index:

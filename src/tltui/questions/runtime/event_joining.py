@@ -171,7 +171,7 @@ class Joiner:
             self._by_name[name] = self._compiles_named(region_id(self._profile.names[name]))
         compiles = self._by_name[name]
         if not compiles and not region_id(self._profile.names[name]):
-            return  # its graph says whose it is
+            return  # its graph has the id of the compile
         if not compiles:
             self.found.strange["regions of compiles that are not in the trace"] += 1
             return

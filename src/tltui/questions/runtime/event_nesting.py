@@ -303,7 +303,7 @@ class Walk:
             while top.end <= begin or top.end < end:
                 stack.pop()
                 at, is_cut = (top.end, False) if top.end <= begin else (begin, True)
-                if is_cut and end - top.end <= self._rough:  # whole µs: it ends when what is around it does
+                if is_cut and end - top.end <= self._rough:  # rounded to µs: it ends with its parent
                     stack.append(top)
                     end = top.end
                     break

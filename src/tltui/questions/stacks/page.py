@@ -89,7 +89,7 @@ def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
     """Add all frames; library and torch runs and subtrees are folded."""
     ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
-    guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
+    guides: list[tuple[int, str]] = []  # end of a frame's subtree, and its guide line
     closes: list[int] = []  # where the open sections end
     n = 0
     while n < len(nodes):

@@ -182,7 +182,7 @@ def count_events(compiles: Iterable[Compile]) -> int:
 
 
 def _count(log: Log, compiles: list[Compile]) -> int:
-    if sum(len(compile_.records) for compile_ in compiles) == len(log):  # all of it: no need to look whose each is
+    if sum(len(compile_.records) for compile_ in compiles) == len(log):  # the entire log: no need to check the owner of each
         return sum(log.columns.kind.count(number) for number, kind in enumerate(log.kinds) if kind.event == EVENT)
     return sum(len(_event_records(log, owners)) for _, owners in logs_of(compiles))
 

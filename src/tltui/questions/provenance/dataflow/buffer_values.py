@@ -28,11 +28,11 @@ class Identified:
     """Calls of external kernels and of functions → the node that they run."""
     used: set[str] = field(default_factory=set)
     joined: set[str] = field(default_factory=set)
-    """Each `cat` whose pieces are written where they belong: nothing computes it."""
+    """Each `cat` without a kernel: its pieces are written into its memory."""
     operators: frozenset[str] = frozenset()
-    """Those that external kernels run."""
+    """The operators that external kernels run."""
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each kind of call runs each operator."""
+    """The number of calls by kind and operator."""
     _readers: dict[str, list[str]] = field(default_factory=dict)
     _equals: dict[str, list[str]] = field(default_factory=dict)
 
@@ -257,7 +257,7 @@ def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) ->
         remaining = [step for step in open_steps if not _match(identified, step)]
         if len(remaining) == len(open_steps) and not identify_between(identified):
             break
-        open_steps = remaining[::-1]  # what is known spreads both ways
+        open_steps = remaining[::-1]  # identified nodes identify their neighbors in both directions
     _starts(identified)
     return identified
 

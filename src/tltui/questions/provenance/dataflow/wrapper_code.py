@@ -108,20 +108,20 @@ class Version:
     """The content of a buffer between two writes."""
 
     by: int
-    """The step that wrote it, -1 for what the function was given."""
+    """The step that wrote it, -1 for an input of the function."""
     shape: Shape | None = None
     node: str = ""
-    """The node whose value it is, '' while that is not known."""
+    """The node with this value, '' while unknown."""
     reader: str = ""
     """The node of an external kernel that reads it."""
     part_of: str = ""
-    """The `cat` that has it copied into its own memory."""
+    """The `cat` that copies it into its memory."""
     start_of: str = ""
-    """The node that goes on to write into it: a scatter writes into what it was given."""
+    """The node that writes into it next: a scatter writes into its input."""
     items: dict[int, Version] = field(default_factory=dict)
-    """Of a call with several results: those that are taken out."""
+    """The extracted results of a call with several results."""
     parts: tuple[Version, ...] = ()
-    """What was written into parts of its memory, where no call wrote all of it."""
+    """Values written into parts of the memory, if no call wrote all of it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,12 +133,12 @@ class Step:
     name: str
     line: int
     reads: list[Version] = field(default_factory=list)
-    """In the order of the arguments."""
+    """The versions read, in the order of the arguments."""
     writes: list[Version] = field(default_factory=list)
     updates: list[tuple[Version, Version]] = field(default_factory=list)
-    """Of what it reads and writes: what was there before, and what is there then."""
+    """The versions before and after, for arguments both read and written."""
     complete: bool = True
-    """Whether it is known of each argument what it is used for."""
+    """Whether the use of each argument is known."""
 
 
 @dataclass(slots=True)
@@ -147,11 +147,11 @@ class Walked:
 
     steps: list[Step] = field(default_factory=list)
     given: list[tuple[str, Version]] = field(default_factory=list)
-    """What it takes, by name, in order."""
+    """The inputs by name, in order."""
     returned: list[Version | None] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     updated: dict[str, Version] = field(default_factory=dict)
-    """What it takes and writes: the last version of each."""
+    """The last version of each mutated input."""
 
 
 @dataclass(slots=True, eq=False)
@@ -169,7 +169,7 @@ class _Buffer:
     storage: _Storage
     shape: Shape | None = None
     offset: str = ""
-    """Where it begins, of a part; '' for the whole."""
+    """The offset of a part; '' for the entire storage."""
 
 
 class _Walk:

@@ -117,7 +117,7 @@ def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[i
     groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
     if not groups:
         return {}
-    # of several clocks the right one is that of most ranks, of as many that of the first rank
+    # the reference is the clock of most ranks; on a tie, of the first rank
     right = median(seconds for seconds, _ in max(groups, key=lambda group: (len(group), -min(rank for _, rank in group))))
     return {
         rank: offset._replace(seconds=offset.seconds - right)

@@ -122,7 +122,7 @@ def compare_dumps(dumps: Sequence[Dump], ranks: Iterable[int] = (), began: float
     written = {dump.rank: dump.written for dump in dumps}
     pending = [item for key, use in uses.items() if (item := _pending(key, use, world, written)) is not None]
     waiting = {rank for _, absent, present in pending for rank in present}
-    # who is missing and waits nowhere itself comes first: what it is missing in holds up the others
+    # first the collective with a missing rank that waits nowhere: it blocks the others
     pending.sort(key=lambda item: (not item[1], bool(item[1] & waiting), item[0].since))
     mismatches = [item for key, use in uses.items() for item in _mismatches(key, use)]
     return Collectives(ranges(written), tuple(item for item, _, _ in pending), tuple(mismatches[:MISMATCHES]))
@@ -165,7 +165,8 @@ def _pending(
     first = next(iter(waiting.values()))
     last = {rank: calls[max(calls)] for rank in missing if (calls := use.calls.get(rank))}
     result = Pending(
-        _named(key, members), first.operation, first.backend, sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
+        _group_name(key, members), first.operation, first.backend,
+        sequence, since, _calls(waiting), ranges(missing), ranges(unknown),
         _calls(last), min(missing, default=None),
     )  # fmt: skip
     return result, missing, set(waiting)
@@ -178,7 +179,7 @@ def _members(key: Key, use: _Use, world: set[int]) -> set[int]:
     return set(world) if key[1] == DEFAULT else set(use.calls)
 
 
-def _named(key: Key, members: Iterable[int]) -> GroupName:
+def _group_name(key: Key, members: Iterable[int]) -> GroupName:
     return GroupName(key[0], key[1], ranges(members))
 
 
@@ -190,7 +191,7 @@ def _mismatches(key: Key, use: _Use) -> list[Mismatch]:
         calls = {rank: item[number] for rank, item in use.calls.items() if number in item}
         differs = _differs(list(calls.values()))
         if differs and differs not in result:
-            result[differs] = Mismatch(_named(key, use.members or use.calls), number, differs, _calls(calls))
+            result[differs] = Mismatch(_group_name(key, use.members or use.calls), number, differs, _calls(calls))
     return list(result.values())
 
 

@@ -137,7 +137,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
             stack.append(Phase(name, at))
         elif sign == "E":
             _end(stack, name)
-    if readable and len(records) and (stack or not compile_.is_closed):  # what is not to be read now may be later
+    if readable and len(records) and (stack or not compile_.is_closed):  # unreadable records may become readable
         parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
     return tuple(stack), event_count
 
@@ -175,8 +175,8 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
     ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
     if text in (AGAIN, CAPTURE, OUTSIDE):
         label, code = compile_.id.of(0).bracketed, (None, None, None)
-    elif text == BACKWARD_OF and len(others := _without_backward(compile_)) > 1:
-        names = dict.fromkeys(item.frame.code[0] or item.label for item in others)
+    elif text == BACKWARD_OF and len(candidates := _without_backward(compile_)) > 1:
+        names = dict.fromkeys(item.frame.code[0] or item.label for item in candidates)
         label, code = compile_.id.of(0).bracketed, (" or ".join(names), None, None)
     return Inside(ref, label, text, *code, phases, *(("", "") if text == AGAIN else written(compile_)))
 
@@ -188,7 +188,7 @@ def _without_backward(compile_: Compile) -> list[Compile]:
     """
     same = compile_.process.epochs_of(compile_.id.of(0))
     reads(compile_, *same)
-    return [own for own in same if own.is_closed and _waits_for_backward(own)]
+    return [candidate for candidate in same if candidate.is_closed and _waits_for_backward(candidate)]
 
 
 def _waits_for_backward(compile_: Compile) -> bool:
@@ -253,8 +253,8 @@ def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
     if not pairs:
         return ()
     newest = next((compile_.records[0] for compile_ in reversed(compiles) if compile_.is_compile and compile_.records), -1)
-    kept = [position for compile_, position in pairs if not _given_up(position, compile_, newest)]
-    return tuple(sorted(kept, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
+    current = [position for compile_, position in pairs if not _given_up(position, compile_, newest)]
+    return tuple(sorted(current, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
 
 
 def _given_up(position: Inside, compile_: Compile, newest: int) -> bool:

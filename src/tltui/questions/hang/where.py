@@ -264,7 +264,7 @@ def steps_of(process: Process, reader: Reader) -> tuple[Step, ...]:
         if code is None:
             code = codes[id(frame)] = code_of(frame.compiles[0])
         counts[code] += 1
-        # damage may have taken the metrics: a compile of which all events have their ends is over too
+        # the metrics may be damaged: a compile is also over if all its events ended
         done = (compile_.is_closed or inside_of(compile_) is None) and not compile_.facts.interrupted
         steps.append(Step(code, counts[code], compile_.start_us, done))
     return tuple(steps)
@@ -304,12 +304,12 @@ def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
     """Compute the positions as `where` does, with a pause after each piece."""
-    asked = run.processes() if processes is None else processes
-    chosen = [process for process in asked if process.is_traced]  # nothing else tells what was open
+    selected = run.processes() if processes is None else processes
+    chosen = [process for process in selected if process.is_traced]  # only a trace has open phases
     for process in chosen:
         yield from read_inside(process)
         place_of(process)
-    units, restarted, beside = _sorted_out(run.ranks, chosen)
+    units, restarted, additional = _sorted_out(run.ranks, chosen)
     yield
     numbered = bool(units) and units[0].process.rank is not None
     shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
@@ -319,12 +319,12 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     behind = _behind(units)
     groups = _groups(units, shifts, behind)
     yield
-    others = [_older(process) for process in beside]
+    older = [_older(process) for process in additional]
     return Where(
         any(not u.over for u in units), len(units), numbered, groups, ranges(behind), clocks(shifts),
         range_text(gaps(ranks_here(run))) if processes is None and numbered else "",
         tuple(_older(process) for process in restarted),
-        tuple(item for item in others if item.open is not None), sum(item.open is None for item in others),
+        tuple(item for item in older if item.open is not None), sum(item.open is None for item in older),
         tuple(Also(u.number, item) for u in units for item in u.place.inside[1:]),
     )  # fmt: skip
 
@@ -332,25 +332,25 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
 def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
     """Split processes into compared units, replaced processes, and additional ones."""
     ids = {id(process) for process in chosen}
-    own = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
-    numbered = [(number, processes) for number, processes in own if number is not None and processes]
-    unnumbered = [p for number, processes in own if number is None for p in processes]
+    by_rank = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
+    numbered = [(number, processes) for number, processes in by_rank if number is not None and processes]
+    unnumbered = [p for number, processes in by_rank if number is None for p in processes]
     if not numbered:
         units, restarted = _at_once(unnumbered)
         return units, restarted, []
     launch = max(_launch(p) for _, processes in numbered for p in processes)
-    units, restarted, beside = [], [], unnumbered
+    units, restarted, additional = [], [], unnumbered
     for number, processes in numbered:
         same = {id(p) for p in processes}
         mains = [p for p in processes if id(p.parent) not in same] or processes
         newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
-        beside += [p for p in processes if id(p.parent) in same and p is not newest]
+        additional += [p for p in processes if id(p.parent) in same and p is not newest]
         restarted += [p for p in mains if p is not newest]
         if _launch(newest) == launch:
             units.append(_unit(number, newest))
         else:
             restarted.append(newest)
-    return units, restarted, beside
+    return units, restarted, additional
 
 
 def _launch(process: Process) -> int:
@@ -462,12 +462,13 @@ def _group(
     last = [_put_right(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
-    told = open_ or at
+    source = open_ or at
     return Group(
         ranges(u.number for u in units) if first.process.rank is not None or not first.process.alone else "", len(units),
         INSIDE if open_ is not None else BETWEEN if at is not None else EMPTY, first.over, open_.what if open_ else "",
-        told.function if told else None, told.file if told else None, told.line if told else None, at.key[1] if at else 0,
-        _ids(units), told.ref if told else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
+        source.function if source else None, source.file if source else None, source.line if source else None,
+        at.key[1] if at else 0,
+        _ids(units), source.ref if source else str(first.process.ref), open_.phases if open_ else (), open_.trail if open_ else "",
         min(since, default=None), max(since, default=None), max(last, default=None), open_.artifact if open_ else "",
         open_.graph if open_ else "", min(u.place.done for u in units), ranges(passed) if key else "",
         ranges(finished.keys() - passed) if key else "", behind, first.number, first.process.pid,

@@ -118,8 +118,8 @@ def _parts(page: Page, parts: list[Part], phases: bool = False) -> None:
 def attempt_document(run: Run, node: Compile, attempt: int, options: Options) -> TextDocument:
     """Return one attempt of a compile. Raises `BadAddress` if there is no such attempt."""
     if attempt not in node.attempts and not (attempt == 0 and not node.attempts):
-        known = ", ".join(map(str, sorted(node.attempts))) or "none"
-        raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {known}")
+        numbers = ", ".join(map(str, sorted(node.attempts))) or "none"
+        raise BadAddress(f"{node.ref} has no attempt {attempt}. It has: {numbers}")
     name = node.frame.code[0] or ""
     ref = str(node.ref) + (f"_{attempt}" if attempt else "")
     page = Page(f"@attempt:{ref}", f"{called(node)} attempt {attempt} {name}".strip(), options)
@@ -168,40 +168,41 @@ def _restarts(page: Page, node: Compile) -> None:
 
 def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     """Return the overview of a compile, of a captured backward `[!0]`, or of records without an id."""
-    known = study(node)
-    page = Page(str(node.ref), title_of(node, known), options)
-    _status(page, run, node, known)
-    # that a function was given up for a graph break is said there
+    facts = study(node)
+    page = Page(str(node.ref), title_of(node, facts), options)
+    _status(page, run, node, facts)
+    # functions given up for a graph break are in the section of breaks
     failures = [
-        own for own in known.failures if node.status is not Status.EAGER or not reason_sections.is_told_by(own, known.breaks)
+        candidate for candidate in facts.failures
+        if node.status is not Status.EAGER or not reason_sections.is_told_by(candidate, facts.breaks)
     ]
     if failures:
         page.heading("Failure" if len(failures) == 1 else "Failures")
         for failure in failures:
             if failure.backward and len(failures) > 1:
                 page.add(("  of the backward", tokens.LABEL))
-            reason_sections.add_failure(page, failure, breaks=known.breaks)
+            reason_sections.add_failure(page, failure, breaks=facts.breaks)
     add_of_compile(page, run, str(node.ref))
-    _breaks(page, node, known)
-    if known.recompile is not None:
+    _breaks(page, node, facts)
+    if facts.recompile is not None:
         page.heading("Why it recompiled" if node.is_recompile or node.is_compile else "Why")
-        reason_sections.add_recompile(page, known.recompile, {str(other.ref) for other in node.frame.compiles})
-    _function(page, node, known)
-    add_inputs(page, known.inputs, known.graph_inputs)
-    add_symbols(page, known.inputs.symbols)
-    _time(page, node, known, finished=run.finished)
-    _ran(page, run, node)
-    _counts(page, node, known)
-    add_caches(page, known.caches, node)
-    if known.cudagraph_skip_reason:
+        reason_sections.add_recompile(page, facts.recompile, {str(other.ref) for other in node.frame.compiles})
+    _function(page, node, facts)
+    add_inputs(page, facts.inputs, facts.graph_inputs)
+    add_symbols(page, facts.inputs.symbols)
+    _time(page, node, facts, finished=run.finished)
+    _add_run_time(page, run, node)
+    _counts(page, node, facts)
+    add_caches(page, facts.caches, node)
+    if facts.cudagraph_skip_reason:
         page.heading("CUDA graphs")
-        page.say(f"skipped: {known.cudagraph_skip_reason}", "  ")
-    _attempts(page, node, known)
-    add_artifacts(page, known.parts)
-    if known.facts.traced:
-        add_absent(page, known.absent)
-    add_ids(page, node, known)
-    return page.document(known)
+        page.say(f"skipped: {facts.cudagraph_skip_reason}", "  ")
+    _attempts(page, node, facts)
+    add_artifacts(page, facts.parts)
+    if facts.facts.traced:
+        add_absent(page, facts.absent)
+    add_ids(page, node, facts)
+    return page.document(facts)
 
 
 def title_of(node: Compile, study: Study) -> str:
@@ -233,13 +234,14 @@ def _status(page: Page, run: Run, node: Compile, study: Study) -> None:
 def _epochs(page: Page, node: Compile) -> None:
     """Add the other compiles with the same id."""
     process = node.process
-    others = [own for own in process.epochs_of(node.id.of(0)) if own is not node]
-    if others:
+    other_epochs = [compile_ for compile_ in process.epochs_of(node.id.of(0)) if compile_ is not node]
+    if other_epochs:
         epoch = f"epoch {node.id.epoch} of {process.epochs}"
         page.say(f"{epoch}: ids begin again after torch._dynamo.reset(). The others with this id:", "  ", tokens.DIM)
-        for own in others[-8:]:
-            name = own.frame.code[0]
-            page.row([(own.label, tokens.LINK, str(own.ref)), f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""], "    ")
+        for compile_ in other_epochs[-8:]:
+            name = compile_.frame.code[0]
+            shown = f"  {fmt.clip_middle(sanitize(name), 32)}" if name else ""
+            page.row([(compile_.label, tokens.LINK, str(compile_.ref)), shown], "    ")
     if node.doubtful:
         text = fmt.plural(node.doubtful, "record")
         page.say(
@@ -259,7 +261,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     if status is Status.EAGER:
         return [f"given up{after}: the function runs in eager mode"]
     if not facts.traced:
-        return _seen(node)
+        return _known_facts(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
@@ -267,9 +269,9 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     if status in (Status.MISSING, Status.RUNNING) and facts.has_metrics:
         return [f"compiled{took}, but {_backward(study)}"]
     if status is Status.MISSING:
-        return [f"not finished when the log ends{_stood(study)}"]
+        return [f"not finished when the log ends{_open_phase(study)}"]
     if status is Status.RUNNING:
-        return [f"running{_stood(study)}: no metrics yet, {run.goes_on}"]
+        return [f"running{_open_phase(study)}: no metrics yet, {run.goes_on}"]
     if status is Status.EMPTY:
         return [f"no operations were captured{took}"]
     text = "compiled" if facts.graph_op_count else "traced; nothing was left to compile"
@@ -287,17 +289,17 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
 def _backward(study: Study) -> str:
     """Describe a backward without an end: `its backward is running, in inductor_compile`."""
     text = "is running" if study.facts.backward_running else "is not finished when the log ends"
-    return f"its backward {text}{_stood(study)}"
+    return f"its backward {text}{_open_phase(study)}"
 
 
-def _seen(node: Compile) -> list[str]:
+def _known_facts(node: Compile) -> list[str]:
     """Describe a compile known only from sources other than a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
 
 
-def _stood(study: Study) -> str:
+def _open_phase(study: Study) -> str:
     """Describe the open phase: `, in bytecode_tracing (dynamo)`."""
     return f", {standing(study.timing.open[-1])}" if study.timing.open else ""
 
@@ -428,7 +430,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
         page.say("(from the totals in the metrics: this log has no timing events for it)", "  ", tokens.DIM)
 
 
-def _ran(page: Page, run: Run, node: Compile) -> None:
+def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     """Add the run time from a profile."""
     costs, ref = costs_of(run), str(node.ref)
     if costs is not None and (message := compile_said(costs, ref)):
@@ -464,8 +466,8 @@ def _attempts(page: Page, node: Compile, study: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = replace(node.ref, view="attempt", attempt=number or None)
-        kept = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
-        page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (kept, tokens.DIM))
+        outcome = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
+        page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (outcome, tokens.DIM))
     if facts.restarts and not study.breaks:
         for reason in facts.restarts:
             page.say(f"restarted for: {reason.splitlines()[0] if reason.strip() else 'no reason'}", "  ")

@@ -156,9 +156,9 @@ def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
     if not tensors:
         return
     text = fmt.plural(len(tensors), noun)
-    known = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
-    if known and len(known) == len(tensors):
-        text += f", {fmt.size_of(sum(known))}"
+    sizes = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
+    if sizes and len(sizes) == len(tensors):
+        text += f", {fmt.size_of(sum(sizes))}"
     page.open(text, folded=True)
     page.add("  ", (text, tokens.DIM))
     _tensors(page, tensors, "    ")

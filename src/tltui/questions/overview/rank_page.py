@@ -179,9 +179,9 @@ def frame_document(run: Run, node: Frame, options: Options) -> TextDocument:
         of = f" of {limit}" if limit is not None else ""
         page.say(f"The recompile limit{of} was reached. {LIMIT_EAGER if hit.facts.eager else LIMIT_RAISES}", "", tokens.WARN)
     elif limit is not None and limit < UNLIMITED and recompiles:
-        kept = sum(1 for c in node.compiles if c.facts.left_code is not False)
-        if 0 < limit - kept <= 3:
-            remaining = fmt.plural(limit - kept, "more compile")
+        with_code = sum(1 for c in node.compiles if c.facts.left_code is not False)
+        if 0 < limit - with_code <= 3:
+            remaining = fmt.plural(limit - with_code, "more compile")
             page.say(f"{remaining} before the recompile limit of {limit}, if none was dropped.", "", tokens.WARN)
     page.heading("Compiles")
     _ladder(page, node)

@@ -118,9 +118,9 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:
-        together = " in all ranks together" if numbered > 1 else ""
-        together = " in the ranks that were read" if about else together
-        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{together}")
+        scope_text = " in all ranks together" if numbered > 1 else ""
+        scope_text = " in the ranks that were read" if about else scope_text
+        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{scope_text}")
     page.joined(words)
     if about:
         page.say(about, "", tokens.DIM)
@@ -364,8 +364,8 @@ def _slowed(summary: Summary) -> list[Hint]:
     hints: list[Hint] = []
     if summary.breaks and summary.tally.breaks > summary.tally.skips:  # the others are why functions run in eager mode
         place = summary.breaks[0]
-        own = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
-        at = f", {fmt.place(*own)}" if own[0] else ""
+        location = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
+        at = f", {fmt.place(*location)}" if location[0] else ""
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"

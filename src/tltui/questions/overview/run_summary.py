@@ -317,7 +317,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     """Group the compiles of a status by kind, in order of occurrence; recompile limit hits last."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
-        if compile_.tally.counted(status) and compile_.facts.traced:  # else the output tells of it
+        if compile_.tally.counted(status) and compile_.facts.traced:  # else the reason is in the output
             facts = compile_.facts
             reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
             groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
@@ -326,13 +326,13 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
         first = members[0]
         facts, name = first.facts, first.frame.code[0]
         ranks = len({rank[id(c.process)] for c in members})
-        known = None
+        failure = None
         if number < ERRORS_READ:
-            known = next(iter(known_failures(first)), None)
+            failure = next(iter(known_failures(first)), None)
         kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
         file = line = None
-        if known is not None:
-            kind, reason, file, line = known.type, known.reason, known.file, known.line
+        if failure is not None:
+            kind, reason, file, line = failure.type, failure.reason, failure.file, failure.line
         limit = facts.recompile_limit
         results.append(ErrorLine(
             str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
@@ -390,8 +390,8 @@ def _cached(compiles: list[Compile]) -> tuple[int, int]:
 
     A miss in one cache may be a hit in the one below it.
     """
-    found = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
-    return len(found), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in found)
+    counts = [had for c in compiles if (had := c.counts) and (had["fx_graph_cache_hit"] or had["aotautograd_cache_hit"])]
+    return len(counts), sum(bool(had["fx_graph_cache_miss"] or had["fx_graph_cache_bypass"]) for had in counts)
 
 
 def _replaced(processes: Sequence[Process]) -> set[int]:

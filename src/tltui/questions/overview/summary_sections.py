@@ -26,7 +26,7 @@ def add_counts(page: Page, tally: Tally) -> None:
     words: list[Piece] = []
     for status, row in TABLE.items():
         if count := tally.counted(status):
-            mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is what stands between the words
+            mark = "" if status is Status.SEEN else f"{page.status(status)[0]} "  # its dot is also the separator
             words.append((f"{mark}{fmt.count(count)} {row.words}", row.colour))
     page.joined(words)
     overlapping: list[Piece] = []

@@ -46,8 +46,10 @@ class Remarks:
     """Inductor's comments above a call or a definition."""
 
     sources: tuple[str, ...] = ()
-    """`Source Nodes`: names of pre-grad nodes; in a backward also of its own nodes. Producers stand before users; '' at
-    the end for a node whose name torch lost."""
+    """`Source Nodes`: names of pre-grad nodes; in a backward also of backward nodes.
+
+    Producers precede users; '' at the end for a node whose name torch lost.
+    """
     aten: tuple[str, ...] = ()
     """`Original ATen`: `aten.addmm`."""
     arrows: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -66,13 +68,15 @@ class Call:
     name: str
     handle: int | None
     first: int
-    """The first line of the comments about it, or of the call."""
+    """The first line of its comments, or of the call."""
     lines: tuple[int, ...]
-    """The lines of the call itself; () where it was not found behind its handle."""
+    """The lines of the call itself; () if there is none below its handle."""
     remarks: Remarks = field(default_factory=Remarks)
     function: str = ""
-    """The function of the code that it stands in, where that runs a graph inside of the graph (`repeated_subgraph0`, a branch
-    of a `cond`); '' in what runs the whole graph."""
+    """The generated function of a subgraph that contains the call; '' for the outermost graph.
+
+    For example `repeated_subgraph0`, or a branch of a `cond`.
+    """
 
     @property
     def key(self) -> str:
@@ -104,11 +108,11 @@ class Function:
     """A function that runs a graph: its lines, both inclusive."""
 
     name: str
-    """'' of C++."""
+    """The name; '' in C++."""
     first: int
     last: int
     times: int = 1
-    """How often the whole graph runs it: as often as it is called, at most so often where that is a branch or a loop."""
+    """The number of runs per run of the outermost graph; an upper bound in branches and loops."""
 
     @property
     def inner(self) -> str:
@@ -125,17 +129,17 @@ class CodeText:
     handles: bool = False
     """Whether calls have handles."""
     inputs: tuple[int, ...] = ()
-    """Lines that take the inputs apart."""
+    """Lines that unpack the inputs."""
     outputs: tuple[int, ...] = ()
-    """Lines that hand the outputs out."""
+    """Lines that return the outputs."""
     aot_id: str = ""
     functions: tuple[Function, ...] = ()
     text: Sequence[str] = field(default=(), repr=False, compare=False)
-    """The lines themselves: what flows where is read only when somebody asks."""
+    """The lines themselves; data flow is parsed on demand."""
 
     def times(self, function: str) -> int:
         """Return the number of calls of a function in one run of the outermost graph."""
-        return next((own.times for own in self.functions if own.name == function), 1) if function else 1
+        return next((candidate.times for candidate in self.functions if candidate.name == function), 1) if function else 1
 
 
 def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeText:
@@ -154,9 +158,9 @@ def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeTe
     names = frozenset((*kernel_names, *(definition.name for definition in definitions)))
     calls += _without_handles(lines, bodies, inside, names, taken)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
-    whole = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
-    inputs = [n for n in whole if _UNPACK.match(lines[n])]
-    outputs = [n for n in whole if _RETURN.match(lines[n])]
+    graph_lines = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
+    inputs = [n for n in graph_lines if _UNPACK.match(lines[n])]
+    outputs = [n for n in graph_lines if _RETURN.match(lines[n])]
     return CodeText(
         tuple(sorted(calls, key=lambda call: call.first)), tuple(definitions), handles, tuple(inputs), tuple(outputs),
         f"{aot[1]}_{aot[2]}" if aot else "", tuple(bodies), lines,
@@ -360,7 +364,7 @@ def called(line: str, names: frozenset[str]) -> str:
         for match in pattern.finditer(text):
             if match[1] not in _HELPERS:
                 return match[1]
-    return next((own for match in _RUN.finditer(text) if (own := match[1].removeprefix("call_")) in names), "")
+    return next((name for match in _RUN.finditer(text) if (name := match[1].removeprefix("call_")) in names), "")
 
 
 def _call_remarks(lines: Sequence[str], n: int, first: int) -> tuple[Remarks, int]:

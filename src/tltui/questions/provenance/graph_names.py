@@ -29,7 +29,7 @@ class Names:
     graph: FxGraph | None
     """The parsed graph of an FX document."""
     lines: dict[str, list[int]] = field(default_factory=dict)
-    """Of other code: name → the lines where something is given that name, in order."""
+    """For other code: name → the lines of its assignments, in order."""
 
     def definition(self, name: str, line: int) -> int | None:
         """Return the line that defines `name` as used on `line`; None if the document has none."""
@@ -113,7 +113,7 @@ class GraphText:
     lines: int
     graph_id: int | None
     numbers: dict[str, int]
-    """The node that a name of a mapping means, and that a key means: its place in `nodes`."""
+    """Names in a mapping and keys → index in `nodes`."""
     text: Sequence[str] = field(default=(), repr=False, compare=False)
     """The lines themselves."""
 
@@ -160,16 +160,16 @@ class NodeFacts:
 
     name: str
     graph: str
-    """The class path of its graph: names are those of one graph."""
+    """The class path of its graph, the scope of its name."""
     kind: str
     op: str
-    """What is called or done: `torch.ops.aten.mm.default`, `+=`."""
+    """The operator or statement: `torch.ops.aten.mm.default`, `+=`."""
     type: str
     """dtype, shape, stride and device as torch writes them: `f32[8, 16][16, 1]cpu`."""
     producers: tuple[str, ...]
     users: tuple[str, ...]
     file: str
-    """Where the user wrote it, '' where torch does not say."""
+    """The user's source file, '' if unknown."""
     line: int
     """From 1; 0 without a file."""
     code: str
@@ -195,9 +195,9 @@ def _numbers(graph: FxGraph) -> dict[str, int]:
         else:
             inner.setdefault(node.name, {})[node.graph] = n
             outer[_inner_key(graph, node)] = n
-    for name, found in inner.items():
-        if name not in outer and len(found) == 1:
-            outer[name] = next(iter(found.values()))
+    for name, definitions in inner.items():
+        if name not in outer and len(definitions) == 1:
+            outer[name] = next(iter(definitions.values()))
     return outer
 
 

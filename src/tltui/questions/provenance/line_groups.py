@@ -85,11 +85,11 @@ def places_of(
             for name in names:
                 after.setdefault(name, []).append(post)
         for n, node in enumerate(texts.pre.nodes):
-            _own(places, places.pre, n, texts.pre, node, (callers.get(name, {}) for name in after.get(node.name, ())))
+            _add_node_places(places, places.pre, n, texts.pre, node, (callers.get(name, {}) for name in after.get(node.name, ())))
     if texts.post is not None:
         _of_post(places, texts, links, callers)
-    for kernel, own in zip(links.kernels, stacks, strict=True):
-        leads = [lead for stack in own if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
+    for kernel, kernel_stacks in zip(links.kernels, stacks, strict=True):
+        leads = [lead for stack in kernel_stacks if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
         named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
         specific = tuple(key for key in named if _rank(key) <= inside.rank)
@@ -114,8 +114,8 @@ def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, 
     Keyed by the innermost torch frame; the lines are the user's, else a library's.
     """
     callers: Callers = {}
-    for kernel, own in zip(links.kernels, stacks, strict=True):
-        for stack in own:
+    for kernel, kernel_stacks in zip(links.kernels, stacks, strict=True):
+        for stack in kernel_stacks:
             lead, inner = nearest(stack), stack[-1]
             if lead is None or lead.owner.rank >= inner.owner.rank or inner.line is None:
                 continue
@@ -125,7 +125,7 @@ def _callers(places: Places, links: Links, stacks: list[tuple[tuple[StackFrame, 
     return callers
 
 
-def _own(
+def _add_node_places(
     places: Places, to: dict[int, tuple[Key, ...]], n: int, graph: GraphText, node: FxNode,
     callers: Iterable[dict[Key, dict[Key, None]]],
 ) -> None:  # fmt: skip
@@ -145,7 +145,7 @@ def _of_post(places: Places, texts: Texts, links: Links, callers: Callers) -> No
     assert texts.post is not None
     for n, node in enumerate(texts.post.nodes):
         name = texts.post.key(node)
-        _own(places, places.post, n, texts.post, node, (callers.get(name, {}),))
+        _add_node_places(places, places.post, n, texts.post, node, (callers.get(name, {}),))
         if texts.pre is None:
             continue
         before = (texts.pre.numbers.get(name, -1) for name in links.post_to_pre.get(name, ()))
@@ -272,8 +272,8 @@ def _group(
     ranges: list[tuple[Range, ...]] = [of_lines(source), of_lines(pre), of_lines(post), (), (), ()]
     more: dict[int, set[Range]] = {}
     for by_pane in code:
-        for pane, own in by_pane.items():
-            more.setdefault(pane, set()).update(own)
+        for pane, pane_ranges in by_pane.items():
+            more.setdefault(pane, set()).update(pane_ranges)
     for pane, all_of_them in more.items():
         ranges[pane] = tuple(joined(all_of_them))
     return Group(tuple(ranges), band)
@@ -394,10 +394,10 @@ def kernel_lines(kernel: KernelLink) -> Iterator[tuple[int, int]]:
 
 
 def _map(pairs: set[tuple[int, int]]) -> LineMap:
-    found: dict[int, list[int]] = {}
+    targets: dict[int, list[int]] = {}
     for key, line in sorted(pairs):
-        found.setdefault(key + 1, []).append(line + 1)
-    return {key: tuple(lines) for key, lines in found.items()}
+        targets.setdefault(key + 1, []).append(line + 1)
+    return {key: tuple(lines) for key, lines in targets.items()}
 
 
 def born_of(woven: Woven, ordered: tuple[Place, ...], keys: list[str]) -> Iterator[Born]:

@@ -40,7 +40,7 @@ class _Slicer:
     found: Identified
     lowered: Lowering
     ready: dict[str, int]
-    """Node → the last step that must have run before it."""
+    """Node → the last step that must precede it."""
 
     @property
     def values(self) -> Values:
@@ -66,7 +66,7 @@ class _Slicer:
                 lost |= name not in read
                 continue
             if values.is_view(name) and values.root(name) in read and name not in targets:
-                if name not in self.lowered.kept:  # one that has to be in memory carries nothing
+                if name not in self.lowered.buffer_views:  # one that has to be in memory carries nothing
                     nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
             if name not in self.found.joined and not (user and self.found.only_joins(node)):
@@ -96,7 +96,7 @@ class _Slicer:
     def copied(self, name: str, reader: str) -> frozenset[str]:
         """Return the nodes for a copy of a value: those of its only reader, an external kernel."""
         values = self.values
-        if name in self.lowered.kept:
+        if name in self.lowered.buffer_views:
             return self.lowered.carried[name]
         users = values.users.get(name, ())
         if values.nodes[name].kind == "placeholder" and (len(users) > 1 or name in values.outputs):
@@ -162,7 +162,7 @@ class Derived:
     """The nodes of one call."""
 
     graph: int
-    """The graph that they are of, its place in `FxGraph.graphs`."""
+    """The index of the nodes' graph in `FxGraph.graphs`."""
     nodes: tuple[str, ...]
 
 
@@ -225,10 +225,10 @@ class Texts:
     mapping: NodeMapping = field(default_factory=NodeMapping)
     stacks: Stacks = field(default_factory=Stacks)
     forward: NodeMapping = field(default_factory=NodeMapping)
-    """Of a backward: the mapping of its forward, and its post-grad graph."""
+    """The node mapping of a backward's forward, and the forward's post-grad graph."""
     forward_post: GraphText | None = None
     left: Left = field(default_factory=Left)
-    """What the job left of its kernels besides."""
+    """The job's provenance information outside of its trace."""
 
 
 @dataclass(slots=True)
@@ -244,12 +244,12 @@ class KernelLink:
     post: tuple[str, ...] = ()
     """Keys of post-grad nodes: `GraphText.find`."""
     pre: tuple[str, ...] = ()
-    """Pre-grad nodes that a comment names, where the post-grad nodes do not lead there."""
+    """Pre-grad nodes from comments that the post-grad nodes do not lead to."""
     nodes_from: str = records.NONE
     function: str = ""
-    """The function that it is called in, where that runs a graph inside of the graph."""
+    """The function of the call, if it runs a subgraph."""
     times: int = 1
-    """How often that function is called."""
+    """The number of calls of that function."""
 
     @property
     def key(self) -> str:
@@ -266,7 +266,7 @@ class Links:
     own_nodes: bool
     """Whether the mapping of this unit links nodes of the two graphs."""
     pre_from: frozenset[str]
-    """Where `post_to_pre` comes from."""
+    """The source of `post_to_pre`."""
 
 
 class _Index:
@@ -449,11 +449,11 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
     shared = {kernel.key for kernel in kernels if kernel.nodes_from == records.NODE_MAPPINGS and again[kernel.name] > 1}
     if post is None or all(kernel.nodes_from in records.WRITTEN and kernel.key not in shared for kernel in kernels):
         return
-    known = {
+    extern_nodes = {
         call.lines[0]: bare(kernel.post[0])
         for kernel in kernels if len(kernel.post) == 1 and kernel.key not in shared for call in kernel.calls[:1] if call.lines
     }  # fmt: skip
-    derived = derive(post, texts.code, known)
+    derived = derive(post, texts.code, extern_nodes)
     for kernel in kernels:
         line = next((line for call in kernel.calls for line in call.lines if line in derived), None)
         if line is None:
@@ -467,8 +467,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
             kernel.post, kernel.nodes_from = nodes, records.DATAFLOW
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == records.NODE_MAPPINGS:
-            others = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
-            taken = {name for other in others for name in other.post}
+            same_name = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
+            taken = {name for other in same_name for name in other.post}
             kernel.post = tuple(name for name in kernel.post if name not in taken) or kernel.post
 
 
@@ -490,8 +490,8 @@ def _is_pre(texts: Texts, name: str, remarks: Remarks) -> bool:
     """
     if not _in(texts.pre, name):
         return False
-    own = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
-    return texts.direction != "backward" or own is None or aten_of(own) not in remarks.aten
+    post_node = texts.post.find(name) if texts.post is not None and _in(texts.post, name) else None
+    return texts.direction != "backward" or post_node is None or aten_of(post_node) not in remarks.aten
 
 
 def _only_one(texts: Texts, index: _Index, name: str, remarks: Remarks) -> list[str]:
@@ -515,7 +515,7 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
     extern = _operator(kernel)
     operators = frozenset((extern,)) if extern else fused_operators(kernel.name, index.words)
     nodes: dict[str, None] = {}
-    for aten, names in _near(texts, kernel, index).items():
+    for aten, names in _nodes_by_operator(texts, kernel, index).items():
         remaining = [name for name in names if name not in done] if extern else list(names)
         if aten.partition(".")[2] in operators and len(remaining) == 1 and not any(name in names for name in kernel.post):
             nodes.update(dict.fromkeys(name for name in remaining if name not in done))
@@ -529,7 +529,7 @@ def _from_name(texts: Texts, kernel: KernelLink, index: _Index, done: set[str], 
             kernel.nodes_from = records.KERNEL_NAMES
 
 
-def _near(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
+def _nodes_by_operator(texts: Texts, kernel: KernelLink, index: _Index) -> dict[str, dict[str, None]]:
     """Map each operator to its nodes at the source lines in a kernel's stacks."""
     by_operator: dict[str, dict[str, None]] = {}
     for place in {(stack[-1].file, stack[-1].line or 0) for stack in texts.stacks.frames.get(kernel.key, ())}:
@@ -550,8 +550,8 @@ def _from_forward(texts: Texts) -> Names:
         node, other = texts.post.find(name), texts.forward_post.find(name)
         if node is None or other is None or node.kind not in COMPUTED:
             continue
-        here, there = texts.post.origin(node), texts.forward_post.origin(other)
-        same_line = (here and (here.path, here.place)) == (there and (there.path, there.place))
+        here, forward_origin = texts.post.origin(node), texts.forward_post.origin(other)
+        same_line = (here and (here.path, here.place)) == (forward_origin and (forward_origin.path, forward_origin.place))
         if same_line and (node.type, node.target) == (other.type, other.target):
             names[name] = pre
     return names

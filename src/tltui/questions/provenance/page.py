@@ -59,8 +59,8 @@ def of_kernel(provenance: Provenance, kernel: str) -> Provenance:
     return Provenance(provenance.schema, provenance.ref, tuple(unit for unit in units if unit.kernels))
 
 
-def _of_unit(unit: UnitProvenance, wanted: str) -> UnitProvenance:
-    kernels = tuple(kernel for kernel in unit.kernels if wanted in (kernel.key, kernel.name, _with_handle(kernel)))
+def _of_unit(unit: UnitProvenance, kernel_key: str) -> UnitProvenance:
+    kernels = tuple(kernel for kernel in unit.kernels if kernel_key in (kernel.key, kernel.name, _with_handle(kernel)))
     keys = {kernel.key for kernel in kernels}
     pre = {name for kernel in kernels for name in kernel.pre_nodes}
     post = {name for kernel in kernels for name in kernel.post_nodes}
@@ -97,8 +97,8 @@ def _with_handle(kernel: Kernel) -> str:
 
 def _cut(line_map: LineMap, keys: Collection[int], values: Collection[int]) -> LineMap:
     """Restrict a line map to the given lines."""
-    cut = {line: tuple(other for other in others if other in values) for line, others in line_map.items() if line in keys}
-    return {line: others for line, others in cut.items() if others}
+    cut = {line: tuple(other for other in targets if other in values) for line, targets in line_map.items() if line in keys}
+    return {line: targets for line, targets in cut.items() if targets}
 
 
 TITLES = {
@@ -159,29 +159,29 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             way = provenance_way(version_of(compile_.process))
             spyre = files_by_kernel(compile_, run.compiles())
             provenance = provenance_of(compile_)
-            selection = _asked(provenance, options.filter, options.part)
+            selection = _select(provenance, options.filter, options.part)
             return provenance_json(_compile(page, selection, way, spyre, layers_of(compile_, provenance)))
         return (yield from _many(page, scope))
 
     return GrowingDocument(scope.page("provenance"), f"provenance{scope.title}", options, fill, Page)
 
 
-def _asked(provenance: Provenance, unit: str, kernel: str) -> Provenance:
+def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
     """Restrict a result to a unit and a kernel; raise BadAddress if there is none."""
     if unit:
         selected = provenance.unit(unit)
         if selected is None:
-            names = ", ".join(known.unit for known in provenance.units) or "none"
+            names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
             raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. It has: {names}")
         provenance = Provenance(provenance.schema, provenance.ref, (selected,))
     if not kernel:
         return provenance
-    own = of_kernel(provenance, kernel)
-    if not own.units:
-        keys = dict.fromkeys(selected.key for known in provenance.units for selected in known.kernels)
+    kernel_provenance = of_kernel(provenance, kernel)
+    if not kernel_provenance.units:
+        keys = dict.fromkeys(selected.key for known_unit in provenance.units for selected in known_unit.kernels)
         near = get_close_matches(kernel, keys, n=3, cutoff=0.3)
         raise BadAddress(f"[{provenance.ref}] has no kernel {kernel!r}." + (f" It has: {', '.join(near)} …" if near else ""))
-    return own
+    return kernel_provenance
 
 
 def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers: Layers) -> Provenance:
@@ -189,8 +189,8 @@ def _compile(page: Page, provenance: Provenance, way: Way, spyre: Files, layers:
     if not units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     if len(units) > 1:
-        *others, last = (unit.unit for unit in units)
-        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in others), last], "")
+        *units_before, last = (unit.unit for unit in units)
+        page.row([("units: ", tokens.LABEL), *(f"{name}, " for name in units_before), last], "")
     for unit in units:
         _unit(page, unit, way, spyre, layers.unit(unit.unit))
     return provenance
@@ -334,11 +334,11 @@ def _kernels(page: Page, unit: UnitProvenance, spyre: Files, layers: UnitLayers 
         if kernel.definition is not None and ref:
             first, last = kernel.definition
             page.add("      ", ("defined".ljust(LABEL), tokens.LABEL), (f"lines {first}–{last}", tokens.LINK, at_line(ref, first)))
-        told = (
+        notes = (
             ("lines", _short(kernel.user_lines), kernel.lines_from), ("pre-grad", kernel.pre_nodes, kernel.nodes_from),
             ("post-grad", kernel.post_nodes, kernel.nodes_from),
         )  # fmt: skip
-        for label, names, source in told:
+        for label, names, source in notes:
             if names:
                 page.labelled(label, marked(source) + sanitize(", ".join(names)), "      ", LABEL)
         if kernel.operations:
@@ -447,11 +447,10 @@ class ProvenanceRow:
 def provenance_rows(data: ProvenanceJson | Coverages) -> Iterator[ProvenanceRow]:
     """Yield a row per kernel, or a row per unit."""
     if isinstance(data, Coverages):
-        for one in data.units:
-            coverage = one.coverage
-            yield ProvenanceRow(one.ref, one.unit, "", coverage.kernels, coverage.kernels_with_nodes, coverage.kernels_with_lines,
-                                "", "",
-                                one.source, "")  # fmt: skip
+        for covered_unit in data.units:
+            coverage = covered_unit.coverage
+            yield ProvenanceRow(covered_unit.ref, covered_unit.unit, "", coverage.kernels, coverage.kernels_with_nodes,
+                                coverage.kernels_with_lines, "", "", covered_unit.source, "")  # fmt: skip
         return
     for unit in data["units"]:
         for kernel in unit["kernels"]:

@@ -187,7 +187,7 @@ class Panes:
         if self._tree is None or not self.is_mapped(pane, line):
             return []
         paths = [self._tree.below[n].path for n in within]
-        return [n for n, path in zip(within, paths, strict=True) if not any(own.startswith(f"{path}.") for own in paths)]
+        return [n for n, path in zip(within, paths, strict=True) if not any(other.startswith(f"{path}.") for other in paths)]
 
     def best(self, pane: int, lines: Sequence[int]) -> Sequence[int]:
         """Return the preferred cursor targets among matching lines: kernel calls, not comments."""
@@ -218,8 +218,8 @@ class Panes:
 
     def kernels_at(self, pane: int, line: int) -> list[Kernel]:
         """Return the kernels of a line: called or defined there, else computed from it."""
-        if own := self._kernels.get((pane, line)):
-            return own
+        if numbers := self._kernels.get((pane, line)):
+            return numbers
         defined = [
             kernel for kernel in self.unit.kernels
             if kernel.definition and kernel.definition_pane == pane and kernel.definition[0] <= line + 1 <= kernel.definition[1]
@@ -245,8 +245,8 @@ class Panes:
         if not {pane, other} & {*CODE}:
             return False
         kernels = self.kernels_at(pane, line)
-        told = [kernel.lines_from if SOURCE in (pane, other) else kernel.nodes_from for kernel in kernels]
-        return bool(told) and all(source in DERIVED for source in told)
+        sources = [kernel.lines_from if SOURCE in (pane, other) else kernel.nodes_from for kernel in kernels]
+        return bool(sources) and all(source in DERIVED for source in sources)
 
     def _derived_lines(self) -> dict[int, set[int]]:
         lines: dict[int, set[int]] = {}
@@ -282,13 +282,14 @@ class Panes:
         A kernel is defined in the code, other names in their own text or as a node of a visible graph. None without a
         definition, or if it is this line.
         """
-        kernel = next((own for own in self.unit.kernels if own.name == name and own.definition), None) if pane in CODE else None
+        kernels = self.unit.kernels if pane in CODE else ()
+        kernel = next((kernel for kernel in kernels if kernel.name == name and kernel.definition), None)
         if kernel is not None and kernel.definition is not None:
             at = kernel.definition_pane, kernel.definition[0] - 1
             return None if at == (pane, line) else at
-        own = self.names[pane].definition(name, line) if pane in self.names else None
-        if own is not None:
-            return None if own == line else (pane, own)
+        definition_line = self.names[pane].definition(name, line) if pane in self.names else None
+        if definition_line is not None:
+            return None if definition_line == line else (pane, definition_line)
         for other in GRAPHS:
             names = self.names.get(other)
             if pane in CODE and other in shown and names is not None and names.graph is not None:
@@ -347,10 +348,10 @@ class Panes:
     def elsewhere(self, pane: int, line: int, width: int) -> list[list[Piece]]:
         """Return three lines about matches in hidden panes: source line, node, kernel."""
         code = next((item for item in CODE if item in self.documents and item != pane), None)
-        others = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
+        panes = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
         if pane == LAYERS:
-            others.remove(PRE)
-        return [self._elsewhere(pane, line, other, width) for other in others[-3:]]
+            panes.remove(PRE)
+        return [self._elsewhere(pane, line, other, width) for other in panes[-3:]]
 
     def _elsewhere(self, pane: int, line: int, other: int, width: int) -> list[Piece]:
         lines = self.matches(pane, line, other) if other in self.documents else []
@@ -361,8 +362,9 @@ class Panes:
         if other in CODE and (kernels := self.kernels_at(pane, line)):
             place, text, count = f"{kernels[0].call_lines[0]}" if kernels[0].call_lines else place, kernels[0].key, len(kernels)
         elif other == SOURCE and lines[0] in self._places:
-            own = self.unit.places[self._places[lines[0]]]
-            place, text = f"{PurePosixPath(own.file).name}:{own.line}", own.code.partition("\n")[0].strip()
+            source_place = self.unit.places[self._places[lines[0]]]
+            place = f"{PurePosixPath(source_place.file).name}:{source_place.line}"
+            text = source_place.code.partition("\n")[0].strip()
         more = f"  and {count - 1} more" if count > 1 else ""
         sign = "≈ " if self._is_derived_between(pane, line, other) else ""
         room = max(width - 9 - cells(sign) - cells(place) - 2 - cells(more) - 1, 8)
@@ -372,8 +374,8 @@ class Panes:
         document = self.documents[pane]
         if line >= len(document):
             return ""
-        whole = document.line(line)
-        return without(whole, left_out(document.language, whole.text)).text.strip()
+        line_text = document.line(line)
+        return without(line_text, left_out(document.language, line_text.text)).text.strip()
 
     # what it costs
 

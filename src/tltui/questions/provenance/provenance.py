@@ -100,15 +100,15 @@ class _Files:
 
     own: frozenset[str]
     others: frozenset[str]
-    _known: dict[str, str | None] = field(default_factory=dict)
+    _resolved: dict[str, str | None] = field(default_factory=dict)
 
     def own_path(self, short: str) -> str | None:
         """Return the user's file; '' for one of a library or torch, None if unknown."""
-        if short not in self._known:
-            own = [path for path in self.own if path == short or is_end_of(short, path)]
+        if short not in self._resolved:
+            matches = [path for path in self.own if path == short or is_end_of(short, path)]
             other = any(path == short or is_end_of(short, path) for path in self.others) or owner_of(short) is not Owner.USER
-            self._known[short] = None if bool(own) == other or len(own) > 1 else own[0] if own else ""
-        return self._known[short]
+            self._resolved[short] = None if bool(matches) == other or len(matches) > 1 else matches[0] if matches else ""
+        return self._resolved[short]
 
 
 def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict[Key, Place]:
@@ -118,11 +118,11 @@ def callers_of_lines(pre: GraphText, guards: Iterable[Guard], file: str) -> dict
     """
     guards = tuple(guards)
     origins = {origin.path for origin in pre.graph.origins}
-    own = frozenset(path for path in (*origins, file) if path and owner_of(path) is Owner.USER)
-    files = _Files(own, frozenset(origins - own))
+    user_files = frozenset(path for path in (*origins, file) if path and owner_of(path) is Owner.USER)
+    files = _Files(user_files, frozenset(origins - user_files))
     calls = _calls(guards, files)
     uses = _uses(pre, calls)
-    return _of_lines(pre, {n: calls[module] for module, nodes in _alone(pre, uses, guards, calls, files) for n in nodes})
+    return _of_lines(pre, {n: calls[module] for module, nodes in _exclusive_nodes(pre, uses, guards, calls, files) for n in nodes})
 
 
 def _calls(guards: tuple[Guard, ...], files: _Files) -> dict[Module, Place | None]:
@@ -134,9 +134,9 @@ def _calls(guards: tuple[Guard, ...], files: _Files) -> dict[Module, Place | Non
     for guard in guards:
         if not guard.call:
             continue
-        own = files.own_path(guard.file)
-        place = Place(own, guard.line, guard.function, guard.code) if own else None
-        if own != "" and calls.setdefault(guard.module, place) != place:
+        path = files.own_path(guard.file)
+        place = Place(path, guard.line, guard.function, guard.code) if path else None
+        if path != "" and calls.setdefault(guard.module, place) != place:
             calls[guard.module] = None
     return calls
 
@@ -168,7 +168,7 @@ def _uses(pre: GraphText, calls: Mapping[Module, Place | None]) -> dict[Module, 
     return uses
 
 
-def _alone(
+def _exclusive_nodes(
     pre: GraphText, uses: Mapping[Module, dict[str, list[int]]], guards: tuple[Guard, ...], calls: Mapping[Module, Place | None],
     files: _Files,
 ) -> Iterable[tuple[Module, list[int]]]:  # fmt: skip
@@ -179,8 +179,8 @@ def _alone(
     }
     for module, (first, last) in spans.items():
         place = calls[module]
-        others = (span for other, span in spans.items() if other != module)
-        if place is None or any(start <= last and first <= end for start, end in others):
+        other_spans = (span for other, span in spans.items() if other != module)
+        if place is None or any(start <= last and first <= end for start, end in other_spans):
             continue
         if _runs_twice(pre, uses[module]) or _read_elsewhere(module, place, guards, files):
             continue
@@ -202,7 +202,7 @@ def _runs_twice(pre: GraphText, uses: Mapping[str, list[int]]) -> bool:
 def _read_elsewhere(module: Module, place: Place, guards: tuple[Guard, ...], files: _Files) -> bool:
     """Return whether attributes of a module are read outside of libraries and of its call."""
     inside = (guard for guard in guards if len(guard.module) > len(module) and guard.module[: len(module)] == module)
-    return any((own := files.own_path(guard.file)) and (own, guard.line) != (place.file, place.line) for guard in inside)
+    return any((path := files.own_path(guard.file)) and (path, guard.line) != (place.file, place.line) for guard in inside)
 
 
 def _line(pre: GraphText, n: int) -> Key | None:
@@ -487,7 +487,7 @@ def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[T
         records.POST: _pane(records.POST, parts.post, post.lines if post else 0, "torch wrote no post-grad graph"),
     }
     names = unit_artifacts.node_mapping(None) if not parts.members else loader.mapping(parts, pre.graph_id if pre else None)
-    known = {unit_artifacts.split_key(key)[0] for key in names.kernel_to_post}
+    mapped_names = {unit_artifacts.split_key(key)[0] for key in names.kernel_to_post}
     kernels = CodeText()
     if KERNELS in parts.members:
         lines = loader.lines(parts.members[KERNELS])
@@ -497,7 +497,7 @@ def _texts(loader: _Loader, parts: Parts, forwards: dict[int, Texts]) -> tuple[T
     for name, number in ((OUTPUT_CODE, records.PY), (WRAPPER, records.CPP)):
         if name in parts.members:
             lines = loader.lines(parts.members[name])
-            code, pane = parse_code(lines, (*known, *(definition.name for definition in kernels.definitions))), number
+            code, pane = parse_code(lines, (*mapped_names, *(definition.name for definition in kernels.definitions))), number
             panes[number] = _pane(number, parts.members[name], len(lines))
     forward = forwards.get(parts.forward) if parts.forward is not None else None
     texts = Texts(
@@ -554,8 +554,8 @@ def _kernel(woven: Woven, number: int, kernel: KernelLink, alone: bool) -> Kerne
         traced = kernel.key in woven.texts.stacks.frames or kernel.name in woven.texts.stacks.frames
         lines_from = records.KERNEL_STACK_TRACES if traced else records.KERNEL_INFORMATION
     elif places:
-        known = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
-        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else known
+        fallback = records.GUARDS if woven.places.derived[number] else records.FILE_COMMENTS
+        lines_from = kernel.nodes_from if kernel.nodes_from in records.DERIVED else fallback
     return Kernel(
         kernel.name, kernel.handle, tuple(line + 1 for call in kernel.calls for line in call.lines),
         None if definition is None else (definition.first + 1, definition.last + 1), kernel.call_pane, kernel.definition_pane,

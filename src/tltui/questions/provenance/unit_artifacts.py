@@ -88,10 +88,10 @@ def node_mapping(value: object) -> NodeMapping:
     if not isinstance(value, dict):
         return NodeMapping()
     version = value.get("version")
-    known = isinstance(version, (int, float)) and not isinstance(version, bool)
+    has_version = isinstance(version, (int, float)) and not isinstance(version, bool)
     post_to_pre = merged(_names(value.get("postToPre")), inverse(_names(value.get("preToPost"))))
     kernels = merged(_names(value.get("cppCodeToPost")), inverse(_names(value.get("postToCppCode"))))
-    return NodeMapping(float(version) if known and version is not None else 1.0, post_to_pre, kernels)
+    return NodeMapping(float(version) if has_version and version is not None else 1.0, post_to_pre, kernels)
 
 
 def older_mapping(kernels: object, nodes: object, graph_id: int | None) -> NodeMapping:
@@ -174,18 +174,18 @@ class Left:
 
         A file may be about another compile, and handles are small numbers.
         """
-        own = set(self.keys)
+        kernel_keys = set(self.keys)
         named = (name for key in keys for name in self.post.get(key, ()))
-        return bool(own) and own.issuperset(keys) and all(has_node(name) for name in named)
+        return bool(kernel_keys) and kernel_keys.issuperset(keys) and all(has_node(name) for name in named)
 
 
 def left_of(information: object, operations: object) -> Left:
     """Combine the two parsed files; None for a missing one."""
-    known = dict(_entries(information))
+    entries = dict(_entries(information))
     return Left(
-        {key: result for key, entry in known.items() if (result := _texts(entry, "post_grad_nodes"))},
-        {key: result for key, entry in known.items() if (result := _texts(entry, "pre_grad_nodes"))},
-        kernel_stacks({key: list_in(entry, "stack_traces") for key, entry in known.items()}),
+        {key: result for key, entry in entries.items() if (result := _texts(entry, "post_grad_nodes"))},
+        {key: result for key, entry in entries.items() if (result := _texts(entry, "pre_grad_nodes"))},
+        kernel_stacks({key: list_in(entry, "stack_traces") for key, entry in entries.items()}),
         {key: _operations(entry) for key, entry in _entries(operations)},
     )  # fmt: skip
 
@@ -283,12 +283,12 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
             firsts.setdefault(artifact.unit, artifact.record)
             if artifact.name in _OF_UNIT or artifact.name in PRE_GRAPHS:
                 members.setdefault(artifact.unit, {})[artifact.name] = artifact
-    numbers = {number: _aot_number(found.get(OUTPUT_CODE), reader) for number, found in members.items()}
+    numbers = {number: _aot_number(parts_list.get(OUTPUT_CODE), reader) for number, parts_list in members.items()}
     forwards = {
         numbers[unit.number]: unit.number for unit in reversed(units)
         if unit.direction == "forward" and numbers.get(unit.number)
     }  # fmt: skip
-    found: list[Parts] = []
+    parts_list: list[Parts] = []
     for unit in units:
         member = members.get(unit.number)
         if member is None or not any(name in member for name in _OF_UNIT):
@@ -297,8 +297,8 @@ def parts_of(artifacts: Sequence[Artifact], units: Sequence[Unit], reader: Reade
         forward = forwards.get(number) if unit.direction == "backward" and number else None
         before = firsts[unit.number] if forward is None else firsts[forward]
         pre, why = _pre_graph(artifacts, unit, member, before)
-        found.append(Parts(unit, member, pre, why, number, forward))
-    return found
+        parts_list.append(Parts(unit, member, pre, why, number, forward))
+    return parts_list
 
 
 def _aot_number(code: Artifact | None, reader: Reader) -> str:

@@ -63,7 +63,7 @@ def coverage_text(coverage: Coverage) -> str:
         (coverage.kernels_with_lines, coverage.kernels, "with lines", coverage.kernel_lines_from),
         (coverage.nodes_with_kernel, coverage.nodes, "nodes with kernels", coverage.node_kernels_from),
     )
-    return " · ".join(f"{item}/{all_} {text}{_derived(found)}" for item, all_, text, found in counts)
+    return " · ".join(f"{count}/{all_} {text}{_derived(sources)}" for count, all_, text, sources in counts)
 
 
 def _derived(sources: tuple[Known, ...]) -> str:
@@ -81,12 +81,12 @@ def counts_of(coverage: Coverage) -> Iterator[tuple[str, str]]:
         ("kernels with lines", coverage.kernels_with_lines, coverage.kernels, coverage.kernel_lines_from),
         ("nodes with kernels", coverage.nodes_with_kernel, coverage.nodes, coverage.node_kernels_from),
     )
-    for label, item, all_, found in counts:
-        yield label, f"{item} of {all_}" + (f": {_sources(found, item)}" if found else "")
+    for label, count, all_, sources in counts:
+        yield label, f"{count} of {all_}" + (f": {_sources(sources, count)}" if sources else "")
 
 
-def _sources(sources: tuple[Known, ...], known: int) -> str:
-    if len(sources) == 1 and sources[0].count == known:
+def _sources(sources: tuple[Known, ...], count: int) -> str:
+    if len(sources) == 1 and sources[0].count == count:
         return f"{marked(sources[0].source)}from {SAID[sources[0].source]}"
     return ", ".join(f"{marked(item.source)}{item.count} from {SAID.get(item.source, item.source)}" for item in sources)
 
@@ -126,18 +126,18 @@ def coverage_lines(unit: UnitProvenance) -> tuple[tuple[str, ...], bool]:
     """
     counts = coverage_text(unit.coverage)
     sourced = f"{counts} ({SOURCE_TITLES.get(unit.source, unit.source)})"
-    known = (sourced, counts, counts.rpartition(" · ")[0] or counts)
+    texts = (sourced, counts, counts.rpartition(" · ")[0] or counts)
     if unit.recorded:
-        return known, True
+        return texts, True
     message = f"{sourced} · provenance was not recorded"
-    return (f"{message}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", message, *known), False
+    return (f"{message}: INDUCTOR_PROVENANCE=1 does that (torch 2.9 and later)", message, *texts), False
 
 
 def selection_document(
     unit: UnitProvenance, groups: LineGroups, documents: Mapping[int, Document], pane: int, line: int
 ) -> TextDocument:
     """Return the document of one pane line and its matches. Lines count from 1."""
-    refs = (parse_ref(own.ref) for own in unit.panes if own.ref)
+    refs = (parse_ref(pane_entry.ref) for pane_entry in unit.panes if pane_entry.ref)
     of = next((f"[{replace(ref, artifact=None, n=None)}] " for ref in refs), "")
     builder = Builder(f"@provenance:{unit.unit}", f"{of}{unit.unit}: {PANE_TITLES[PANES[pane]]}, line {line + 1}")
     for other in sorted(documents):
@@ -236,16 +236,16 @@ def _joined(node: _Node) -> _Node:
 def _add(builder: Builder, node: _Node, depth: int, below: dict[int, Below], places: dict[str, int]) -> None:
     line = len(builder.growing().lines)
     layers = list(node.layers())
-    found = Below(
+    nested = Below(
         node.path, frozenset(name for layer in layers for name in layer.pre),
         frozenset(name for layer in layers for name in layer.post), frozenset(key for layer in layers for key in layer.kernels),
         frozenset(place for layer in layers for place in layer.lines),
     )  # fmt: skip
-    below[line], places[node.path] = found, line
+    below[line], places[node.path] = nested, line
     if node.children:
         builder.open(node.path)
     head = f"{'  ' * depth}{node.name}"
-    count = f"{' ' * max(NAMES_UP_TO - len(head), 1)}{len(found.kernels):>3}"
+    count = f"{' ' * max(NAMES_UP_TO - len(head), 1)}{len(nested.kernels):>3}"
     builder.add((head, tokens.NAME), (count, tokens.DIM), anchor=node.path)
     for child in node.children.values():
         _add(builder, _joined(child), depth + 1, below, places)
@@ -260,14 +260,14 @@ def lines_of_layers(unit: UnitProvenance, tree: LayerTree, places: Mapping[int, 
     source = {str(unit.places[n]): line for line, n in places.items()}
     results: dict[int, dict[int, frozenset[int]]] = {}
     for line, below in tree.below.items():
-        own = results[line] = {
+        pane_lines = results[line] = {
             SOURCE: frozenset(source[place] for place in below.lines if place in source),
             PRE: frozenset(pre[name] for name in below.pre if name in pre),
             POST: frozenset(post[name] for name in below.post if name in post),
         }
         for pane in (PY, CPP, KERNEL):
             calls = (kernel.call_lines for kernel in unit.kernels if kernel.key in below.kernels and kernel.call_pane == pane)
-            own[pane] = frozenset(n - 1 for lines in calls for n in lines)
+            pane_lines[pane] = frozenset(n - 1 for lines in calls for n in lines)
     return results
 
 
@@ -319,11 +319,11 @@ def source_lines(
 def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[str] | None, lines: list[int]) -> None:
     """Add one file: its name, why the rest is missing, and its lines."""
     page.heading(fmt.home(file))
-    kept = {place.line for _, place in members if text is not None and _same(text, place)}
-    if note := _note(file, members, text, kept):
+    unchanged = {place.line for _, place in members if text is not None and _same(text, place)}
+    if note := _note(file, members, text, unchanged):
         page.say(note, "  ", tokens.DIM)
     recorded = {place.line: (n, place) for n, place in members}
-    shown = _around(kept, len(text or ())) | recorded.keys()
+    shown = _around(unchanged, len(text or ())) | recorded.keys()
     pad = len(str(max(shown)))
     before = 0
     for number in sorted(shown):
@@ -334,7 +334,7 @@ def _file(page: Page, file: str, members: list[tuple[int, Place]], text: list[st
             page.add((f"{number:>{pad}}  {text[number - 1] if text else ''}", tokens.DIM), anchor=f"{file}:{number}")
             continue
         n, place = recorded[number]
-        code = text[number - 1] if text is not None and number in kept else place.code
+        code = text[number - 1] if text is not None and number in unchanged else place.code
         lines[n] = len(page.growing().lines)
         target = fmt.place_target(file, number)
         message = (code, tokens.NAME) if code else ("(torch recorded no code)", tokens.DIM)

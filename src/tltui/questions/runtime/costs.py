@@ -106,7 +106,7 @@ class Costs:
         return len(runtime.steps) if self.per_step else 1
 
 
-_KEPT: WeakKeyDictionary[Run, tuple[tuple[Runtime | Refused, ...], Costs | None]] = WeakKeyDictionary()
+_cached_costs: WeakKeyDictionary[Run, tuple[tuple[Runtime | Refused, ...], Costs | None]] = WeakKeyDictionary()
 
 
 def costs_of(run: Run) -> Costs | None:
@@ -123,16 +123,16 @@ def known_costs(run: Run) -> Costs | None:
     return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
 
 
-def _costs(run: Run, found: tuple[Runtime | Refused, ...]) -> Costs | None:
-    if not found:
+def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:
+    if not results:
         return None
-    kept = _KEPT.get(run)
-    if kept is None or kept[0] is not found:
+    cached = _cached_costs.get(run)
+    if cached is None or cached[0] is not results:
         from tltui.questions.runtime.profile_results import Runtime
 
-        joined = [runtime for runtime in found if isinstance(runtime, Runtime)]
-        kept = _KEPT[run] = found, Costs(joined) if joined else None
-    return kept[1]
+        joined = [runtime for runtime in results if isinstance(runtime, Runtime)]
+        cached = _cached_costs[run] = results, Costs(joined) if joined else None
+    return cached[1]
 
 
 def own_us(compile_: CompileTime) -> float:

@@ -74,10 +74,10 @@ def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
 
     Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
     """
-    known = known_breaks(compile_)
-    last = max((graph_break.attempt for graph_break in known), default=0)
+    graph_breaks = known_breaks(compile_)
+    last = max((graph_break.attempt for graph_break in graph_breaks), default=0)
     places: dict[tuple[str, int | None], GraphBreak] = {}
-    for graph_break in known:
+    for graph_break in graph_breaks:
         if graph_break.attempt == last:
             lead = graph_break.lead
             places.setdefault((lead.file, lead.line) if lead else (graph_break.headline, None), graph_break)
@@ -90,8 +90,8 @@ def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, 
     name, file, _ = compile_.frame.code
     names = {f"{PREFIX}{name}_at_{line}" for line in lines if line is not None}
     return [
-        str(own.ref) for frame in compile_.process.frames.values() if frame.code[0] in names and frame.code[1] == file
-        for own in frame.compiles if str(own.ref) in ran
+        str(candidate.ref) for frame in compile_.process.frames.values() if frame.code[0] in names and frame.code[1] == file
+        for candidate in frame.compiles if str(candidate.ref) in ran
     ]  # fmt: skip
 
 

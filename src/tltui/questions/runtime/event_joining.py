@@ -169,16 +169,17 @@ class Joiner:
         event = self._nested.event[span]
         name = self._profile.name[event]
         if name not in self._by_name:
-            self._by_name[name] = self._named(region_id(self._profile.names[name]))
-        own = self._by_name[name]
-        if not own and not region_id(self._profile.names[name]):
-            return  # its graph says whose it is
-        if not own:
+            self._by_name[name] = self._compiles_named(region_id(self._profile.names[name]))
+        compiles = self._by_name[name]
+        if not compiles and not region_id(self._profile.names[name]):
+            return  # its graph has the id of the compile
+        if not compiles:
             self.found.strange["regions of compiles that are not in the trace"] += 1
             return
-        self.found.compile_of[span] = own[0] if len(own) == 1 else self._at(own, self._profile.epoch_us(self._profile.begin[event]))
+        begin = self._profile.epoch_us(self._profile.begin[event])
+        self.found.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
 
-    def _named(self, text: str) -> list[Compile]:
+    def _compiles_named(self, text: str) -> list[Compile]:
         match = _ID.match(text)
         if match is None:
             return []
@@ -239,10 +240,10 @@ class Joiner:
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Count evidence from a call for or against this process."""
-        known = {own for each in graphs for own in each.keys}
-        if key is not None and known:
-            self.found.same_key += key in known
-            self.found.other_key += key not in known
+        graph_keys = {graph_key for each in graphs for graph_key in each.keys}
+        if key is not None and graph_keys:
+            self.found.same_key += key in graph_keys
+            self.found.other_key += key not in graph_keys
         fused = {name for name in names if "::" not in name}
         if fused and any(each.has_code for each in graphs):
             is_same = graph is not None and fused <= {call.name for call in graph.calls}
@@ -281,7 +282,7 @@ class Joiner:
         compiles = []
         for compile_ in self._process.ordered():
             for graph in self._graphs_of(compile_):
-                same = key in graph.keys if key is not None else graph.has_code and _wanted(graph) == names
+                same = key in graph.keys if key is not None else graph.has_code and _kernel_counts(graph) == names
                 if same and (graph.direction == "backward") == is_backward:
                     compiles.append(compile_)
         return compiles[0] if len(set(map(id, compiles))) == 1 else None
@@ -304,7 +305,7 @@ class Joiner:
         return self._kernel_names[number]
 
 
-def _wanted(graph: CodeGraph) -> Counter[str]:
+def _kernel_counts(graph: CodeGraph) -> Counter[str]:
     return Counter(call.name for call in graph.calls)
 
 
@@ -312,8 +313,8 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
     """Return the graph of a call: by its key, then by its kernels."""
     same = [graph for graph in graphs if key is not None and key in graph.keys] or graphs
     if len(same) > 1:
-        same = [graph for graph in same if _wanted(graph) == names] or [
-            graph for graph in same if names.keys() <= _wanted(graph).keys()
+        same = [graph for graph in same if _kernel_counts(graph) == names] or [
+            graph for graph in same if names.keys() <= _kernel_counts(graph).keys()
         ]
     return same[0] if same else None
 
@@ -421,13 +422,13 @@ class Kernels:
         kernel_times: list[KernelTime] = []
         for call in graph.calls if graph is not None else ():
             nth = calls_by_name[call.name].index(call)
-            if call.name not in uneven and (own := rows.get((call.name, nth))):
-                kernel_times.append(self._time(call, call.kernel.name, nth, own))
+            if call.name not in uneven and (call_rows := rows.get((call.name, nth))):
+                kernel_times.append(self._time(call, call.kernel.name, nth, call_rows))
         lacking = sum(call.kernel.name[:3] == "cpp" and not rows.get((call.name, 0)) for call in graph.calls) if graph else 0
         if lacking:
             self.doubts[f"calls of C++ kernels were not recorded: {CPP_KERNELS}"] += lacking
         for name in dict.fromkeys(name for name, _ in rows if name in uneven):
-            members = [row for (own, _), those in rows.items() if own == name for row in those]
+            members = [row for (call_rows, _), those in rows.items() if call_rows == name for row in those]
             kernel_times.append(self._together(name, calls_by_name.get(name, []), members))
         replayed = [event for span in calls for event in self._devices.replayed.get(span, ())]
         if replayed:
@@ -453,8 +454,8 @@ class Kernels:
             return self._time(None, name, -1, rows)
         name = calls[0].kernel.name
         self.doubts[f"calls of {name} are told together: it ran another number of times than the code calls it"] += len(rows)
-        own = self._time(calls[0], name, -1, rows)
-        return own if len(calls) == 1 else _of_all(own, calls)
+        total = self._time(calls[0], name, -1, rows)
+        return total if len(calls) == 1 else _of_all(total, calls)
 
     def _by_name(self, events: list[int], calls_by_name: dict[str, list[CodeCall]]) -> list[KernelTime]:
         """Return device events by name, or by the handle of the call if present (`debug_handle`)."""
@@ -462,8 +463,8 @@ class Kernels:
         for event in events:
             name = self._joiner.kernel_named(event)
             handle = self._profile.extra.get(event, {}).get("debug_handle")
-            known = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
-            times[name, handle if known else None].append(self._profile.duration[event])
+            has_call = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
+            times[name, handle if has_call else None].append(self._profile.duration[event])
         results = []
         for (name, handle), duration in times.items():
             calls = calls_by_name.get(name, [])

@@ -52,10 +52,10 @@ class Kinds:
 def kinds_of(profile: Profile) -> Kinds:
     """Return the kinds of a profile's names and categories."""
     categories = profile.categories
-    own = {"user_annotation": ANNOTATION}
+    kinds = {"user_annotation": ANNOTATION}
     return Kinds(
         bytes(map(kind_of, profile.names)),
-        bytes(own.get(category, OTHER) for category in categories),
+        bytes(kinds.get(category, OTHER) for category in categories),
         bytes(category in LAUNCHES for category in categories),
         bytes(category not in ON_DEVICE for category in categories),
     )
@@ -304,7 +304,7 @@ class Walk:
             while top.end <= begin or top.end < end:
                 stack.pop()
                 at, is_cut = (top.end, False) if top.end <= begin else (begin, True)
-                if is_cut and end - top.end <= self._rough:  # whole µs: it ends when what is around it does
+                if is_cut and end - top.end <= self._rough:  # rounded to µs: it ends with its parent
                     stack.append(top)
                     end = top.end
                     break
@@ -410,11 +410,11 @@ class Walk:
 
         It is of a kernel if a device event follows from it, or of a CUDA graph of kernels.
         """
-        own = _got(self._by_correlation, self._profile.link[event])
+        device_events = _got(self._by_correlation, self._profile.link[event])
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
-        if top.call >= 0 and top.kernel < 0 and len(own) == 1 and not is_graph and self._is_kernel(own[0]):
+        if top.call >= 0 and top.kernel < 0 and len(device_events) == 1 and not is_graph and self._is_kernel(device_events[0]):
             self._kernel(event, top, new)
-            self.found.named_by[event] = own[0]
+            self.found.named_by[event] = device_events[0]
         self._attach(event, True, top.call, new.kernel)
 
     def _is_kernel(self, event: int) -> bool:

@@ -182,7 +182,7 @@ def process_of(run: Run, runtime: Runtime) -> Process | None:
 
     Its pid may differ, as in containers.
     """
-    for ref in (*(own.ref for own in runtime.compiles), *runtime.never_called):
+    for ref in (*(entry.ref for entry in runtime.compiles), *runtime.never_called):
         if (compile_ := compile_at(run, ref)) is not None:
             return compile_.process
     return next((process for process in run.processes() if process.pid == runtime.pid), None)
@@ -240,12 +240,12 @@ def _together(members: Sequence[tuple[KernelTime, tuple[str, ...], set[str]]]) -
     results: dict[str, LineTime] = {}
     for kernel, names, alone in members:
         for name in dict.fromkeys(names):
-            own = results.setdefault(name, LineTime(name))
-            own.us += kernel.time.us
-            own.alone_us += kernel.time.us if name in alone else 0.0
-            own.calls += kernel.time.calls
-            own.kernels.append(kernel)
-    return sorted(results.values(), key=lambda own: (-own.us, own.name))
+            line = results.setdefault(name, LineTime(name))
+            line.us += kernel.time.us
+            line.alone_us += kernel.time.us if name in alone else 0.0
+            line.calls += kernel.time.calls
+            line.kernels.append(kernel)
+    return sorted(results.values(), key=lambda line: (-line.us, line.name))
 
 
 @frozen
@@ -281,13 +281,13 @@ def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
     groups: defaultdict[tuple[str, str, str, int], list[tuple[int, str, KernelTime]]] = defaultdict(list)
     for runtime in runtimes:
         for compile_ in runtime.compiles if runtime.rank is not None else ():
-            own = compile_.ref.rpartition(":")[2]
+            compile_id = compile_.ref.rpartition(":")[2]
             for graph in compile_.graphs:
                 for kernel in graph.kernels:
-                    groups[own, graph.unit, kernel.name, kernel.nth].append((runtime.rank or 0, compile_.ref, kernel))
+                    groups[compile_id, graph.unit, kernel.name, kernel.nth].append((runtime.rank or 0, compile_.ref, kernel))
     results = []
     for (_, unit, _, _), members in groups.items():
         if len({rank for rank, _, _ in members}) > 1:
             _, ref, kernel = max(members, key=lambda item: item[2].time.mean_us)
-            results.append(RankKernel(ref, unit, kernel, tuple((rank, own.time.mean_us) for rank, _, own in members)))
+            results.append(RankKernel(ref, unit, kernel, tuple((rank, compile_id.time.mean_us) for rank, _, compile_id in members)))
     return sorted(results, key=lambda item: -item.lost_us)

@@ -127,17 +127,17 @@ class Sums:
         profile, nested = self._profile, self._nested
         times: dict[Compile, int] = defaultdict(int)
         for span, kind in enumerate(nested.kind):
-            if kind == PRELUDE and (own := self.joined.compile_of.get(self._region_of(span))) is not None:
-                times[own] += profile.duration[nested.event[span]]
+            if kind == PRELUDE and (compile_ := self.joined.compile_of.get(self._region_of(span))) is not None:
+                times[compile_] += profile.duration[nested.event[span]]
         return times
 
     def _compile(
         self, compile_: Compile, regions: list[int], overhead: int, graphs: list[GraphTime], eager_us: float
     ) -> CompileTime:
         profile, nested = self._profile, self._nested
-        own = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
+        self_ns = sum(profile.duration[nested.event[span]] - nested.inner[span] for span in regions)
         return CompileTime(
-            str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), own / 1000,
+            str(compile_.ref), spread([profile.duration[nested.event[span]] for span in regions]), self_ns / 1000,
             spread([profile.duration[nested.event[span]] for span in self._lookups.get(compile_, ())]), overhead / 1000,
             tuple(graphs), eager_us,
         )  # fmt: skip
@@ -158,15 +158,15 @@ class Sums:
                 continue  # while the frame was compiled
             if profile.end(event) > profile.window[1]:
                 continue
-            own = (self.joined.compile_of.get(region), profile.name[event])
-            count[own] += 1
-            ns[own] += profile.duration[event]
+            key = (self.joined.compile_of.get(region), profile.name[event])
+            count[key] += 1
+            ns[key] += profile.duration[event]
         for (compile_, _), time in ns.items():
             if compile_ is not None:
                 inside[compile_] += time / 1000
         eager_times = [
-            EagerTime(None if own[0] is None else str(own[0].ref), profile.names[own[1]], count[own], time / 1000)
-            for own, time in ns.most_common()
+            EagerTime(None if key[0] is None else str(key[0].ref), profile.names[key[1]], count[key], time / 1000)
+            for key, time in ns.most_common()
         ]
         return tuple(eager_times), inside
 
@@ -275,9 +275,10 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
             return Refused(profile.path, f"it is of rank {profile.rank}, of which there is no trace")
     # another process of the same rank or pid is looked at last: joining reads the code
     candidates.sort(key=lambda process: (process.pid != profile.pid, process.rank != profile.rank))
-    own = [process for process in candidates if process.pid == profile.pid] or candidates
+    matching = [process for process in candidates if process.pid == profile.pid] or candidates
     cases = [
-        _Case(Sums(profile, nested, process), process, process.pid == profile.pid, _in_time(profile, process)) for process in own
+        _Case(Sums(profile, nested, process), process, process.pid == profile.pid, _in_time(profile, process))
+        for process in matching
     ]
     case = max(cases, key=lambda item: item.rank, default=None)
     if case is None:
@@ -437,11 +438,11 @@ def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator
                 yield None
             if begin <= begins[event] and begins[event] + durations[event] <= end:
                 name = profile.name_of(event)
-                label = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _said(nested.kind[number], name)
+                label = (kind, kernel_name(name) if kind == KERNEL else name) if kind else _span_label(nested.kind[number], name)
                 yield RunSpan(begins[event], begins[event] + durations[event], profile.thread[event], *label)
 
 
-def _said(kind: int, name: str) -> tuple[str, str]:
+def _span_label(kind: int, name: str) -> tuple[str, str]:
     if kind == LOOKUP:
         return GUARDS, "guards"
     if kind == REGION:

@@ -124,9 +124,9 @@ def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
     for compile_ in runtime.compiles:
-        own, lookups = own_us(compile_), compile_.lookups
-        if lookups.calls and lookups.us >= GUARDS_SHARE * own > 0:
-            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / own, lookups.calls, lookups.mean_us)
+        self_us, lookups = own_us(compile_), compile_.lookups
+        if lookups.calls and lookups.us >= GUARDS_SHARE * self_us > 0:
+            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / self_us, lookups.calls, lookups.mean_us)
 
 
 def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
@@ -220,10 +220,10 @@ def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
     """Yield one finding for compiles that did not run."""
-    own = [(seconds_of(run, ref), ref) for ref in runtime.never_called]
-    if own:
-        most, ref = max(own)
-        yield Finding(Fact.NEVER, ref, 0.0, 0.0, seconds=most, count=len(own))
+    costs = [(seconds_of(run, ref), ref) for ref in runtime.never_called]
+    if costs:
+        most, ref = max(costs)
+        yield Finding(Fact.NEVER, ref, 0.0, 0.0, seconds=most, count=len(costs))
 
 
 def seconds_of(run: Run, ref: str) -> float:

@@ -247,13 +247,13 @@ def _tensors(
         dims = []
         for n, size in enumerate(tensor.size or ()):
             mark = guarded.marks.get((tensor.source, n), "dynamic" if n in tensor.dynamic else "")
-            own = by_source.get(f"{tensor.source}.size()[{n}]")
+            dim_symbol = by_source.get(f"{tensor.source}.size()[{n}]")
             shown = in_graph[n] if n < len(in_graph) else ""
             free = n < len(checked) and checked[n] == "None"
             dim = Dim(tensor.source, n, size, "static", None, mark, parameter)
-            if own is not None:
-                state = "fixed" if own.name in fixed else "dynamic"
-                dim = replace(dim, size=own.hint or size, state=state, symbol=own.name)
+            if dim_symbol is not None:
+                state = "fixed" if dim_symbol.name in fixed else "dynamic"
+                dim = replace(dim, size=dim_symbol.hint or size, state=state, symbol=dim_symbol.name)
             elif unbacked and (mark == "unbacked" or (not guarded.found and len(unbacked) == len(tensor.size or ()))):
                 dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
             elif free or (shown and not _NUMBER.match(shown)):
@@ -265,7 +265,7 @@ def _tensors(
 
 
 def _symbols(
-    records: ShapeRecords, kept: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
+    records: ShapeRecords, kept_guards: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
     """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
@@ -281,26 +281,26 @@ def _symbols(
         elif dim.state == "static":
             static[dim.size].append(dim)
     by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
-    for kept_guard in kept:
+    for kept_guard in kept_guards:
         by_source[kept_guard.source].append(kept_guard)
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)
     symbols = []
-    for created in _known(records):
+    for created in _symbols_in(records):
         tensor, number = dim_of(created.source)
-        own = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
-        if own is not None:
-            tensor, number = own.tensor, own.dim
+        owner_dim = next((d for d in dims[created.name] if (d.tensor, d.dim) == (tensor, number) or created.source is None), None)
+        if owner_dim is not None:
+            tensor, number = owner_dim.tensor, owner_dim.dim
         source = created.source or (f"{tensor}.size()[{number}]" if tensor is not None else None)
         at = fixed.get(created.name)
         symbols.append(
             SymbolShape(
                 created.name, source, tensor, number, created.hint, created.range, created.hint is None and created.source is None,
-                own.mark if own else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
+                owner_dim.mark if owner_dim else "", created.user, created.by, created.ref, at, tuple(guards[created.name]),
                 tuple(by_source.get(source, ())) if source is not None else (),
                 _equal(created.name, guards[created.name]),
-                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not own and created.source),
+                tuple(f"{d.tensor}.size()[{d.dim}]" for d in dims[created.name] if d is not owner_dim and created.source),
                 tuple(d for d in static[at.value] if d.tensor != tensor) if at is not None else (),
                 tuple(
                     b for name in dict.fromkeys((tensor, created.source)) for b in changes.get(name, ())
@@ -311,7 +311,7 @@ def _symbols(
     return tuple(sorted(symbols, key=lambda symbol: (symbol.fixed is None, not symbol.guards)))
 
 
-def _known(records: ShapeRecords) -> list[NewSymbol]:
+def _symbols_in(records: ShapeRecords) -> list[NewSymbol]:
     """Return created symbols, and those only referred to because the log is incomplete."""
     symbols = {symbol.name: symbol for symbol in records.symbols}
     for item in records.fixed:

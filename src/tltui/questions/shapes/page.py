@@ -78,7 +78,7 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
     _more(page, shapes, names, shown_guards)
     _automatic(page, shapes)
     _real(page, shapes)
-    _kept(page, shapes, notes)
+    _add_call_checks(page, shapes, notes)
     if any(guard.deferred for symbol in shapes.symbols for guard in symbol.guards):
         page.say("A size that breaks a condition asserted at run time is an error, not another compile.", "  ", tokens.VALUE)
     _advice(page, shapes.advice)
@@ -117,7 +117,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         if symbol.user is not None:
             page.code(symbol.user.code, "       ")
         if symbol.by is not None:
-            _asked(page, "", symbol.by, "       ", "made by")
+            _add_reason(page, "", symbol.by, "       ", "made by")
     _fixed(page, symbol)
     _guards(page, new)
     shown_guards.update(guard.ref for guard in symbol.guards)
@@ -187,14 +187,14 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     page.row(by, "    ")
     if fixed.user is not None:
         page.code(fixed.user.code, "       ")
-    _asked(page, fixed.why, fixed.by, "    ")
+    _add_reason(page, fixed.why, fixed.by, "    ")
     for partner in symbol.partners[:3]:
         kind = "a parameter's, so " if partner.parameter else ""
         text = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
         page.say(text, "    ", tokens.VALUE)
 
 
-def _asked(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
+def _add_reason(page: Page, why: str, by: StackFrame | None, indent: str, verb: str = "asked by") -> None:
     """Add torch's reason for a guard or specialization, and its place."""
     if why:
         page.say(why, indent, tokens.DIM)
@@ -246,14 +246,14 @@ def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFr
     if guard.why and not short:
         page.say(guard.why, indent + "   ", tokens.DIM)
     if not guard.why and guard.by is not None and not guard.deferred:
-        _asked(page, "", guard.by, indent + "   ")
+        _add_reason(page, "", guard.by, indent + "   ")
 
 
 def _automatic(page: Page, shapes: CompileShapes) -> None:
     """Add torch's automatic marks on other dims than those of the symbols above."""
-    told = {id(change) for symbol in shapes.symbols for change in symbol.became}
+    listed = {id(change) for symbol in shapes.symbols for change in symbol.became}
     for change in shapes.became:
-        if id(change) not in told:
+        if id(change) not in listed:
             page.say(f"torch noted: {_became(change)}", "  ", tokens.DIM)
 
 
@@ -296,7 +296,7 @@ def _real(page: Page, shapes: CompileShapes) -> None:
         page.row(pieces, "")
 
 
-def _kept(page: Page, shapes: CompileShapes, notes: set[str]) -> None:
+def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None:
     """Add the conditions checked on every call."""
     if not shapes.kept:
         return

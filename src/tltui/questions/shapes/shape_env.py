@@ -106,10 +106,10 @@ def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
                 marks[match["source"], int(dim.strip()[:6])] = MARKS[match["mark"]]
     sizes = {m["source"]: tuple(size.strip() for size in m["size"].split(",")) for m in _TENSOR.finditer(text)}
     ref = address(compile_, records[-1], GUARDS)
-    return GuardedSizes(marks, sizes, tuple(_kept(found[1], ref) for found in _SHAPE.finditer(text)), True)
+    return GuardedSizes(marks, sizes, tuple(_kept_guard(shape_match[1], ref) for shape_match in _SHAPE.finditer(text)), True)
 
 
-def _kept(text: str, ref: str) -> KeptGuard:
+def _kept_guard(text: str, ref: str) -> KeptGuard:
     expr, _, comment = text.partition("  # ")
     expr = expr.strip()
     place = _PLACE.search("# " + comment)
@@ -248,13 +248,13 @@ def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
         records = [(n, name) for n, name in records if name != DTRACE_GUARD]
     if any(name == DTRACE_REAL for _, name in records):
         records = [(n, name) for n, name in records if name != REAL]
-    found = _Records(compile_.process)
+    collected = _Records(compile_.process)
     guards = 0
     for number, name in records:
         guards += name in (GUARD, DTRACE_GUARD)
         if guards <= GUARDS_READ or name not in (GUARD, DTRACE_GUARD):
-            found.take(name, reader.event(number), record_ref(compile_.process, number))
-    return found.result(max(guards - GUARDS_READ, 0))
+            collected.take(name, reader.event(number), record_ref(compile_.process, number))
+    return collected.result(max(guards - GUARDS_READ, 0))
 
 
 def names_in(expression: str) -> tuple[str, ...]:
@@ -318,8 +318,8 @@ class _Records:
     def _user(self, fields: dict[str, Any]) -> StackFrame | None:
         """Return the innermost user frame; for a library's model the innermost of all."""
         frames = frames_of(self._process, list_in(fields, "user_stack"))
-        own = user_frames(frames)
-        return own[0] if own else frames[-1] if frames else None
+        user = user_frames(frames)
+        return user[0] if user else frames[-1] if frames else None
 
     def _symbol(self, event: str, fields: dict[str, Any], stack: tuple[StackFrame, ...], new_symbol: NewSymbol) -> None:
         name = text_in(fields, "symbol")
@@ -342,9 +342,9 @@ class _Records:
 
     def result(self, more_guards: int) -> ShapeRecords:
         """Return the records, without names in guards that are no symbols (`Eq`, `Mod`)."""
-        known = self._symbols.keys() | self._fixed.keys()
+        names = self._symbols.keys() | self._fixed.keys()
         guards = tuple(
-            replace(guard, symbols=tuple(name for name in guard.symbols if name in known or _is_symbol(name)))
+            replace(guard, symbols=tuple(name for name in guard.symbols if name in names or _is_symbol(name)))
             for guard in self._guards
         )
         return ShapeRecords(

@@ -146,10 +146,10 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
-        own = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
-        if own is not None:
-            compile_trails.append(own)
-        yield own
+        entry = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
+        if entry is not None:
+            compile_trails.append(entry)
+        yield entry
     return SourceLine(1, file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
 
 
@@ -199,7 +199,7 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     facts = compile_.facts
     if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
-        return  # that a function was given up is told by its graph break
+        return  # the graph break already covers a function that was given up
     for failure in known_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
@@ -304,14 +304,14 @@ def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Foun
 
 def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     refs: dict[int, str] = {}
-    whole = search.file if search.file.startswith("/") else compile_.frame.code[1]
+    full_path = search.file if search.file.startswith("/") else compile_.frame.code[1]
     for record, _ in named(compile_, (GUARDS,)):
         payload = reader.payload(record, LIMIT)
         if not search.maybe_in(payload):
             continue
         refs = refs or addresses(compile_, (GUARDS,))
         for node in parse_guards(payload.decode("utf-8", "replace").split("\n")).nodes:
-            path = whole if whole is not None and is_end_of(node.path, whole) else node.path
+            path = full_path if full_path is not None and is_end_of(node.path, full_path) else node.path
             if node.place == search.line and search.here(path, node.place, node.code):
                 message = f"{node.kind}: {node.expression or node.source}"
                 yield Trail("guard", message, at_line(refs[record], node.line + 1), node.hint)
@@ -333,9 +333,9 @@ def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]
         yield replace(trail, ref=f"{base}{trail.ref}" if trail.ref else "")
 
 
-def _born_in(asked: _Search, compile_: Compile) -> Found:
+def _born_in(request: _Search, compile_: Compile) -> Found:
     """Return nodes and kernels for all compiles with equal texts, with addresses relative to the compile."""
-    search, base = _Search(asked.file, asked.line), str(compile_.ref)
+    search, base = _Search(request.file, request.line), str(compile_.ref)
     visited: set[str] = set()
     trails = [
         replace(trail, ref=trail.ref.removeprefix(base))

@@ -55,23 +55,24 @@ def says_little(name: str | None) -> bool:
 
 def known_as(frame: Frame) -> str | None:
     """Return the qualified name of a function; None if its name is unambiguous."""
-    return _told(frame) if says_little(frame.code[0]) else None
+    return _name_from_compiles(frame) if says_little(frame.code[0]) else None
 
 
 @part
-def _told(frame: Frame, reader: Reader) -> str | None:
+def _name_from_compiles(frame: Frame, reader: Reader) -> str | None:
     """Return the qualified name from the function's compiles."""
     name, file = frame.code[0] or "", frame.code[1]
     compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile][:COMPILES_READ]
-    found = next((known for compile_ in compiles if (known := _known(compile_, reader, name, file or "")) is not None), None)
-    if found is None:
+    results = (_name_from_compile(compile_, reader, name, file or "") for compile_ in compiles)
+    result = next((result for result in results if result is not None), None)
+    if result is None:
         return None
-    text, first = found
+    text, first = result
     reasons = [m.recompile_reason for compile_ in frame.compiles for m in compile_.metrics if m.recompile_reason]
-    others = any(first in match.groups() for reason in reasons if first and (match := _OTHER_TYPE.search(reason)))
-    if not others and name not in METHODS:
-        others = any(map(_OTHER_CODE.search, reasons))
-    return f"{text} and others" if others else text
+    has_other = any(first in match.groups() for reason in reasons if first and (match := _OTHER_TYPE.search(reason)))
+    if not has_other and name not in METHODS:
+        has_other = any(map(_OTHER_CODE.search, reasons))
+    return f"{text} and others" if has_other else text
 
 
 def shown_name(frame: Frame) -> str | None:
@@ -79,7 +80,7 @@ def shown_name(frame: Frame) -> str | None:
     return known_as(frame) or frame.code[0]
 
 
-def _known(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
+def _name_from_compile(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:
     """Return the qualified name from one compile, and the argument of that class."""
     result = _locals(compile_, reader)
     if name in METHODS:
@@ -117,7 +118,7 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
 
 def _is_module(name: bytes, text: bytes) -> bool:
     """Return whether guards on a local name access it as a module."""
-    return any(b"L['%s']._%s" % (name, what) in text for what in (b"modules", b"parameters", b"buffers"))
+    return any(b"L['%s']._%s" % (name, attribute) in text for attribute in (b"modules", b"parameters", b"buffers"))
 
 
 def _called(compile_: Compile, reader: Reader, name: str, file: str) -> StackFrame | None:

@@ -75,22 +75,22 @@ def _begun(page: Page, count: int) -> None:
     page.blank()
 
 
-def _add_without(page: Page, trie_compiles: Sequence[TrieCompile]) -> None:
-    if not trie_compiles:
+def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
+    if not compiles:
         return
-    page.heading(page.so_far(f"Without a stack ({fmt.count(len(trie_compiles))})"))
+    page.heading(page.so_far(f"Without a stack ({fmt.count(len(compiles))})"))
     if not page.goes_on:
         text = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
         if page.untold:
             text = "No line tells who called them."
         page.say(text, "  ", tokens.DIM)
-    _add_groups(page, _marks(page, trie_compiles, apart=True), "  ", "  ")
+    _add_groups(page, _marks(page, compiles, apart=True), "  ", "  ")
 
 
 def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, None]:
     """Add all frames; library and torch runs and subtrees are folded."""
     ends, roots = _ends(nodes), sum(node.parent < 0 for node in nodes)
-    guides: list[tuple[int, str]] = []  # where what is below a frame ends, and the line drawn beside it
+    guides: list[tuple[int, str]] = []  # end of a frame's subtree, and its guide line
     closes: list[int] = []  # where the open sections end
     n = 0
     while n < len(nodes):
@@ -108,7 +108,7 @@ def add_trie(page: Page, nodes: Sequence[TrieNode]) -> Generator[None, None, Non
         deeper = "".join(guide for _, guide in guides)
         end = _framework_to(nodes, n, ends[n])
         if end - n >= FOLD:
-            _add_folded(page, nodes[n:end], above + mark, deeper, whole=end == ends[n])
+            _add_folded(page, nodes[n:end], above + mark, deeper, is_subtree=end == ends[n])
             n = end
         else:
             if node.branches > 1:
@@ -153,13 +153,13 @@ def _indent(page: Page, guides: str) -> str:
     return "  " + (guides if len(guides) <= room else guides[len(guides) - room :])
 
 
-def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, whole: bool) -> None:
+def _add_folded(page: Page, nodes: Sequence[TrieNode], first: str, deeper: str, is_subtree: bool) -> None:
     owners = {node.frame.owner for node in nodes}
     torch = owners <= {Owner.TORCH, Owner.PYTHON}
     whose = "torch" if torch else "libraries" if owners == {Owner.LIBRARY} else "torch and libraries"
     text = f"{fmt.plural(len(nodes), 'frame')} of {whose}"
     records = sum(node.count for node in nodes)
-    if whole and records:
+    if is_subtree and records:
         text += f", {fmt.plural(records, 'record')}"
     page.open(text, folded=True, aside=torch and not records)
     page.add((_indent(page, first), tokens.DIM), (text, tokens.DIM))
@@ -188,8 +188,8 @@ def _add_node(page: Page, node: TrieNode, first: str, deeper: str) -> None:
     pieces += [(place, tokens.LINK if target and not frame.framework else tokens.DIM, target), " "]
     used += len(place) + 1 + len(records)
     remaining = page.width - used
-    known = next((item.known_as for item in node.compiles if item.known_as), frame.name)
-    name = fmt.clip_middle(sanitize(known), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
+    shown = next((item.known_as for item in node.compiles if item.known_as), frame.name)
+    name = fmt.clip_middle(sanitize(shown), min(max(remaining - (24 if frame.code else 0), page.width // 4, 8), max(remaining, 8)))
     pieces.append((name, tokens.DIM if frame.framework else tokens.FUNCTION))
     used += len(name)
     if records:
@@ -221,10 +221,10 @@ def _add_groups(page: Page, groups: Sequence[list[Piece]], indent: str, deeper: 
     page.add((indent, tokens.DIM), *line)
 
 
-def _marks(page: Page, trie_compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
+def _marks(page: Page, compiles: Sequence[TrieCompile], apart: bool = False) -> list[list[Piece]]:
     """Format `✓ [0/0] ranks 0–3`: each id once, with its ranks of this status."""
     same: dict[tuple[object, ...], list[TrieCompile]] = {}
-    for item in trie_compiles:
+    for item in compiles:
         same.setdefault((item.ref,) if apart else (item.id, item.status), []).append(item)
     groups: list[list[Piece]] = []
     for members in same.values():

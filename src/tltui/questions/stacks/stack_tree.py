@@ -104,12 +104,12 @@ class Trie:
             above.append(at)
             at = at.parent
         node = self._at[at] if at is not None and at.frame is not None else self.root
-        for own in reversed(above):
-            child = node.children.get(own.key)
+        for parent in reversed(above):
+            child = node.children.get(parent.key)
             if child is None:
                 self.size += 1
-                child = node.children[own.key] = Branch(self.size, own.frame, process=process, parent=node)
-            node = self._at[own] = child
+                child = node.children[parent.key] = Branch(self.size, parent.frame, process=process, parent=node)
+            node = self._at[parent] = child
         return node
 
     def insert(self, process: Process, stack: Sequence[Any]) -> Branch:
@@ -163,11 +163,11 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
 
 def linked(process: Process, stack: Sequence[Any]) -> Link:
     """Return the link of a stack's last frame; the stack is outermost first."""
-    kept = reader_of(process).kept
-    link = kept.get((Link, process))
+    cache = reader_of(process).kept
+    link = cache.get((Link, process))
     if link is None:
         link = Link((), None, None)
-        kept.put((Link, process), link)
+        cache.put((Link, process), link)
     assert isinstance(link, Link)
     for raw in stack:
         if (key := _key(process, raw)) is not None:
@@ -312,8 +312,8 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 def placed(compile_: Compile) -> TrieCompile:
     """Return a compile as the tree refers to it."""
     status = compile_.status
-    known = known_as(compile_.frame)
-    return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, known)
+    qualified = known_as(compile_.frame)
+    return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, qualified)
 
 
 def _record_ref(process: Process, record: int) -> str:
@@ -359,5 +359,5 @@ def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generat
     if any(not compile_.is_compile for compile_ in compiles):
         yield from unknown_stacks(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
-    known, others = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
-    return Stacks(1, known, others, sum(c.is_compile for c in compiles), without)
+    nodes, unknown_nodes = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
+    return Stacks(1, nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)

@@ -47,20 +47,20 @@ def frames_of(process: Process, raw: object) -> tuple[StackFrame, ...]:
         if not isinstance(item, dict):
             continue
         number = item.get("filename")
-        known = process.string(number) if isinstance(number, int) else number
-        file = known if isinstance(known, str) else UNKNOWN_FILE
+        filename = process.string(number) if isinstance(number, int) else number
+        file = filename if isinstance(filename, str) else UNKNOWN_FILE
         name = text_in(item, "name") or "?"
         results.append(StackFrame(name, file, whole_in(item, "line"), text_in(item, "loc"), is_framework(file)))
     return tuple(results)
 
 
-def is_end_of(path: str, whole: str) -> bool:
+def is_end_of(path: str, full_path: str) -> bool:
     """Return whether a guard may refer to the file by this suffix of its path.
 
     Torch removes the common prefix with its own path, and a letter too many if that is only the root (`ppzz/train.py`
     of `/appzz/train.py`).
     """
-    return whole.endswith("/" + path) or (whole[:1] == "/" and whole[2:] == path)
+    return full_path.endswith("/" + path) or (full_path[:1] == "/" and full_path[2:] == path)
 
 
 def user_frames(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:

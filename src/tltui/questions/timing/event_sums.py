@@ -163,8 +163,8 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
         elif end > before:
             mine.total += end - before
             reach[name] = end
-    for mine, own in zip(name_sum, nesting.owns, strict=True):
-        mine.own += own
+    for mine, self_us in zip(name_sum, nesting.owns, strict=True):
+        mine.own += self_us
     if phases is not None:
         _add_phases(spans, phases, nesting)
     return nesting.wall
@@ -236,8 +236,8 @@ def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> Non
     intervals are merged.
     """
     if not nesting.tangled:
-        for rank, own in zip(nesting.ranks, nesting.owns, strict=True):
-            phases[rank] += own
+        for rank, self_us in zip(nesting.ranks, nesting.owns, strict=True):
+            phases[rank] += self_us
         return
     for name, micros in micros_by_phase((name, start, end) for start, _, end, name in spans).items():
         phases[_RANK[name]] += micros
@@ -277,12 +277,12 @@ def kernels_of(
         triton = triton or list(listed)
     file, files_of = NameSum(0), None
     wait = 0.0
-    for process, names, beside in processes:
-        for found in (names, beside):
-            if FILE in found:
-                if found[FILE].longest > file.longest:
+    for process, names, thread_names in processes:
+        for sums in (names, thread_names):
+            if FILE in sums:
+                if sums[FILE].longest > file.longest:
                     files_of = process
-                file.add(found[FILE])
+                file.add(sums[FILE])
         if WAIT in names:
             wait += names[WAIT].total
     triton = sorted(triton, key=lambda kernel: -kernel.seconds)
@@ -418,9 +418,9 @@ def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
     for compile_ in compiles:
         by_process.setdefault(compile_.process, []).append(compile_)
     for process, item in by_process.items():
-        kept = "process" if len(item) == len(process.compiles) else "frame"
-        for members in _cut(process.compiles.values() if kept == "process" else item):
-            yield Stretch(process, members, kept)
+        scope = "process" if len(item) == len(process.compiles) else "frame"
+        for members in _cut(process.compiles.values() if scope == "process" else item):
+            yield Stretch(process, members, scope)
 
 
 def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
@@ -438,20 +438,20 @@ def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
         yield run
 
 
-def block_of(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
+def block_of(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     """Read the events of some compiles of one process."""
-    for groups in read_groups(members, seen):
+    for groups in read_groups(members, stats):
         for group in groups:
             sums.add(group)
-    return block_from(members, sums, seen)
+    return block_from(members, sums, stats)
 
 
-def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
+def block_from(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     """Combine event sums with the index's facts about the compiles."""
     process = members[0].process
-    found = sums.processes.get(id(process)) or ProcessSum(process)
+    process_sum = sums.processes.get(id(process)) or ProcessSum(process)
     owners = [sums.owners.get(id(compile_)) for compile_ in members]
-    phases = [_of_events(own) if own is not None else () for own in owners]
+    phases = [_of_events(owner_sum) if owner_sum is not None else () for owner_sum in owners]
     with_metrics = False
     for n, compile_ in enumerate(members):
         if owners[n] is None and compile_.metrics:
@@ -459,10 +459,10 @@ def block_from(members: Sequence[Compile], sums: Sums, seen: Seen) -> Block:
             with_metrics = with_metrics or bool(phases[n])
     places = {id(compile_): n for n, compile_ in enumerate(members)}
     return Block(
-        seen.events, seen.unreadable, seen.lone_ends, seen.last.get(id(process)), any(own is not None for own in owners),
-        with_metrics, tuple(map(_row, owners, phases)), _totals(found.names),
-        _totals(found.beside), tuple((start, end, places[id(owner)]) for start, end, owner in found.walls),
-        tuple(_waiting(own) for own in owners if own is not None and own.open),
+        stats.events, stats.unreadable, stats.lone_ends, stats.last.get(id(process)), any(owner is not None for owner in owners),
+        with_metrics, tuple(map(_row, owners, phases)), _totals(process_sum.names),
+        _totals(process_sum.beside), tuple((start, end, places[id(owner)]) for start, end, owner in process_sum.walls),
+        tuple(_waiting(owner_sum) for owner_sum in owners if owner_sum is not None and owner_sum.open),
         tuple(kernel for compile_ in members for kernel in stated_by(compile_, reader_of(compile_))),
     )  # fmt: skip
 
@@ -473,10 +473,10 @@ def _of_events(owner_sum: OwnerSum) -> tuple[Phase, ...]:
 
 def _of_metrics(compile_: Compile, reader: Reader) -> tuple[Phase, ...]:
     timing = timing_of([], metrics_fields(compile_, reader))
-    return together((timing.phases, timing.backward))
+    return add_phases((timing.phases, timing.backward))
 
 
-def together(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
+def add_phases(parts: Iterable[tuple[Phase, ...]]) -> tuple[Phase, ...]:
     """Add up phases."""
     seconds: dict[str, float] = {}
     for phases in parts:
@@ -530,10 +530,11 @@ def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
 def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
     return tuple(
         NameTotal(
-            sys.intern(name), found.rank, found.count, found.total, found.own, found.work, found.longest, found.record,
-            str(found.owner.ref) if found.owner is not None else "",
+            sys.intern(name), name_sum.rank, name_sum.count, name_sum.total, name_sum.own, name_sum.work, name_sum.longest,
+            name_sum.record,
+            str(name_sum.owner.ref) if name_sum.owner is not None else "",
         )
-        for name, found in names.items()
+        for name, name_sum in names.items()
     )  # fmt: skip
 
 

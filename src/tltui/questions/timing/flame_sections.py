@@ -99,8 +99,8 @@ class _Drawing:
                 self._bar(number)
             return
         total = sum(self.bars[number].seconds for number in run)
-        whole = self.said(replace(self.bars[run[0]], seconds=total, open=False))
-        text = f"{fmt.plural(len(run), 'shorter one')}, {whole} together"
+        label = self.said(replace(self.bars[run[0]], seconds=total, open=False))
+        text = f"{fmt.plural(len(run), 'shorter one')}, {label} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
         self.page.open(text, folded=True)
         self.page.add(indent, (fmt.clip(text, self.page.width - len(indent)), tokens.DIM))

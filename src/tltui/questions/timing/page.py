@@ -66,8 +66,8 @@ def add_open(page: Page, timing: Timing) -> None:
     cut = _on_ranks(page, [item for item in timing.open if item.finished])
     if waiting:
         page.heading(f"Still open ({fmt.count(sum(map(len, waiting)))})")
-        for own in waiting[:SHOWN]:
-            _open(page, own)
+        for entry in waiting[:SHOWN]:
+            _open(page, entry)
         if len(waiting) > SHOWN:
             page.add("  ", (f"and {fmt.count(sum(map(len, waiting[SHOWN:])))} more", tokens.DIM))
         if page.goes_on:
@@ -76,8 +76,8 @@ def add_open(page: Page, timing: Timing) -> None:
             page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
     if cut:
         page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
-        for own in cut[:SHOWN]:
-            _open(page, own)
+        for entry in cut[:SHOWN]:
+            _open(page, entry)
         text = "These compiles have metrics, so they did end: only the end events are missing in the log."
         page.say(page.so_far(text), "  ", tokens.DIM)
 
@@ -91,7 +91,7 @@ def _open(page: Page, items: Sequence[StillOpen]) -> None:
     name = fmt.clip_middle(sanitize(item.names[-1]), max(page.width - len(item.ref) - 6, 12))
     page.add("  ", (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.WARN, item.record))
     if len(items) > 1:
-        page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([one.ref for one in items], page.newest)}", "    ")
+        page.say(f"and {fmt.plural(len(items) - 1, 'more rank')}: {said_ranks([e.ref for e in items], page.newest)}", "    ")
     text = f"open since {fmt.clock(item.since)}"
     if least := at_least(item.seconds):
         text += f", {least}"
@@ -318,19 +318,19 @@ def add_kernels(page: Page, timing: Timing) -> None:
     wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
     if wait is not None:
         text = f"of waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
-        _told(page, kernels.wait_s, wait.record, text)
+        _add_stated_time(page, kernels.wait_s, wait.record, text)
     if kernels.files:
         files = f"of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)"
-        _told(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
-    for what, seconds, ref in kernels.tuning:
-        _told(page, seconds, ref, what)
+        _add_stated_time(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
+    for label, seconds, ref in kernels.tuning:
+        _add_stated_time(page, seconds, ref, label)
     if kernels.triton:
-        what = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
-        _told(page, kernels.triton_s, kernels.triton[0].ref, what)
+        label = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
+        _add_stated_time(page, kernels.triton_s, kernels.triton[0].ref, label)
         page.table(KERNELS, kernels.triton)
 
 
-def _told(page: Page, seconds: float, ref: str | None, text: str) -> None:
+def _add_stated_time(page: Page, seconds: float, ref: str | None, text: str) -> None:
     """Add `2.33 s of compiling 3 Triton kernels, added up`."""
     number = fmt.seconds(seconds)
     for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
@@ -434,7 +434,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         return (yield from _large(page, scope, sort))
     timing = yield from timing_steps(str(scope.ref), compiles)
     if not timing.source and not timing.compiles:
-        _nothing(page, events)
+        _no_timing(page, events)
         return timing
     if not timing.events:
         page.say("This log has no timing events (chromium_event): the times are those that the metrics state.", "", tokens.DIM)
@@ -448,7 +448,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         add_functions(page, timing.functions, timing.seconds, sort)
         add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
         add_processes(page, timing.processes, timing.outliers)
-    _rest(page, timing)
+    _add_remaining(page, timing)
     return timing
 
 
@@ -468,7 +468,7 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     elif not times:  # no metrics at all: every compile was cut off, or none has an id
         add_compiles(page, on_all(page, timing.compiles), timing.seconds, sort)
         add_processes(page, timing.processes, timing.outliers)
-    _rest(page, timing)
+    _add_remaining(page, timing)
     return timing
 
 
@@ -509,7 +509,7 @@ def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
             yield OnAll(time, min(c.tally.seconds for c in group), len(group))
 
 
-def _rest(page: Page, timing: Timing) -> None:
+def _add_remaining(page: Page, timing: Timing) -> None:
     add_kernels(page, timing)
     add_beside(page, timing)
     add_gaps(page, timing)
@@ -537,7 +537,7 @@ def _of(scope: Scope) -> list[Piece]:
     return [" of ", (f"[{scope.ref}]", tokens.LINK, str(scope.ref))] if str(scope.ref) else [" of the run"]
 
 
-def _nothing(page: Page, events: int) -> None:
+def _no_timing(page: Page, events: int) -> None:
     page.blank()
     if events:
         page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))

@@ -183,13 +183,13 @@ def count_events(compiles: Iterable[Compile]) -> int:
 
 
 def _count(log: Log, compiles: list[Compile]) -> int:
-    if sum(len(compile_.records) for compile_ in compiles) == len(log):  # all of it: no need to look whose each is
+    if sum(len(compile_.records) for compile_ in compiles) == len(log):  # the entire log: no need to check the owner of each
         return sum(log.columns.kind.count(number) for number, kind in enumerate(log.kinds) if kind.event == EVENT)
-    return sum(len(_wanted(log, owners)) for _, owners in logs_of(compiles))
+    return sum(len(_event_records(log, owners)) for _, owners in logs_of(compiles))
 
 
 def read_groups(
-    compiles: Iterable[Compile], seen: Seen, within: Sequence[tuple[int, int]] | None = None
+    compiles: Iterable[Compile], stats: Seen, within: Sequence[tuple[int, int]] | None = None
 ) -> Iterator[list[Group]]:
     """Yield the groups of some compiles, one list per block; groups with an open event come last.
 
@@ -197,11 +197,11 @@ def read_groups(
     """
     for log, owners in logs_of(compiles):
         lanes = _lanes(owners)
-        records = _wanted(log, owners)
+        records = _event_records(log, owners)
         if within is not None:
             records = [record for record in records if any(lo <= record <= hi for lo, hi in within)]
         for numbers, payloads in _blocks(log, records):
-            yield _pair(log, lanes, numbers, payloads, seen)
+            yield _pair(log, lanes, numbers, payloads, stats)
         remaining = [group for lane in _distinct(lanes.values()) if (group := lane.group()) is not None]
         yield sorted(remaining, key=lambda group: group.start)
 
@@ -221,29 +221,29 @@ def logs_of(compiles: Iterable[Compile]) -> Iterator[tuple[Log, dict[int, Compil
 
 
 def _lanes(owners: dict[int, Compile]) -> dict[int, _Lane]:
-    own: dict[int, _Lane] = {}
-    return {context: own.setdefault(id(owner), _Lane(owner)) for context, owner in owners.items()}
+    lanes: dict[int, _Lane] = {}
+    return {context: lanes.setdefault(id(owner), _Lane(owner)) for context, owner in owners.items()}
 
 
 def _distinct(lanes: Iterable[_Lane]) -> Iterator[_Lane]:
     return iter({id(lane): lane for lane in lanes}.values())
 
 
-def _wanted(log: Log, owners: dict[int, Compile]) -> list[int]:
+def _event_records(log: Log, owners: dict[int, Compile]) -> list[int]:
     """Return the records of timing events of some contexts, in file order."""
     kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
     if not kinds:
         return []
     column = log.columns.kind
-    own = {id(owner): owner for owner in owners.values()}
-    if sum(len(owner.records) for owner in own.values()) == len(log):
+    compiles = {id(owner): owner for owner in owners.values()}
+    if sum(len(owner.records) for owner in compiles.values()) == len(log):
         return [record for record, kind in enumerate(column) if kind in kinds]
-    return sorted(record for owner in own.values() for record in owner.records if column[record] in kinds)
+    return sorted(record for owner in compiles.values() for record in owner.records if column[record] in kinds)
 
 
 def payloads_of(log: Log, owners: dict[int, Compile]) -> Iterator[tuple[list[int], list[bytes]]]:
     """Yield (records, payloads) of the timing events of some contexts, in blocks and file order."""
-    return _blocks(log, _wanted(log, owners))
+    return _blocks(log, _event_records(log, owners))
 
 
 def _blocks(log: Log, records: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
@@ -291,7 +291,7 @@ def event_in(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], seen: Seen) -> list[Group]:
+def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], stats: Seen) -> list[Group]:
     """Pair the events of one block; return the groups that ended in it."""
     contexts, bad = log.columns.context, 0
     groups: list[Group] = []
@@ -319,7 +319,7 @@ def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[
                 _, start, begun = opened.pop()
                 lane.spans.append((start, begun, at if at > start else start, name))
             elif not lane.ended(name, at):
-                seen.lone_ends += 1
+                stats.lone_ends += 1
             if not opened and lane.spans:
                 lane.spans.sort()
                 groups.append(Group(lane.owner, lane.spans))
@@ -329,10 +329,10 @@ def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[
         if at > lane.last:
             lane.last = at
             lasts[id(lane.owner.process)] = at
-    seen.events += len(records)
-    seen.unreadable += bad
+    stats.events += len(records)
+    stats.unreadable += bad
     for process, at in lasts.items():
-        seen.last[process] = max(at, seen.last.get(process, at))
+        stats.last[process] = max(at, stats.last.get(process, at))
     return groups
 
 
@@ -416,8 +416,8 @@ def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], la
     if not intervals:
         return _from_metrics(metrics)
     last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None]) + later_s * 1e6
-    whole = [i for i in intervals if i.name == "entire_backward_compile"]
-    backward = [i for i in intervals if any(_inside(i, outer, last) for outer in whole)]
+    backward_spans = [i for i in intervals if i.name == "entire_backward_compile"]
+    backward = [i for i in intervals if any(_inside(i, outer, last) for outer in backward_spans)]
     taken = {id(interval) for interval in backward}
     forward = [i for i in intervals if id(i) not in taken]
     waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)
@@ -513,14 +513,14 @@ def _from_metrics(metrics: list[tuple[str, dict[str, Any]]]) -> Timing:
         kernels = _seconds(fields, "triton_compile_time_us")
         inductor = _seconds(fields, "inductor_cumulative_compile_time_us", "inductor_compile_time_s")
         if is_backward:
-            whole = _seconds(fields, "backward_cumulative_compile_time_us")
-            chain = [(OTHER, whole), (INDUCTOR, inductor), (KERNELS, kernels)]
+            total_s = _seconds(fields, "backward_cumulative_compile_time_us")
+            chain = [(OTHER, total_s), (INDUCTOR, inductor), (KERNELS, kernels)]
         else:
-            whole = _seconds(fields, "dynamo_cumulative_compile_time_us", "entire_frame_compile_time_s")
+            total_s = _seconds(fields, "dynamo_cumulative_compile_time_us", "entire_frame_compile_time_s")
             aot = _seconds(fields, "aot_autograd_cumulative_compile_time_us", "backend_compile_time_s")
-            chain = [(DYNAMO, whole), (AUTOGRAD, aot), (INDUCTOR, inductor), (KERNELS, kernels)]
-        known = [(name, value) for name, value in chain if value is not None]
-        inner = [value for _, value in known[1:]] + [0.0]
-        phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(known, inner, strict=False)]
+            chain = [(DYNAMO, total_s), (AUTOGRAD, aot), (INDUCTOR, inductor), (KERNELS, kernels)]
+        parts = [(name, value) for name, value in chain if value is not None]
+        inner = [value for _, value in parts[1:]] + [0.0]
+        phases = [Phase(name, max(value - less, 0.0)) for (name, value), less in zip(parts, inner, strict=False)]
         (backward if is_backward else forward).extend(phase for phase in phases if phase.seconds > 0)
     return Timing("metrics" if forward or backward else "", tuple(forward), tuple(backward))

@@ -18,13 +18,13 @@ from tltui.questions.timing.event_sums import (
     Sums,
     Waiting,
     add_names,
+    add_phases,
     block_from,
     is_beside,
     kernels_of,
     nested,
     stretches_of,
     time_of,
-    together,
 )
 from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Seen, read_groups, record_page
 from tltui.questions.timing.timing_results import (
@@ -77,23 +77,23 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
     seconds = {rank: sum(p.seconds for p in item) for rank, item in by_rank.items()}
     if len(seconds) < 2:
         return ()
-    known = sorted(seconds.values())
-    typical = statistics.median_low(known)
-    usual = (known[int(0.75 * (len(known) - 1))] - typical) / QUARTILE
-    bound = typical + max(MORE_S, SIGMAS * usual) if len(known) > 2 else float("inf")
+    ordered = sorted(seconds.values())
+    typical = statistics.median_low(ordered)
+    usual = (ordered[int(0.75 * (len(ordered) - 1))] - typical) / QUARTILE
+    bound = typical + max(MORE_S, SIGMAS * usual) if len(ordered) > 2 else float("inf")
     slow = [rank for rank, item in seconds.items() if stands_out(item, typical) or item > bound]
     if not slow or not is_minority(len(slow), len(seconds)):
         return ()
-    phases = {rank: {p.name: p.seconds for p in together(q.phases for q in item)} for rank, item in by_rank.items()}
+    phases = {rank: {p.name: p.seconds for p in add_phases(q.phases for q in item)} for rank, item in by_rank.items()}
     medians = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
     events = {rank: _together(item, names) for rank, item in by_rank.items()}
-    others = [events[rank] for rank in seconds if rank not in slow]
+    other_events = [events[rank] for rank in seconds if rank not in slow]
     results = []
     for rank in sorted(slow, key=lambda rank: -seconds[rank]):
         apart = {name: phases[rank].get(name, 0.0) - medians[name] for name in ORDER}
         name = max(apart, key=apart.__getitem__)
         phase = name if apart[name] > 0 else None
-        event, event_s, usual_s = explained_by(events[rank], others)
+        event, event_s, usual_s = explained_by(events[rank], other_events)
         results.append(Outlier(
             str(Ref(rank)), rank, seconds[rank], typical, phase, apart[name] if phase else 0.0, event, event_s - usual_s
         ))  # fmt: skip
@@ -120,7 +120,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     groups: list[Group] = []
     blocks = _Joined()
     if single is not None:
-        yield from _alone(compiles, single, groups, blocks)
+        yield from _read_single(compiles, single, groups, blocks)
     else:
         for stretch in stretches_of(compiles):
             blocks.add(stretch.process, stretch.members, stretch.block())
@@ -135,8 +135,9 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
         2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
-        sum(time.seconds for time in times.values()), together(time.phases for time in times.values()),
-        _names((process, names) for process, names, _ in everyone), _names((process, beside) for process, _, beside in everyone),
+        sum(time.seconds for time in times.values()), add_phases(time.phases for time in times.values()),
+        _names((process, names) for process, names, _ in everyone),
+        _names((process, thread_names) for process, _, thread_names in everyone),
         tuple(sorted((t for t in times.values() if t.seconds > 0), key=lambda time: -time.seconds)),
         functions, processes, outliers_of(processes, names), blocks.open(), blocks.gaps(),
         kernels_of(blocks.kernels, everyone, single), flames_of(groups),
@@ -168,18 +169,18 @@ class _Joined:
 
     def add(self, process: Process, members: Sequence[Compile], block: Block) -> None:
         """Add one block."""
-        own = self.processes.setdefault(id(process), _Process(process))
+        entry = self.processes.setdefault(id(process), _Process(process))
         for compile_, row in zip(members, block.rows, strict=True):
             if (time := time_of(compile_, row)) is not None:
                 self.times[id(compile_)] = time
-        for totals, names in ((block.names, own.names), (block.beside, own.beside)):
+        for totals, names in ((block.names, entry.names), (block.beside, entry.beside)):
             for total in totals:
                 if total.name not in names:
                     names[total.name] = NameSum(total.rank)
                 names[total.name].add(_sum(total))
-        own.walls += [(start, end, members[place]) for start, end, place in block.walls]
-        own.waiting += block.waiting
-        own.last = max(own.last, block.last if block.last is not None else own.last)
+        entry.walls += [(start, end, members[place]) for start, end, place in block.walls]
+        entry.waiting += block.waiting
+        entry.last = max(entry.last, block.last if block.last is not None else entry.last)
         self.kernels += block.kernels
         self.events += block.events
         self.unreadable += block.unreadable
@@ -220,7 +221,7 @@ def _sum(total: NameTotal) -> NameSum:
     )
 
 
-def _alone(
+def _read_single(
     compiles: Sequence[Compile], single: Compile, groups: list[Group], blocks: _Joined
 ) -> Generator[None, None, None]:
     """Read all events of a single compile, or of records without an id, for the flame view."""
@@ -228,15 +229,15 @@ def _alone(
     for compile_ in compiles:
         by_process[id(compile_.process)].append(compile_)
     for members in by_process.values():
-        seen, sums = Seen(), Sums()
-        for block in read_groups(members, seen):
+        stats, sums = Seen(), Sums()
+        for block in read_groups(members, stats):
             for group in block:
                 sums.add(group)
             groups += [group for group in block if group.owner is single and not is_beside(group)]
             yield
         if len(compiles) == 1:
             _add_beside(single, groups, sums)
-        blocks.add(members[0].process, members, block_from(members, sums, seen))
+        blocks.add(members[0].process, members, block_from(members, sums, stats))
 
 
 def _passed(begun: float, last: float) -> float | None:
@@ -267,7 +268,7 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     bounds = [(lo, _last_record(compile_, hi)) for lo, hi in ranges]
     for block in read_groups([workers], Seen(), bounds):
         for group in block:
-            if is_beside(group) and any(group.start < own.end and own.start < group.end for own in groups):
+            if is_beside(group) and any(group.start < member.end and member.start < group.end for member in groups):
                 add_names(group, process.beside)
 
 
@@ -306,10 +307,10 @@ def function_times(
             first, slowest, ranks, phases = times[id(members[0])], members[0], 1, times[id(members[0])].phases
             seconds = first.seconds
         else:
-            own = [times[id(c)] for c in members]
-            slowest, first = max(zip(members, own, strict=True), key=lambda pair: pair[1].seconds)
-            seconds, ranks = sum(time.seconds for time in own), len({c.process.rank for c in members})
-            phases = together(time.phases for time in own)
+            member_times = [times[id(c)] for c in members]
+            slowest, first = max(zip(members, member_times, strict=True), key=lambda pair: pair[1].seconds)
+            seconds, ranks = sum(time.seconds for time in member_times), len({c.process.rank for c in members})
+            phases = add_phases(time.phases for time in member_times)
         results.append(FunctionTime(
             first.function, first.file, first.line, str(slowest.frame.ref), seconds, len(members), ranks, first.ref,
             first.seconds, phases,
@@ -329,11 +330,11 @@ def process_times(
         members.setdefault(id(compile_.process), (compile_.process, []))[1].append(compile_)
     results = []
     for process, item in members.values():
-        known = [times[id(c)] for c in item if id(c) in times]
+        measured = [times[id(c)] for c in item if id(c) in times]
         compiled, span = (busy or {}).get(id(process), (None, None))
         results.append(ProcessTime(
-            str(process.ref), process.rank, process.pid, sum(t.seconds for t in known), sum(c.is_compile for c in item),
-            together(t.phases for t in known), compiled, span,
+            str(process.ref), process.rank, process.pid, sum(t.seconds for t in measured), sum(c.is_compile for c in item),
+            add_phases(t.phases for t in measured), compiled, span,
         ))  # fmt: skip
     return tuple(results)
 
@@ -364,17 +365,17 @@ def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTim
     sums: dict[str, NameSum] = {}
     longest: dict[str, Process] = {}
     for process, item in parts:
-        for name, found in item.items():
+        for name, name_sum in item.items():
             if name not in sums:
-                sums[name] = NameSum(found.rank)
-            if found.longest > sums[name].longest:
+                sums[name] = NameSum(name_sum.rank)
+            if name_sum.longest > sums[name].longest:
                 longest[name] = process
-            sums[name].add(found)
+            sums[name].add(name_sum)
     rows = []
-    for name, found in sums.items():
+    for name, name_sum in sums.items():
         rows.append(NameTime(
-            name, PRIORITY[found.rank], max(found.own, 0.0) / 1e6, found.total / 1e6, found.work / 1e6, found.count,
-            max(found.longest, 0.0) / 1e6, found.ref or None,
-            record_page(longest[name], found.record) if name in longest else None,
+            name, PRIORITY[name_sum.rank], max(name_sum.own, 0.0) / 1e6, name_sum.total / 1e6, name_sum.work / 1e6, name_sum.count,
+            max(name_sum.longest, 0.0) / 1e6, name_sum.ref or None,
+            record_page(longest[name], name_sum.record) if name in longest else None,
         ))  # fmt: skip
     return tuple(sorted(rows, key=lambda row: (-row.self_s, row.name)))

@@ -68,9 +68,9 @@ def graph_shape(text: str) -> GraphShape:
 
 
 def _renamed(statement: str, names: dict[str, str]) -> str:
-    made = _ASSIGN.match(statement)
-    if made is not None:
-        names.setdefault(made["name"], f"v{len(names)}")
+    assignment = _ASSIGN.match(statement)
+    if assignment is not None:
+        names.setdefault(assignment["name"], f"v{len(names)}")
 
     def number(match: re.Match[str]) -> str:
         name = match[0]
@@ -265,14 +265,14 @@ def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
 
 def _of_vllm(compiles: Iterable[Compile]) -> Iterator[Compile]:
     """Yield the compiles with vLLM records of a compile call."""
-    known: dict[int, set[int]] = {}
+    contexts_by_log: dict[int, set[int]] = {}
     for compile_ in compiles:
         log = compile_.process.log
-        own = known.get(id(log))
-        if own is None:
+        contexts = contexts_by_log.get(id(log))
+        if contexts is None:
             names = [artifact_name(kind) for kind in log.kinds]
-            own = known[id(log)] = {n for n, name in enumerate(names) if name.startswith("vllm_") and name != EVENT}
-        if own and any(log.columns.kind[record] in own for record in compile_.records):
+            contexts = contexts_by_log[id(log)] = {n for n, name in enumerate(names) if name.startswith("vllm_") and name != EVENT}
+        if contexts and any(log.columns.kind[record] in contexts for record in compile_.records):
             yield compile_
 
 
@@ -399,11 +399,11 @@ def _changed(before: Artifact | None, after: Artifact, first: bool, reader: Read
         return True
     parts = before.owner.process.parts
     texts = [reader.payload(part.record, GRAPH_LIMIT) for part in (before, after)]
-    asked = tuple(hashlib.md5(text, usedforsecurity=False).digest() for text in texts)
-    changed = parts.get(_changed, asked)
+    digests = tuple(hashlib.md5(text, usedforsecurity=False).digest() for text in texts)
+    changed = parts.get(_changed, digests)
     if changed is MISSING:
         changed = not same_graph(*(text.decode("utf-8", "replace") for text in texts))
-        parts.put(_changed, asked, (), changed)
+        parts.put(_changed, digests, (), changed)
     return bool(changed)
 
 
@@ -421,14 +421,14 @@ def _submodules(
     """Return the submodules in order of their first piece, with equal graphs marked."""
     firsts: dict[str, str] = {}
     results = []
-    for name, own in pieces.items():
+    for name, parts in pieces.items():
         graph = graphs.get(name)
         same = statements = None
         if graph is not None and reader.log.columns.size[graph.record] <= GRAPH_LIMIT:
             yield
             statements, digest = _shape(graph.owner, reader.payload(graph.record, GRAPH_LIMIT))
             same = firsts.setdefault(digest, name) if statements else None
-        ordered = tuple(sorted(own, key=lambda piece: piece.range))
+        ordered = tuple(sorted(parts, key=lambda piece: piece.range))
         results.append(
             Submodule(name, str(graph.ref) if graph else None, same if same != name else None, statements, ordered)
         )
@@ -447,9 +447,9 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Vllm]:
         page.add((f"vLLM compile calls{scope.title}", tokens.TITLE))
-        known, pieces = counts_of(scope.compiles)
-        if known > 1:
-            page.add((f"{fmt.plural(known, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
+        call_count, pieces = counts_of(scope.compiles)
+        if call_count > 1:
+            page.add((f"{fmt.plural(call_count, 'compile call')}, {fmt.plural(pieces, 'piece')} compiled", tokens.STRONG))
         calls: list[Call] = []
         for call in read_calls(scope.compiles):
             if call is not None:
@@ -457,13 +457,13 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
                 calls.append(call)
             yield
         if not calls:
-            _nothing(page, run.finished, bool(str(scope.ref)))
+            _no_calls(page, run.finished, bool(str(scope.ref)))
         return Vllm(2, tuple(calls))
 
     return GrowingDocument(scope.page("vllm"), f"vLLM compile calls{scope.title}", options, fill, Page)
 
 
-def _nothing(page: Page, finished: bool, part: bool) -> None:
+def _no_calls(page: Page, finished: bool, part: bool) -> None:
     page.blank()
     where = "this part of the trace" if part else "this trace"
     page.say(f"vLLM wrote nothing into {where}{'' if finished else ' so far'}.", "", tokens.DIM)
@@ -523,8 +523,8 @@ def _records(page: Page, call: Call) -> None:
         links.append(("no configuration in the log for these pieces", tokens.WARN))
     if call.split:
         links.append(("split graph", tokens.LINK, call.split))
-    known = {total.patterns for total in call.passes}
-    links += [(f"patterns of {fmt.clip_middle(p.name, 40)}", tokens.LINK, p.ref) for p in call.patterns if p.ref not in known]
+    patterns = {total.patterns for total in call.passes}
+    links += [(f"patterns of {fmt.clip_middle(p.name, 40)}", tokens.LINK, p.ref) for p in call.patterns if p.ref not in patterns]
     links += [(fmt.clip_middle(other.name, 40), tokens.LINK, other.ref) for other in call.others]
     page.joined(links, "  ")
 

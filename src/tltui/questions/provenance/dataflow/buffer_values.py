@@ -28,11 +28,11 @@ class Identified:
     """Calls of external kernels and of functions → the node that they run."""
     used: set[str] = field(default_factory=set)
     joined: set[str] = field(default_factory=set)
-    """Each `cat` whose pieces are written where they belong: nothing computes it."""
+    """Each `cat` without a kernel: its pieces are written into its memory."""
     operators: frozenset[str] = frozenset()
-    """Those that external kernels run."""
+    """The operators that external kernels run."""
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each kind of call runs each operator."""
+    """The number of calls by kind and operator."""
     _readers: dict[str, list[str]] = field(default_factory=dict)
     _equals: dict[str, list[str]] = field(default_factory=dict)
 
@@ -64,13 +64,13 @@ class Identified:
         if version.node or node not in self.values.nodes:
             return False
         version.node = node
-        own = self.values.nodes[self.values.root(node)]
-        if own.op == "cat" and len(version.parts) == len(own.operands):
-            self.joined.add(own.name)
-            for place, (part, operand) in enumerate(zip(version.parts, own.operands, strict=True)):
+        root_node = self.values.nodes[self.values.root(node)]
+        if root_node.op == "cat" and len(version.parts) == len(root_node.operands):
+            self.joined.add(root_node.name)
+            for place, (part, operand) in enumerate(zip(version.parts, root_node.operands, strict=True)):
                 self.name(part, operand)
-                if self.is_copied(own, place):
-                    part.part_of = own.name
+                if self.is_copied(root_node, place):
+                    part.part_of = root_node.name
         return True
 
     def is_copied(self, cat: Value, place: int) -> bool:
@@ -139,7 +139,7 @@ def closes(identified: Identified, version: Version, name: str) -> int:
     step = identified.walked.steps[version.by] if version.by >= 0 else None
     if step is None or step.kind != FUSED or not step.complete or any(not read.node for read in step.reads):
         return 0
-    read = {other for own in step.reads for other in (values.root(own.node), values.plain(own.node))}
+    read = {other for step_version in step.reads for other in (values.root(step_version.node), values.plain(step_version.node))}
     todo, visited = [name], set[str]()
     while todo:
         name = todo.pop()
@@ -159,12 +159,12 @@ MAX_GROUP, MAX_WAY = 8, 500
 def lowered(identified: Identified) -> Lowering:
     """Return the origins that each node carries, from the nodes identified so far."""
     values = identified.values
-    kept = {
+    stored = {
         name for version in identified.walked.versions
         if version.node and version.by >= 0 and values.is_view(name := buffer_node(values, version))
         and not version.part_of and not copied_for(values, version)
     }  # fmt: skip
-    return lowering(values, set(identified.steps.values()), kept)
+    return lowering(values, set(identified.steps.values()), stored)
 
 
 def identify_between(identified: Identified) -> bool:
@@ -179,7 +179,7 @@ def identify_between(identified: Identified) -> bool:
         common: set[str] | None = None
         for reader in readers:
             if reader not in ways:
-                ways[reader] = _way(identified, identified.walked.steps[reader])
+                ways[reader] = _nodes_between(identified, identified.walked.steps[reader])
             common = ways[reader] if common is None else common & ways[reader]
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
@@ -216,7 +216,7 @@ def _is(shape: Shape | None, other: Shape) -> bool:
     return shape is not None and shape == other
 
 
-def _way(identified: Identified, step: Step) -> set[str]:
+def _nodes_between(identified: Identified, step: Step) -> set[str]:
     """Return the nodes between a step's outputs and its identified inputs."""
     values = identified.values
     read = {name for version in step.reads if version.node for name in standing_for(values, version)}
@@ -244,7 +244,7 @@ def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) ->
     identified = Identified(values, walked)
     identified.calls = Counter((step.kind, operator(step.name)) for step in walked.steps)
     identified.operators = frozenset(op for kind, op in identified.calls if kind == EXTERN and op in values.by_op)
-    _given(identified)
+    _identify_inputs(identified)
     _returned(identified)
     open_steps = []
     for step in walked.steps:
@@ -257,7 +257,7 @@ def identify(values: Values, walked: Walked, extern_nodes: Mapping[int, str]) ->
         remaining = [step for step in open_steps if not _match(identified, step)]
         if len(remaining) == len(open_steps) and not identify_between(identified):
             break
-        open_steps = remaining[::-1]  # what is known spreads both ways
+        open_steps = remaining[::-1]  # identified nodes identify their neighbors in both directions
     _starts(identified)
     return identified
 
@@ -271,15 +271,15 @@ def _starts(identified: Identified) -> None:
                 before.start_of = node.name
 
 
-def _given(identified: Identified) -> None:
+def _identify_inputs(identified: Identified) -> None:
     """Identify the inputs of the function by placeholder name.
 
     In a partition or subgraph function the placeholder names follow the function's name.
     """
     attributes = {node.attribute: name for name, node in identified.values.nodes.items() if node.attribute}
     inputs = identified.values.inputs
-    given = [name for name, _ in identified.walked.given if name not in attributes]
-    by_place = dict(zip(given, inputs, strict=True)) if len(given) == len(inputs) else {}
+    input_names = [name for name, _ in identified.walked.given if name not in attributes]
+    by_place = dict(zip(input_names, inputs, strict=True)) if len(input_names) == len(inputs) else {}
     for name, version in identified.walked.given:
         node = name if name in identified.values.nodes and identified.values.nodes[name].kind == "placeholder" else ""
         node = node or attributes.get(name, "") or by_place.get(name, "")
@@ -316,7 +316,7 @@ def _match(identified: Identified, step: Step) -> bool:
     It agrees with the most identified arguments and results, and contradicts none.
     """
     best, most = [], -1
-    for name in _near(identified, step):
+    for name in _related_candidates(identified, step):
         if name in identified.used:
             continue
         agreed = _agreement(identified, step, identified.values.nodes[name])
@@ -326,13 +326,13 @@ def _match(identified: Identified, step: Step) -> bool:
             best, most = [name], agreed
         elif agreed == most:
             best.append(name)
-    if len(best) != 1 or (most == 0 and not _only(identified, step)):
+    if len(best) != 1 or (most == 0 and not _match_last(identified, step)):
         return False
     _run(identified, step, best[0])
     return True
 
 
-def _near(identified: Identified, step: Step) -> list[str]:
+def _related_candidates(identified: Identified, step: Step) -> list[str]:
     """Return the candidate nodes of a call with an identified input or output in common."""
     near = [identified.readers(version.node) for version in step.reads if version.node]
     near += [identified.equals(version.node) for version in step.writes[:1] if version.node]
@@ -360,7 +360,7 @@ def runs(values: Values, name: str, function: str) -> bool:
     return bool(node.attribute) and (function == node.attribute or function.endswith(f"_{node.attribute}"))
 
 
-def _only(identified: Identified, step: Step) -> bool:
+def _match_last(identified: Identified, step: Step) -> bool:
     """Match the last call of an operator to its last node if there are as many calls as nodes."""
     return identified.calls[step.kind, operator(step.name)] == len(_nodes(identified, step))
 
@@ -424,6 +424,6 @@ def _run(identified: Identified, step: Step, name: str) -> None:
             version.reader = version.reader or name
     for version in step.writes[:1]:
         identified.name(version, name)
-        for item, own in version.items.items():
+        for item, part in version.items.items():
             if taken := _item(values, name, item):
-                identified.name(own, taken)
+                identified.name(part, taken)

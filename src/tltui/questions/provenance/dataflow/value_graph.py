@@ -75,15 +75,15 @@ class Value:
     op: str = ""
     """The operator without namespace and overload: `mm`, `getitem`."""
     operands: tuple[str, ...] = ()
-    """The nodes that it reads, in their order; one that is read twice stands twice."""
+    """The input nodes in order; a repeated one is listed twice."""
     shape: Shape | None = None
     type: str = ""
     item: int = -1
-    """Of a getitem: which result."""
+    """The index of a getitem."""
     attribute: str = ""
-    """Of a get_attr: the last part of its name."""
+    """The last part of the name of a get_attr."""
     higher: bool = False
-    """Whether it is a higher-order operator, which runs graphs of its own."""
+    """Whether it is a higher-order operator, which runs subgraphs."""
 
 
 @dataclass(slots=True)
@@ -91,13 +91,13 @@ class Values:
     """The values of one graph."""
 
     number: int
-    """Its place in `FxGraph.graphs`."""
+    """The index in `FxGraph.graphs`."""
     nodes: dict[str, Value] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
     users: dict[str, list[str]] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     outputs: tuple[str, ...] = ()
-    """What it returns, in order; '' for what is no node."""
+    """The returned nodes, in order; '' for a value that is no node."""
     by_op: dict[str, list[str]] = field(default_factory=dict)
     _roots: dict[str, str] = field(default_factory=dict)
     _plain: dict[str, str] = field(default_factory=dict)
@@ -110,9 +110,9 @@ class Values:
         """Return the value with equal elements, through views and copies."""
         return self._up(name, self._plain, True)
 
-    def same(self, one: str, other: str) -> bool:
+    def same(self, name: str, other: str) -> bool:
         """Return whether two nodes may be one buffer."""
-        return self.plain(one) == self.plain(other)
+        return self.plain(name) == self.plain(other)
 
     def is_view(self, name: str) -> bool:
         """Return whether a node is a view of another node's memory."""
@@ -143,15 +143,15 @@ def values_of(graph: GraphText) -> dict[int, Values]:
     results: dict[int, Values] = {}
     outputs: dict[int, tuple[str, ...]] = {}
     for node in graph.nodes:
-        own = results.setdefault(node.graph, Values(node.graph))
+        values = results.setdefault(node.graph, Values(node.graph))
         text = _statement(graph.text, node)
         if node.kind == "output":
-            own.outputs = _returned(text)
-            outputs[node.graph] = own.outputs
-        elif node.name not in own.nodes:
-            _add(own, node, text)
-    for own in results.values():
-        own.outputs = tuple(name if name in own.nodes else "" for name in own.outputs)
+            values.outputs = _returned(text)
+            outputs[node.graph] = values.outputs
+        elif node.name not in values.nodes:
+            _add(values, node, text)
+    for values in results.values():
+        values.outputs = tuple(name if name in values.nodes else "" for name in values.outputs)
     return results
 
 
@@ -249,19 +249,19 @@ class Lowering:
     values: Values
     externs: Collection[str]
     """Nodes that external kernels run."""
-    kept: set[str]
+    buffer_views: set[str]
     """Views that are buffers of their own."""
     carried: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Node → itself and what was not in memory when it was lowered, as far as it is certain."""
+    """Node → itself and its unrealized inputs at its lowering, as far as certain."""
     inlined: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The same with all that may be so."""
+    """Node → itself and all possibly unrealized inputs."""
     leaves: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Node → the values in memory that it reads."""
+    """Node → the realized values that it reads."""
     realized: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
-    """Values that are used more than once, and may be in memory."""
+    """Values with several uses that may be realized."""
     constant: set[str] = field(default_factory=set)
-    """Values in memory that were made of nothing: who reads one computes it again."""
+    """Realized values without inputs: their readers recompute them."""
 
     def run(self) -> None:
         """Lower all nodes in graph order."""
@@ -287,19 +287,19 @@ class Lowering:
                 carried |= self.carried.get(operand, frozenset())
             inlined |= self.inlined.get(operand, frozenset())
             leaves |= self.leaves.get(operand, frozenset())
-        whole = frozenset(carried)
+        origins = frozenset(carried)
         self.inlined[name] = frozenset(inlined)
         for operand in node.operands:
             if node.op in MATRICES or name in self.externs or (node.op == "cat" and not self.values.is_view(operand)):
                 self.store(operand)
-        if self.values.is_view(name) and name not in self.kept:
-            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+        if self.values.is_view(name) and name not in self.buffer_views:
+            self.carried[name], self.leaves[name] = origins, frozenset(leaves)
             self.reused(node)
-        elif self.is_stored(node) or len(inlined) > MAX_CARRIED or name in self.kept:
+        elif self.is_stored(node) or len(inlined) > MAX_CARRIED or name in self.buffer_views:
             self.constant.update((name,) if not leaves and node.op == "empty" else ())
-            self.keep(name, whole)
+            self.keep(name, origins)
         else:
-            self.carried[name], self.leaves[name] = whole, frozenset(leaves)
+            self.carried[name], self.leaves[name] = origins, frozenset(leaves)
             self.reused(node)
 
     def keep(self, name: str, carried: frozenset[str]) -> None:
@@ -310,7 +310,7 @@ class Lowering:
     def store(self, name: str) -> None:
         """Realize the value that a node views; later nodes read it from memory."""
         root = self.values.root(name)
-        if root not in self.realized and name not in self.kept:
+        if root not in self.realized and name not in self.buffer_views:
             if not self.leaves.get(root):
                 self.constant.add(root)
             self.keep(root, self.carried.get(root, frozenset()))
@@ -331,11 +331,11 @@ class Lowering:
         users = values.users.get(node.name, ())
         reads = [leaf for leaf in self.leaves.get(root, ()) if _large(values, leaf)]
         nodes = [name for name in self.inlined.get(root, ()) if not values.is_view(name)]
-        given = root == node.name and node.name in values.outputs
+        is_output = root == node.name and node.name in values.outputs
         large = len(nodes) > MAX_NODES
-        if len(users) + given > 1 and (
+        if len(users) + is_output > 1 and (
             len(nodes) > MAX_SHARED_NODES
-            or given
+            or is_output
             or len(reads) > MAX_READS
             or any(values.nodes[name].op in HEAVY for name in nodes)
             or (len(reads) > 1 and any(values.nodes[user].op in MATRICES for user in users))
@@ -347,14 +347,14 @@ class Lowering:
             self.keep(root, self.carried.get(root, frozenset()))
         elif root != node.name and len(users) > 1 and any(values.nodes[user].op in FIXED for user in users):
             self.keep(node.name, self.carried[node.name])
-            self.kept.add(node.name)
-        elif len(users) + given > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
+            self.buffer_views.add(node.name)
+        elif len(users) + is_output > 1 and len(reads) >= DOUBTFUL_READS and len(nodes) >= DOUBTFUL_NODES:
             self.doubtful.add(root)
 
 
-def lowering(values: Values, externs: Collection[str], kept: set[str]) -> Lowering:
+def lowering(values: Values, externs: Collection[str], buffer_views: set[str]) -> Lowering:
     """Lower a graph."""
-    result = Lowering(values, externs, kept)
+    result = Lowering(values, externs, buffer_views)
     result.run()
     return result
 

@@ -34,9 +34,9 @@ def signature(lines: Sequence[str], definition: Definition) -> tuple[str, ...]:
             uses = _settled(lines, n, definition.last, names, list(map(_use_in_triton, names)))
             return uses if any(uses) else ()
         if not triton and "kernel" in line and (match := _CPP.search(line)) and not line.lstrip().startswith("#"):
-            given = _parameters(lines, n, last, match.end())
-            names = [name[1] if (name := _LAST.search(part)) else "" for part in given]
-            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, given)))
+            parameters = _parameters(lines, n, last, match.end())
+            names = [name[1] if (name := _LAST.search(part)) else "" for part in parameters]
+            return _settled(lines, n, definition.last, names, list(map(_use_in_cpp, parameters)))
     return ()
 
 
@@ -108,20 +108,20 @@ class Version:
     """The content of a buffer between two writes."""
 
     by: int
-    """The step that wrote it, -1 for what the function was given."""
+    """The step that wrote it, -1 for an input of the function."""
     shape: Shape | None = None
     node: str = ""
-    """The node whose value it is, '' while that is not known."""
+    """The node with this value, '' while unknown."""
     reader: str = ""
     """The node of an external kernel that reads it."""
     part_of: str = ""
-    """The `cat` that has it copied into its own memory."""
+    """The `cat` that copies it into its memory."""
     start_of: str = ""
-    """The node that goes on to write into it: a scatter writes into what it was given."""
+    """The node that writes into it next: a scatter writes into its input."""
     items: dict[int, Version] = field(default_factory=dict)
-    """Of a call with several results: those that are taken out."""
+    """The extracted results of a call with several results."""
     parts: tuple[Version, ...] = ()
-    """What was written into parts of its memory, where no call wrote all of it."""
+    """Values written into parts of the memory, if no call wrote all of it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,12 +133,12 @@ class Step:
     name: str
     line: int
     reads: list[Version] = field(default_factory=list)
-    """In the order of the arguments."""
+    """The versions read, in the order of the arguments."""
     writes: list[Version] = field(default_factory=list)
     updates: list[tuple[Version, Version]] = field(default_factory=list)
-    """Of what it reads and writes: what was there before, and what is there then."""
+    """The versions before and after, for arguments both read and written."""
     complete: bool = True
-    """Whether it is known of each argument what it is used for."""
+    """Whether the use of each argument is known."""
 
 
 @dataclass(slots=True)
@@ -147,18 +147,18 @@ class Walked:
 
     steps: list[Step] = field(default_factory=list)
     given: list[tuple[str, Version]] = field(default_factory=list)
-    """What it takes, by name, in order."""
+    """The inputs by name, in order."""
     returned: list[Version | None] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     updated: dict[str, Version] = field(default_factory=dict)
-    """What it takes and writes: the last version of each."""
+    """The last version of each mutated input."""
 
 
 @dataclass(slots=True, eq=False)
 class _Storage:
     """A memory block with its version, or the versions of its parts by offset."""
 
-    whole: Version | None = None
+    content: Version | None = None
     parts: dict[str, Version] = field(default_factory=dict)
 
 
@@ -169,7 +169,7 @@ class _Buffer:
     storage: _Storage
     shape: Shape | None = None
     offset: str = ""
-    """Where it begins, of a part; '' for the whole."""
+    """The offset of a part; '' for the entire storage."""
 
 
 class _Walk:
@@ -261,18 +261,18 @@ class _Walk:
             return None
         if match[1] not in self.buffers and match[1] not in self.shapes:
             return None
-        own = self.buffer(match[1])
-        storage = own.storage
-        if own.offset and own.offset in storage.parts:
-            return storage.parts[own.offset]
-        if storage.parts and not own.offset:
-            joined = self.version(max(part.by for part in storage.parts.values()), own.shape)
+        buffer = self.buffer(match[1])
+        storage = buffer.storage
+        if buffer.offset and buffer.offset in storage.parts:
+            return storage.parts[buffer.offset]
+        if storage.parts and not buffer.offset:
+            joined = self.version(max(part.by for part in storage.parts.values()), buffer.shape)
             parts = tuple(storage.parts[at] for at in sorted(storage.parts, key=_place))
             counts = [part.shape.count if part.shape else None for part in parts]
-            if storage.whole is None or (own.shape and own.shape.count == sum(count or 0 for count in counts)):
+            if storage.content is None or (buffer.shape and buffer.shape.count == sum(count or 0 for count in counts)):
                 joined.parts = parts
-            storage.whole, storage.parts = joined, {}
-        return storage.whole
+            storage.content, storage.parts = joined, {}
+        return storage.content
 
     def write(self, argument: str, step: int) -> Version | None:
         match = _BASE.match(argument)
@@ -285,7 +285,7 @@ class _Walk:
         if buffer.offset:
             buffer.storage.parts[buffer.offset] = version
         else:
-            buffer.storage.whole, buffer.storage.parts = version, {}
+            buffer.storage.content, buffer.storage.parts = version, {}
         return version
 
     def call(self, n: int, text: str, depth: int) -> None:
@@ -308,11 +308,11 @@ class _Walk:
                 self.buffers[result] = _Buffer(_Storage(self.version(len(self.out.steps) - 1, None)))
             return
         at = text.find("(", text.find(name))
-        given = [part for part in arguments(_inside(text, at)) if part]
+        operands = [part for part in arguments(_inside(text, at)) if part]
         if name in self.kernels:
-            self.fused(n, name, given)
+            self.fused(n, name, operands)
         else:
-            self.extern(n, name, given, result)
+            self.extern(n, name, operands, result)
 
     def inline(self, function: Function, results: str, depth: int) -> None:
         """Walk through a partition, which shares the names of its caller."""
@@ -331,10 +331,10 @@ class _Walk:
     def function(self, n: int, result: str, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUNCTION, name, n)
         step.reads = [version for part in operands if (version := self.read(part)) is not None]
-        made = self.version(step.number, None)
-        step.writes.append(made)
+        output = self.version(step.number, None)
+        step.writes.append(output)
         if result:
-            self.buffers[result] = _Buffer(_Storage(made))
+            self.buffers[result] = _Buffer(_Storage(output))
 
     def fused(self, n: int, name: str, operands: Sequence[str]) -> None:
         step = self.step(FUSED, name, n)
@@ -373,11 +373,11 @@ class _Walk:
             step.reads += [version for piece in pieces if piece and (version := self.read(piece)) is not None]
         if in_place(name) and operands:
             written = [operands[0]]
-        step.writes = [made for part in written if (made := self.write(part, step.number)) is not None]
+        step.writes = [written_version for part in written if (written_version := self.write(part, step.number)) is not None]
         if result:
-            made = self.version(step.number, None)
-            self.buffers[result] = _Buffer(_Storage(made))
-            step.writes.append(made)
+            written_version = self.version(step.number, None)
+            self.buffers[result] = _Buffer(_Storage(written_version))
+            step.writes.append(written_version)
 
 
 def walk(
@@ -412,13 +412,13 @@ def _inside(text: str, at: int) -> str:
 def _place(offset: str) -> tuple[int, str]:
     """Return the sort key of an offset; symbols sort after numbers."""
     parts = [part for part in offset.split("+") if part]
-    known = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
-    return (sum(map(int, parts)), "") if known else (1 << 62, offset)
+    is_number = all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts)
+    return (sum(map(int, parts)), "") if is_number else (1 << 62, offset)
 
 
 def _is_tensor(buffer: _Buffer) -> bool:
-    whole = buffer.storage.whole
-    return buffer.shape is not None or bool(buffer.storage.parts) or (whole is not None and whole.by >= 0)
+    content = buffer.storage.content
+    return buffer.shape is not None or bool(buffer.storage.parts) or (content is not None and content.by >= 0)
 
 
 def _sizes(text: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ C = TypeVar("C", bound=Recorded)
 
 
 def failed_in(log: Log, owner_of: Callable[[int], C], batch: Batch) -> Iterator[C]:
-    """Yield the compiles that probably failed according to the text of a batch. `owner_of`: record → its compile."""
+    """The compiles that the text of a batch says have failed, probably. `owner_of`: record → its compile."""
     kinds = {number for number, kind in enumerate(log.kinds) if kind == OTHER_TEXT}
     column = log.columns.kind
     records = [*(record for record in batch.resized if column[record] in kinds), *range(batch.first, len(log))]
@@ -67,7 +67,7 @@ def _says_so(log: Log, record: int) -> bool:
 
 
 def unfinished_before(log: Log, owner_of: Callable[[int], C], record: int, pid: int | None, rank: int | None) -> C | None:
-    """Return the last compile of a process that has records before `record` and no end."""
+    """The last compile of a process that has records before `record` and no end."""
     for other in range(record - 1, max(record - LOOKED_BACK, 0) - 1, -1):
         context = log.context(other)
         if context.frame is None or (pid and context.pid != pid):
@@ -147,9 +147,9 @@ class LogModel:
         return list(touched.values())
 
     def _in_order(self, batch: Batch, touched: dict[int, Compile]) -> set[int]:
-        """Apply the facts of a batch in record order, since ids may begin again in it (`tltui.model.id_epochs`).
+        """What a batch tells of compiles, in the order of its records: ids may begin again on the way (`tltui.model.id_epochs`).
 
-        Returns the records already applied: those of ids with several epochs.
+        The records that were taken already: those of ids with several epochs.
         """
         taken: set[int] = set()
         facts: dict[int, Started | Metrics] = {}
@@ -194,7 +194,7 @@ class LogModel:
         return taken
 
     def _split(self, owner: Compile, record: int, batch: Batch, taken: set[int]) -> list[int]:
-        """Start a new epoch of the id of `owner` at `record`; return the later records of the batch, to be assigned one by one."""
+        """The id of `owner` begins again at `record`: from there on its records are looked at one by one. Those of the batch."""
         numbers = [number for number, other in enumerate(self._owners) if other is owner]
         own = [other for number in numbers for other in batch.members.get(number, ())]
         early = sorted(other for other in own if other < record)
@@ -206,7 +206,7 @@ class LogModel:
         return [other for other in own if other >= record]
 
     def _take(self, epochs: Epochs, record: int, fact: Started | Metrics | None, touched: dict[int, Compile]) -> None:
-        """Assign a further record of an id with several epochs."""
+        """A further record of an id with several epochs."""
         newest = epochs.newest
         if begins_again(newest, record, fact):
             process = newest.process
@@ -223,7 +223,7 @@ class LogModel:
             self._rename(owner, touched)
 
     def _tell(self, owner: Compile, event: Started | Metrics | int, touched: dict[int, Compile]) -> None:
-        """Apply a fact of a record to a compile."""
+        """A record says something about a compile."""
         if isinstance(event, Started):
             if owner.started is None:
                 owner.started = event
@@ -243,13 +243,13 @@ class LogModel:
             owner.counts = self._one_more(owner.counts, kind.name or kind.event)
 
     def _name(self, owner: Compile, named: Named, touched: dict[int, Compile]) -> None:
-        """Apply the function name in a record to a compile: certain names win over guessed ones."""
+        """A record names the function of a compile: what is sure wins over what is not."""
         if owner.named is None or (owner.named.is_guess and not named.is_guess):
             owner.named = named
             self._rename(owner, touched)
 
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
-        """Return the counts with one more of a name; equal counts share one object, as most compiles have the same few."""
+        """These counts and one more of a name. Most compiles have the same few counts: they share one object for them."""
         more = Counter(counts)
         more[name] += 1
         if more.total() > SHARED:
@@ -268,7 +268,7 @@ class LogModel:
         self._count({id(owner): owner for owner in self._unfinished()})
 
     def began(self, started: float, is_dated: bool) -> bool:
-        """Set the start time of the log (seconds since the epoch); return whether it changed."""
+        """The log began at this time (seconds since the epoch); whether that is news."""
         news = (started, is_dated) != (self.started, self._is_dated)
         self.started, self._is_dated = started, is_dated
         for process in self.processes:
@@ -276,14 +276,14 @@ class LogModel:
         return news
 
     def tell_failed(self, owners: Iterable[Compile]) -> None:
-        """Mark these compiles as failed according to the output of the job."""
+        """What the job printed says that these compiles have failed."""
         told = {id(owner): owner for owner in owners if not owner.is_told_failed}
         for owner in told.values():
             owner.is_told_failed = True
         self._count(told)
 
     def owner(self, record: int) -> Compile:
-        """Return the compile of a record."""
+        """The compile that a record belongs to."""
         owner = self._owners[self.log.columns.context[record]]
         epochs = self._epochs.get(owner)
         return owner if epochs is None else epochs.owner(record)
@@ -297,9 +297,9 @@ class LogModel:
                 process.defined(number)
 
     def _process(self, pid: int, rank: int | None = None, compile_id: CompileId | None = None) -> Process:
-        """Return the process that wrote a record.
+        """The process that wrote a record.
 
-        Not every record has the rank (`str` never does, none does before the process group exists): one without
+        Not every record states the rank (`str` never does, none does before the process group is there): one without
         belongs to the process of its pid that has the compile, else to the first.
         """
         if pid == 0 and self.processes:  # a line that is no record has no pid of its own
@@ -360,13 +360,13 @@ class LogModel:
 
     @staticmethod
     def _rename(owner: Compile, touched: dict[int, Compile]) -> None:
-        """Propagate the name of a frame to all of its compiles (`Frame.code`); mostly the first compile has it."""
+        """What tells the name of a frame is news to all of its compiles (`Frame.code`): mostly it is the first one that tells."""
         frame = owner.frame
         if len(frame.compiles) > 1 and frame.learn():
             touched.update((id(sibling), sibling) for sibling in frame.compiles)
 
     def _unfinished(self) -> Iterator[Compile]:
-        """Yield compiles without metrics, or with an unfinished backward: their status depends on the end of the log."""
+        """Compiles without metrics, or with a backward that has no end: what they are depends on whether the log has ended."""
         for process in self.processes:
             yield from (c for c in process.compiles.values() if not c.facts.has_metrics or c.facts.backward_running)
 

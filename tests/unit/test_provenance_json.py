@@ -25,7 +25,7 @@ def printed(name: str, *arguments: str) -> bytes:
     asked = dict(zip(arguments[::2], arguments[1::2], strict=True))
     options = Options(filter=asked.get("--unit", ""), part=asked.get("--kernel", ""))
     document = view_document(trace(f"provenance/{name}"), BY_NAME["provenance"], parse_ref("0/0"), options)
-    return b"".join(as_json(result_of(document), not provenance.IS_LONG))
+    return b"".join(as_json(result_of(document), not provenance.QUESTION.is_long))
 
 
 def told(name: str, *arguments: str) -> Any:

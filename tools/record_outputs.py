@@ -17,8 +17,10 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
@@ -37,10 +39,6 @@ def traces() -> list[str]:
     inputs = TRACES / "inputs"
     logs = {path.parent for path in TRACES.rglob("*") if path.suffix in (".log", ".txt") and inputs not in path.parents}
     alone = sorted((TRACES / "tlparse").glob("*.log"))
-    # a log that was written today may be that of a running job: its pages differ
-    for path in TRACES.rglob("*"):
-        if path.is_file():
-            os.utime(path, (AGE, AGE))
     return ["src/tltui/demo", *(str(path.relative_to(ROOT)) for path in [*sorted(logs), *sorted(inputs.iterdir()), *alone])]
 
 
@@ -103,9 +101,24 @@ def record_trace(path: str, out: str) -> None:
     os.rmdir(scratch)
 
 
+def copy_traces(directory: str) -> None:
+    """Copy the traces of the tests and the demo to the same places below `directory`, all of one age."""
+    for name in ("tests/traces", "src/tltui/demo"):
+        shutil.copytree(ROOT / name, Path(directory) / name, copy_function=shutil.copyfile)
+    for path in Path(directory).rglob("*"):  # a log that was written today may be that of a running job: its pages differ
+        os.utime(path, (AGE, AGE))
+
+
 def record(out: Path, paths: list[str], jobs: int) -> int:
     """Record each path in a process of its own. Return an exit code."""
     out.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as directory:
+        copy_traces(directory)
+        return record_in(directory, out, paths, jobs)
+
+
+def record_in(directory: str, out: Path, paths: list[str], jobs: int) -> int:
+    """Record paths relative to `directory`. Return an exit code."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TLTUI_", "TORCH_"))}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "TLTUI_CONFIG": os.devnull}
 
@@ -113,7 +126,7 @@ def record(out: Path, paths: list[str], jobs: int) -> int:
         name = hashlib.sha256(path.encode()).hexdigest()[:12]
         asked = [sys.executable, __file__, "--one", path, str((out / name).absolute())]
         try:
-            ran = subprocess.run(asked, cwd=ROOT, env=environment, timeout=ONE_TRACE_S, capture_output=True, text=True, check=False)
+            ran = subprocess.run(asked, cwd=directory, env=environment, timeout=ONE_TRACE_S, capture_output=True, text=True, check=False)
         except subprocess.TimeoutExpired:
             return f"{path}: more than {ONE_TRACE_S} s"
         return f"{path}: {ran.stderr[-2000:]}" if ran.returncode else ""

@@ -126,7 +126,9 @@ def record_in(directory: str, out: Path, paths: list[str], jobs: int) -> int:
         name = hashlib.sha256(path.encode()).hexdigest()[:12]
         asked = [sys.executable, __file__, "--one", path, str((out / name).absolute())]
         try:
-            ran = subprocess.run(asked, cwd=directory, env=environment, timeout=ONE_TRACE_S, capture_output=True, text=True, check=False)
+            ran = subprocess.run(
+                asked, cwd=directory, env=environment, timeout=ONE_TRACE_S, capture_output=True, text=True, check=False
+            )
         except subprocess.TimeoutExpired:
             return f"{path}: more than {ONE_TRACE_S} s"
         return f"{path}: {ran.stderr[-2000:]}" if ran.returncode else ""

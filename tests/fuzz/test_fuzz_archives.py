@@ -42,7 +42,7 @@ ROWS = TRACES / "inputs" / "tlparse_out" / "without_raw"
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
     own = Cache(tmp_path / "cache", Limits(member=4 << 20, total=16 << 20, members=300), SETTINGS.tell)
-    monkeypatch.setattr(module, "_own", [own])
+    monkeypatch.setattr(module, "_process_cache", [own])
     yield own
     own.remove()
 

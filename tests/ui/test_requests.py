@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from opened import BREAKS, Driver, log_of, opened
 from screen import screen_text
-from tltui.questions.table import VIEWS
 
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.build import build, module_of
+from tltui.questions.index import QUESTIONS
 from tltui.screens.requests import has_grown
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, TextDocument
@@ -170,6 +170,6 @@ def test_a_page_does_not_grow_while_the_module_that_makes_such_pages_is_being_im
 
 
 def test_the_modules_of_pages_are_there() -> None:
-    modules = {module_of(parse_ref(ref)) for ref in ("", "@run", "@summary", "@log", "0/0", *(f"@{view.name}" for view in VIEWS))}
-    assert len(modules) == len(VIEWS) + 1  # one for the overview, '' for two
+    modules = {module_of(parse_ref(ref)) for ref in ("", "@run", "@summary", "@log", "0/0", *(f"@{view.name}" for view in QUESTIONS))}
+    assert len(modules) == len(QUESTIONS) + 1  # one for the overview, '' for two
     assert all(find_spec(module) for module in modules if module)

@@ -162,8 +162,8 @@ def with_output(text: str) -> str:
 
 
 def chapters() -> list[Path]:
-    """All of them, and the pages beside them that show output."""
-    return sorted(GUIDE.glob("*.md"))
+    """Return the chapters of the guide and the README, which shows output too."""
+    return [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))]
 
 
 def main(arguments: list[str]) -> int:

@@ -31,7 +31,7 @@ def tool() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("path", sorted(GUIDE.glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))], ids=lambda path: path.stem)
 def test_the_output_in_the_guide_is_todays(path: Path) -> None:
     text = path.read_text("utf-8")
     assert tool().with_output(text) == text, "run: python tools/make_guide.py"

@@ -16,7 +16,7 @@ from tltui.model.status import Status
 from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.problem_list import Problems, problems
-from tltui.questions.ranks.differences import SAID, Side
+from tltui.questions.ranks.differences import WORDING, Side
 from tltui.questions.ranks.rank_report import differences_of
 from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import own_us
@@ -97,14 +97,14 @@ def difference_reasons(run: Run) -> list[Found]:
         ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
         if divergence.whole:
             reasons.append(
-                Found(ref, f"{SAID[divergence.facets[0]]}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}")
+                Found(ref, f"{WORDING[divergence.facets[0]]}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}")
             )
             continue
         for function in (divergence.function, *divergence.others):
             where = f" ({function.file}:{function.line})" if function.file else ""
             of = f", compile {divergence.number}" if divergence.number > 1 else ""
             key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
-            text = f"{function.name}{where}{of}: {SAID[divergence.facets[0]]}: {sides}"
+            text = f"{function.name}{where}{of}: {WORDING[divergence.facets[0]]}: {sides}"
             reasons.append(Found(ref, text, key, function.file, function.line))
     return reasons
 

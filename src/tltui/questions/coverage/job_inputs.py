@@ -14,7 +14,7 @@ from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import Range, gaps, range_text, ranges
 from tltui.model.record_reader import named
 from tltui.model.run import Run
-from tltui.questions.ranks.lanes import told
+from tltui.questions.ranks.lanes import indexed_lanes
 from tltui.text.frozen import frozen
 
 SCRIPT = "fx_graph_runnable"
@@ -218,7 +218,7 @@ def failed_files(run: Run) -> tuple[NotRead, ...]:
         path = name if log is None or log.is_here else log.index
         ranks.setdefault((path, reason), set()).update(_ranks_of(run, name))
     if run.crowd is not None:
-        for path, reason in told(run.crowd).damaged.items():
+        for path, reason in indexed_lanes(run.crowd).damaged.items():
             ranks.setdefault((path, reason), set())
     return tuple(NotRead(path, reason, ranges(numbers)) for (path, reason), numbers in ranks.items())
 

@@ -59,7 +59,7 @@ AFTERWARDS = "gc"
 
 
 @part
-def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
+def interrupted_position(compile_: Compile, reader: Reader) -> Inside | None:
     """Return the open phases of an interrupted compile; None if it was not interrupted."""
     if not compile_.facts.interrupted:
         return None
@@ -199,7 +199,7 @@ class Where:
     """What else is open on the same processes: other threads."""
 
 
-NAMED = 4
+IDS_LISTED = 4
 """Ids of one function that are told apart."""
 Code = tuple[str, "str | None", "int | None"]
 Key = tuple[Code, int]
@@ -279,7 +279,7 @@ def place_of(process: Process, reader: Reader) -> Place:
     """Return the position of a process."""
     positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
-    if not positions and compiles and (stood := stood_in(compiles[-1])) is not None:
+    if not positions and compiles and (stood := interrupted_position(compiles[-1])) is not None:
         positions = (stood,)
     compile_: Compile | None = None
     if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
@@ -406,9 +406,9 @@ def _behind(units: Sequence[Unit]) -> set[int]:
         return set()
     first = max(units, key=lambda unit: len(steps_of(unit.process)))
     order = {(step.code, step.number): n for n, step in enumerate(steps_of(first.process))}
-    elsewhere = len(order)
-    reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
-    furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
+    unknown = len(order)
+    reached = {u.number: order.get(u.place.at.key, unknown) if u.place.at is not None else -1 for u in units}
+    furthest = max((place for place in reached.values() if place < unknown), default=-1)
     most = max(unit.place.done for unit in units)
     late = {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
     return late & _lacking(units) if all(unit.over for unit in units) else late
@@ -489,4 +489,4 @@ def _ids(units: Sequence[Unit]) -> tuple[Named, ...]:
         if label:
             by_id[label].append(unit.number)
     most = sorted(by_id.items(), key=lambda item: -len(item[1]))
-    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:NAMED])
+    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:IDS_LISTED])

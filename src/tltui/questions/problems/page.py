@@ -52,7 +52,7 @@ from tltui.questions.problems.problem_sections import (
 )
 from tltui.questions.question import Question
 from tltui.questions.ranks.differences import Differing
-from tltui.questions.ranks.page import add_divergence, told
+from tltui.questions.ranks.page import add_divergence, leading_sentence
 from tltui.questions.ranks.rank_report import read_differences
 from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
 from tltui.questions.runtime.profile_results import compile_at
@@ -258,7 +258,7 @@ def _add_unfinished(
 
 def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
     """Add the leading difference between ranks with a link to all."""
-    said = told(run, differing) if differing is not None else None
+    said = leading_sentence(run, differing) if differing is not None else None
     if differing is None or differing.leading is None or said is None:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")

@@ -52,27 +52,27 @@ READ = frozenset((GRAPH, CODE, SCHEDULE, ESTIMATES, GUARDS, TENSOR, SOURCE, REAS
 FINISHED, FAILED, LIMITED = "finished", "failed", "recompile limit"
 T = TypeVar("T")
 _ID = re.compile(r"(?m)^\d+/\d+: ")
-_WANTED: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
+_WANTED_KINDS: WeakKeyDictionary[Log, tuple[int, dict[int, str]]] = WeakKeyDictionary()
 Facts = tuple[Fact, ...]
 
 
-def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
+def facts_of(compile_: Compile, reader: Reader, identity: RankIdentity) -> Facts:
     """Return the facts of a compile in the order of `course.FACETS`; empty for absent records.
 
-    An unfinished compile has few. `own`: the rank identity, which is normalized away.
+    An unfinished compile has few. `identity`: the rank identity, which is normalized away.
     """
-    found, answers = _records(compile_, reader.log)
-    get = found.get
+    records, answers = _records(compile_, reader.log)
+    get = records.get
     schedules = _keyed(reader, get(SCHEDULE, ()))
     codes = _keyed(reader, get(CODE, ()))
     graphs = _keyed(reader, get(GRAPH, ())[-1:])
     return (
-        _end(compile_), _version(compile_), _settings(compile_, reader, own), _breaks(compile_), _failure(compile_),
-        _schedules(compile_, reader, schedules), _devices(compile_, reader, own, graphs, get(TENSOR, ())),
-        _recompile(compile_, reader, get(REASONS, ()), own),
-        inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), own),
-        _graph(compile_, reader, graphs, own), _guards(compile_, reader, get(GUARDS, ()), own),
-        _code(compile_, reader, codes, own), _parity(compile_, reader, schedules, codes),
+        _end(compile_), _version(compile_), _settings(compile_, reader, identity), _breaks(compile_), _failure(compile_),
+        _schedules(compile_, reader, schedules), _devices(compile_, reader, identity, graphs, get(TENSOR, ())),
+        _recompile(compile_, reader, get(REASONS, ()), identity),
+        inputs_fact(map(reader.head, get(TENSOR, ())), map(reader.head, get(SOURCE, ())), identity),
+        _graph(compile_, reader, graphs, identity), _guards(compile_, reader, get(GUARDS, ()), identity),
+        _code(compile_, reader, codes, identity), _parity(compile_, reader, schedules, codes),
         plain(*(" ".join(NAMES[name]) for name in answers)) if answers else NONE,
         _estimates(compile_, reader, _keyed(reader, get(ESTIMATES, ()))),
     )  # fmt: skip
@@ -80,25 +80,25 @@ def facts_of(compile_: Compile, reader: Reader, own: RankIdentity) -> Facts:
 
 def _records(compile_: Compile, log: Log) -> tuple[dict[str, list[int]], list[str]]:
     """Return records by name, of the last attempt where there are several, and the names of cache answers."""
-    known = _WANTED.get(log)
-    if known is None or known[0] < len(log.kinds):
+    cached = _WANTED_KINDS.get(log)
+    if cached is None or cached[0] < len(log.kinds):
         wanted = {n: name for n, kind in enumerate(log.kinds) if (name := artifact_name(kind)) in READ}
-        known = _WANTED[log] = len(log.kinds), wanted
-    names, column = known[1], log.columns.kind
+        cached = _WANTED_KINDS[log] = len(log.kinds), wanted
+    names, column = cached[1], log.columns.kind
     last = max(compile_.attempts) if len(compile_.attempts) > 1 else 0
-    found: dict[str, list[int]] = {}
+    records: dict[str, list[int]] = {}
     answers: list[str] = []
     for record in compile_.records:
-        told = names.get(column[record])
-        if told is None or (last and (log.context(record).attempt or 0) < last and told != REASONS):
+        artifact = names.get(column[record])
+        if artifact is None or (last and (log.context(record).attempt or 0) < last and artifact != REASONS):
             continue
-        if told in NAMES:
-            answers.append(told)
-        elif told in found:
-            found[told].append(record)
+        if artifact in NAMES:
+            answers.append(artifact)
+        elif artifact in records:
+            records[artifact].append(record)
         else:
-            found[told] = [record]
-    return found, answers
+            records[artifact] = [record]
+    return records, answers
 
 
 def _keyed(reader: Reader, records: Sequence[int]) -> list[tuple[object, int]]:
@@ -118,7 +118,7 @@ def _version(compile_: Compile) -> Fact:
     return plain(version) if version else NONE
 
 
-def _settings(compile_: Compile, reader: Reader, own: RankIdentity) -> Fact:
+def _settings(compile_: Compile, reader: Reader, identity: RankIdentity) -> Fact:
     record = next((m.record for m in compile_.metrics if m.ends_compile), -1)
     if record < 0:
         return NONE
@@ -129,17 +129,17 @@ def _settings(compile_: Compile, reader: Reader, own: RankIdentity) -> Fact:
     def keep(key: Hashable, make: Callable[[], T]) -> T:
         return shared(compile_, settings_fact, key, make)
 
-    return shared(compile_, _settings, (dumps, own.name), lambda: settings_fact(dumps, own, keep))
+    return shared(compile_, _settings, (dumps, identity.name), lambda: settings_fact(dumps, identity, keep))
 
 
 def _breaks(compile_: Compile) -> Fact:
     if not compile_.tally.breaks:
         return NONE
-    told = []
+    lines = []
     for one in known_breaks(compile_, BREAKS):
         place = f", {one.file.rpartition('/')[2]}:{one.line}" if one.file else ""
-        told.append(one.headline + place)
-    return fact(told, [normalised(line)[0].encode("utf-8", "replace") for line in told])
+        lines.append(one.headline + place)
+    return fact(lines, [normalised(line)[0].encode("utf-8", "replace") for line in lines])
 
 
 def _failure(compile_: Compile) -> Fact:
@@ -153,46 +153,47 @@ def _schedules(compile_: Compile, reader: Reader, schedules: Sequence[tuple[obje
 
 
 def _devices(
-    compile_: Compile, reader: Reader, own: RankIdentity, graphs: Sequence[tuple[object, int]], tensors: Sequence[int]
+    compile_: Compile, reader: Reader, identity: RankIdentity, graphs: Sequence[tuple[object, int]], tensors: Sequence[int]
 ) -> Fact:
-    """Devices of its tensors that are not the rank's own, as its graph names them; of one that names none, its inputs."""
+    """Return the devices of its tensors that are not the rank's, as its graph names them, else as its inputs do."""
     def read() -> Fact | None:
         text = reader.text(graphs[0][1], LIMIT)
-        return _others(text, own) if devices_in(text) or ']cpu"' in text else None
+        return _others(text, identity) if devices_in(text) or ']cpu"' in text else None
 
-    found = shared(compile_, _devices, (graphs[0][0], own.name), read) if graphs else None
-    if found is None:
-        found = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), own)
-    return found
+    devices = shared(compile_, _devices, (graphs[0][0], identity.name), read) if graphs else None
+    if devices is None:
+        devices = _others("\n".join(reader.head(record).decode("utf-8", "replace") for record in tensors[:64]), identity)
+    return devices
 
 
-def _others(text: str, own: RankIdentity) -> Fact:
-    names = {f"{kind}:{index}" for kind, index in devices_in(text)} - {own.name}
+def _others(text: str, identity: RankIdentity) -> Fact:
+    names = {f"{kind}:{index}" for kind, index in devices_in(text)} - {identity.name}
     return fact([f"tensors on {name}" for name in sorted(names)])
 
 
-def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], own: RankIdentity) -> Fact:
-    """Why it was compiled again. The id of the compile whose guard failed is no part of it."""
-    told = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
-    if not told and records:
+def _recompile(compile_: Compile, reader: Reader, records: Sequence[int], identity: RankIdentity) -> Fact:
+    """Return why it was compiled again, without the id of the compile whose guard failed."""
+    reasons = [m.recompile_reason for m in compile_.metrics if m.recompile_reason]
+    if not reasons and records:
         value = reader.json(records[-1])
-        told = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-    if not told:
+        reasons = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+    if not reasons:
         return NONE
-    lines = [line for text in told for line in _ID.sub("", text).split("\n") if line.strip()]
-    told_of_any = (without_rank(normalised(line)[0]).replace(own.name or "\0", own.device) for line in lines)
-    return fact(lines, [line.encode("utf-8", "replace") for line in told_of_any])
+    lines = [line for text in reasons for line in _ID.sub("", text).split("\n") if line.strip()]
+    comparable = (without_rank(normalised(line)[0]).replace(identity.name or "\0", identity.device) for line in lines)
+    return fact(lines, [line.encode("utf-8", "replace") for line in comparable])
 
 
-def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], own: RankIdentity) -> Fact:
+def _graph(compile_: Compile, reader: Reader, graphs: Sequence[tuple[object, int]], identity: RankIdentity) -> Fact:
     if not graphs:
         return NONE
     key, record = graphs[0]
-    return shared(compile_, _graph, (key, own.name), lambda: _once(compile_, graph_fact, reader.payload(record, LIMIT), own))
+    make = partial(_once, compile_, graph_fact, reader.payload(record, LIMIT), identity)
+    return shared(compile_, _graph, (key, identity.name), make)
 
 
-def _guards(compile_: Compile, reader: Reader, records: Sequence[int], own: RankIdentity) -> Fact:
-    return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), own) if records else NONE
+def _guards(compile_: Compile, reader: Reader, records: Sequence[int], identity: RankIdentity) -> Fact:
+    return _once(compile_, guards_fact, reader.payload(records[-1], LIMIT), identity) if records else NONE
 
 
 def content_of(text: bytes) -> bytes:
@@ -200,40 +201,40 @@ def content_of(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _once(compile_: Compile, make: Callable[[bytes, RankIdentity], Fact], text: bytes, own: RankIdentity) -> Fact:
-    left = bare(text, own)
-    return shared(compile_, make, (content_of(left), own.name), lambda: make(left, own))
+def _once(compile_: Compile, make: Callable[[bytes, RankIdentity], Fact], text: bytes, identity: RankIdentity) -> Fact:
+    left = bare(text, identity)
+    return shared(compile_, make, (content_of(left), identity.name), lambda: make(left, identity))
 
 
-def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], own: RankIdentity) -> Fact:
+def _code(compile_: Compile, reader: Reader, codes: Sequence[tuple[object, int]], identity: RankIdentity) -> Fact:
     def read(record: int) -> bytes:
-        text = bare(reader.payload(record, LIMIT), own)
-        return shared(compile_, code_digest, (content_of(text), own.name), lambda: code_digest(text, own))
+        text = bare(reader.payload(record, LIMIT), identity)
+        return shared(compile_, code_digest, (content_of(text), identity.name), lambda: code_digest(text, identity))
 
-    found = [shared(compile_, _code, (key, own.name), partial(read, record)) for key, record in codes]
-    return fact([digest.hex() for digest in found]) if found else NONE
+    digests = [shared(compile_, _code, (key, identity.name), partial(read, record)) for key, record in codes]
+    return fact([digest.hex() for digest in digests]) if digests else NONE
 
 
 def _parity(
     compile_: Compile, reader: Reader, schedules: Sequence[tuple[object, int]], codes: Sequence[tuple[object, int]]
 ) -> Fact:
-    def made() -> Fact:
+    def compare() -> Fact:
         texts = [reader.payload(record, LIMIT) for _, record in codes]
         return parity_fact([reader.payload(record, LIMIT) for _, record in schedules], [t for t in texts if MARK in t])
 
-    return _shared(compile_, _parity, (*schedules, *codes), made) if schedules and codes else NONE
+    return _shared(compile_, _parity, (*schedules, *codes), compare) if schedules and codes else NONE
 
 
 def _estimates(compile_: Compile, reader: Reader, records: Sequence[tuple[object, int]]) -> Fact:
-    def made() -> Fact:
-        found = [estimates_fact(reader.payload(record, LIMIT))[0] for _, record in records]
-        return fact([one.said for one in found], [one.digest for one in found])
+    def read() -> Fact:
+        facts = [estimates_fact(reader.payload(record, LIMIT))[0] for _, record in records]
+        return fact([one.text for one in facts], [one.digest for one in facts])
 
-    return _shared(compile_, _estimates, records, made)
+    return _shared(compile_, _estimates, records, read)
 
 
 def _shared(compile_: Compile, question: object, keyed: Sequence[tuple[object, int]], make: Callable[[], Fact]) -> Fact:
-    """One answer for all that declare the same texts."""
+    """Return the fact made from texts, one for all compiles that have the same texts."""
     return shared(compile_, question, tuple(key for key, _ in keyed), make) if keyed else NONE
 
 
@@ -242,7 +243,7 @@ AT_ONCE = 1 << 20
 """Bytes of a log, or from the first record of a compile to its last, that are read in one piece."""
 
 
-class _Held:
+class _Cached:
     """Process-wide cache entry, shared by all owners of an equal value."""
 
     __slots__ = ("course", "facts")
@@ -258,39 +259,35 @@ def course_of(process: Process) -> Course:
 
 
 @part
-def _course(process: Process, reader: Reader) -> _Held:
+def _course(process: Process, reader: Reader) -> _Cached:
     if reader.log.scanned <= AT_ONCE:
         reader.hold(0, AT_ONCE)
-    device = own_device(process)
-    own = device or ("", -1)
+    device = own_device(process) or ("", -1)
     steps: list[Step] = []
-    told: list[tuple[Fact, ...]] = []
+    texts: dict[bytes, str] = {}
     for compile_, code, number in steps_in(process):
-        facts = _facts(compile_, *own).facts
-        told.append(facts)
+        facts = _facts(compile_, *device).facts
+        texts.update((one.digest, one.text) for one in facts if one.text)
         step = (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""), tuple([one[0] for one in facts]))
         steps.append(shared(process, Step, step, partial(Step, *step)))
     executed = _executed(process, reader, steps)
-    return _Held(course=shared(process, Course, (tuple(steps), executed), partial(_made, steps, told, executed)))
-
-
-def _made(steps: Sequence[Step], told: Sequence[tuple[Fact, ...]], executed: tuple[int, ...]) -> Course:
-    return Course(tuple(steps), {one.digest: one.said for facts in told for one in facts if one.said}, executed)
+    key = tuple(steps), executed
+    return _Cached(course=shared(process, Course, key, lambda: Course(key[0], texts, executed)))
 
 
 @part
-def _facts(compile_: Compile, reader: Reader, device: str, index: int) -> _Held:
+def _facts(compile_: Compile, reader: Reader, device: str, index: int) -> _Cached:
     columns, records = reader.log.columns, compile_.records
     if records and not columns.source:
         start, end = columns.offset[records[0]], columns.offset[records[-1]] + columns.head[records[-1]]
         if end - start <= AT_ONCE:
             reader.hold(start, end - start)
-    facts = facts_of(compile_, reader, _own(device, index))
-    return _Held(shared(compile_, facts_of, tuple([one[0] for one in facts]), lambda: facts))
+    facts = facts_of(compile_, reader, _identity(device, index))
+    return _Cached(shared(compile_, facts_of, tuple([one[0] for one in facts]), lambda: facts))
 
 
 @lru_cache(maxsize=256)
-def _own(device: str, index: int) -> RankIdentity:
+def _identity(device: str, index: int) -> RankIdentity:
     return RankIdentity(device, index, True)
 
 
@@ -305,7 +302,7 @@ def _executed(process: Process, reader: Reader, steps: Sequence[Step]) -> tuple[
     return tuple(place for compile_id in ran if compile_id is not None and (place := places.get(compile_id)) is not None)
 
 
-NOTHING: Mapping[str, float] = {}
+NO_PHASES: Mapping[str, float] = {}
 NO_FACETS = (b"",) * len(FACETS)
 
 
@@ -330,25 +327,16 @@ def bare_course(process: Process) -> Course:
 
     Equal courses are one object.
     """
-    return _bare(process).course
-
-
-class _TimesCache:
-    """Something that is kept once for all who have it: of each of them it takes no room."""
-
-    __slots__ = ("course",)
-
-    def __init__(self, course: Course) -> None:
-        self.course = course
+    return _bare(process).course or Course(())
 
 
 @part
-def _bare(process: Process, reader: Reader) -> _TimesCache:
+def _bare(process: Process, reader: Reader) -> _Cached:
     steps = tuple(
         (code, number, str(process.named_id(compile_.id)), str(compile_.status or ""))
         for compile_, code, number in steps_in(process)
     )
-    return shared(process, bare_course, steps, lambda: _TimesCache(Course(tuple(Step(*own, NO_FACETS) for own in steps))))
+    return shared(process, bare_course, steps, lambda: _Cached(course=Course(tuple(Step(*step, NO_FACETS) for step in steps))))
 
 
 @part
@@ -358,12 +346,12 @@ def phases_of(compile_: Compile, reader: Reader) -> dict[str, float]:
     Events without an end in the log are excluded: their duration is unknown.
     """
     sums = Sums()
-    for found in read_groups((compile_,), Seen()):
-        for group in found:
+    for groups in read_groups((compile_,), Seen()):
+        for group in groups:
             if not group.open:
                 sums.add(group)
-    own = sums.processes.get(id(compile_.process))
-    return {name: total.total / 1e6 for name, total in own.names.items()} if own is not None else {}
+    totals = sums.processes.get(id(compile_.process))
+    return {name: total.total / 1e6 for name, total in totals.names.items()} if totals is not None else {}
 
 
 class PhasesOf:
@@ -376,11 +364,11 @@ class PhasesOf:
     def __call__(self, lane: Lane, place: int) -> Mapping[str, float]:
         """Return the phases of a step of a lane; {} if unknown."""
         if lane.times.phases:  # an index has them, and may have no events
-            return {name: own[place] for name, own in lane.times.phases.items() if not math.isnan(own[place])}
+            return {name: seconds[place] for name, seconds in lane.times.phases.items() if not math.isnan(seconds[place])}
         process = self._processes.get(lane.process)
         if process is not None:
             if lane.process not in self._compiles:
                 self._compiles[lane.process] = [compile_ for compile_, _, _ in steps_in(process)]
             compiles = self._compiles[lane.process]
-            return phases_of(compiles[place]) if place < len(compiles) else NOTHING
-        return NOTHING
+            return phases_of(compiles[place]) if place < len(compiles) else NO_PHASES
+        return NO_PHASES

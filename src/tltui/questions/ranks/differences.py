@@ -44,7 +44,7 @@ KEPT = 200
 """Maximum number of differences in a result."""
 SIDES = 6
 """Maximum number of sides per difference."""
-SAID = {
+WORDING = {
     VERSION: "another torch", SETTINGS: "settings differ", STOPPED: "the last function of some ranks",
     UNFINISHED: "not finished on some ranks", BREAKS: "graph breaks differ", FAILED: "failures differ",
     COLLECTIVES: "collectives differ", MISSING: "compiled on some ranks only", COUNT: "compiled more often on some ranks",
@@ -191,21 +191,22 @@ def differing(lanes: Sequence[Lane]) -> Differing | None:
 
 def _within(lanes: Sequence[Lane], stages: tuple[Stage, ...]) -> Differing:
     """Compare ranks within each of several stages. Different stages do different work."""
-    found = [_of_one_kind(own) for own in groups_of(lanes)]
-    told = sorted(
-        (one for own in found for one in own.divergences),
+    results = [_of_one_kind(group) for group in groups_of(lanes)]
+    divergences = sorted(
+        (one for result in results for one in result.divergences),
         key=lambda one: (one.facets[0] in (CACHE, EXECUTED), one.facets[0] not in WIDE, math.inf if one.at is None else one.at),
     )
-    is_parted = any(own.count and not own.agree for own in found)
-    agree, unlike = ([own.agree for own in found if own.agree], [own.unlike for own in found if own.unlike])
+    is_parted = any(result.count and not result.agree for result in results)
+    agree, unlike = ([result.agree for result in results if result.agree], [result.unlike for result in results if result.unlike])
     return Differing(
-        len(lanes), sum(own.classes for own in found), "" if is_parted else ", ".join(agree),
-        0 if is_parted else sum(own.agreeing for own in found), "" if is_parted else ", ".join(unlike),
-        max(own.compiles for own in found), sum(own.functions for own in found), sum(own.alike for own in found),
-        sum(own.count for own in found), tuple(told[:KEPT]), ", ".join(own.behind for own in found if own.behind),
+        len(lanes), sum(result.classes for result in results), "" if is_parted else ", ".join(agree),
+        0 if is_parted else sum(result.agreeing for result in results), "" if is_parted else ", ".join(unlike),
+        max(result.compiles for result in results), sum(result.functions for result in results),
+        sum(result.alike for result in results), sum(result.count for result in results), tuple(divergences[:KEPT]),
+        ", ".join(result.behind for result in results if result.behind),
         _restarted(lanes),
-        tuple(one for own in found for one in own.parity)[:KEPT], any(own.cut for own in found), stages,
-        ", ".join(own.received for own in found if own.received),
+        tuple(one for result in results for one in result.parity)[:KEPT], any(result.cut for result in results), stages,
+        ", ".join(result.received for result in results if result.received),
     )  # fmt: skip
 
 
@@ -215,21 +216,21 @@ def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
     facts, behind = facts_of(classes)
     order = order_of(classes)
     divergences = _grouped(_folded(facts), order)
-    codes = {code for own in classes for code in own.codes}
+    codes = {code for class_ in classes for code in class_.codes}
     unlike = {fact.code for fact in facts if fact.facet not in WIDE}
     agree = _agreeing(lanes, facts)
-    usual = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
+    usual = max(classes, key=lambda class_: (len(class_.lanes), -class_.first.rank))
     return Differing(
-        len(lanes), len({own.first.course.digest for own in classes}), ranges(agree), len(agree),
+        len(lanes), len({class_.first.course.digest for class_ in classes}), ranges(agree), len(agree),
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
-        ranges(behind), _restarted(lanes), _parities(classes, order), any(own.stopped for own in classes),
-        (), ranges(lane.rank for own in classes if own.receives for lane in own.lanes),
+        ranges(behind), _restarted(lanes), _parities(classes, order), any(class_.stopped for class_ in classes),
+        (), ranges(lane.rank for class_ in classes if class_.receives for lane in class_.lanes),
     )  # fmt: skip
 
 
 def _agreeing(lanes: Sequence[Lane], facts: Sequence[Fact]) -> set[int]:
-    """Ranks that are always with the most."""
+    """Return the ranks that are on the first side of every fact."""
     left = {lane.rank for lane in lanes}
     for fact in facts:
         sizes = [sum(len(class_.lanes) for class_ in classes) for _, classes in fact.parts]
@@ -241,17 +242,17 @@ def _agreeing(lanes: Sequence[Lane], facts: Sequence[Fact]) -> set[int]:
 
 def _parities(classes: Sequence[Class], order: Mapping[Key, float]) -> tuple[Parity, ...]:
     groups: dict[tuple[Key, tuple[str, ...]], list[tuple[Class, int]]] = defaultdict(list)
-    for own in classes:
-        for place, step in enumerate(own.first.course.steps):
+    for class_ in classes:
+        for place, step in enumerate(class_.first.course.steps):
             if step.of(PARITY):
-                groups[(step.code, step.number), own.lines(place, PARITY)].append((own, place))
-    found = sorted(groups.items(), key=lambda item: (order.get(item[0][0], 0.0), item[0][1]))
+                groups[(step.code, step.number), class_.lines(place, PARITY)].append((class_, place))
+    ordered = sorted(groups.items(), key=lambda item: (order.get(item[0][0], 0.0), item[0][1]))
     return tuple(
         Parity(
-            _function(code), number, said, ranges(lane.rank for own, _ in having for lane in own.lanes),
+            _function(code), number, lines, ranges(lane.rank for class_, _ in having for lane in class_.lanes),
             compile_ref(having[0][0].first, having[0][0].step(having[0][1])),
         )
-        for ((code, number), said), having in found[:KEPT]
+        for ((code, number), lines), having in ordered[:KEPT]
     )  # fmt: skip
 
 
@@ -262,9 +263,12 @@ def _restarted(lanes: Sequence[Lane]) -> tuple[Restarted, ...]:
             newest = lane.older[-1]
             groups[newest.at_once, newest.inside].append(lane)
     return tuple(
-        Restarted(ranges(lane.rank for lane in own), len(own), inside, at_once, own[0].older[-1].ref, own[0].older[-1].pid)
-        for (at_once, inside), own in sorted(groups.items(), key=lambda item: (not item[0][0], item[1][0].rank))
-    )
+        Restarted(
+            ranges(lane.rank for lane in members), len(members), inside, at_once,
+            members[0].older[-1].ref, members[0].older[-1].pid,
+        )
+        for (at_once, inside), members in sorted(groups.items(), key=lambda item: (not item[0][0], item[1][0].rank))
+    )  # fmt: skip
 
 
 def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
@@ -283,26 +287,23 @@ def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
 
 def _grouped(facts: Sequence[tuple[Fact, tuple[str, ...]]], order: Mapping[Key, float]) -> list[Divergence]:
     """Merge one difference of several functions on the same ranks into its first occurrence."""
-    groups: dict[Hashable, list[tuple[float, Fact]]] = defaultdict(list)
-    told: dict[Hashable, tuple[str, ...]] = {}
+    groups: dict[tuple[tuple[str, ...], Hashable], list[tuple[float, Fact]]] = defaultdict(list)
     widest: list[Fact] = []
-    for fact, facets in sorted(facts, key=lambda own: -_ranks_in(own[0]) if own[0].facet in WIDE else 0):
+    for fact, facets in sorted(facts, key=lambda pair: -_ranks_in(pair[0]) if pair[0].facet in WIDE else 0):
         shown = fact
         if fact.facet in WIDE:
-            shown = next((own for own in widest if _is_within(fact, own)), fact)
+            shown = next((wider for wider in widest if _is_within(fact, wider)), fact)
             widest += [fact] if shown is fact else []
-        parts = _parts(shown)
-        place = _place(fact, order)
-        groups[facets, parts].append((place, fact))
-        told[facets, parts] = facets
-    found = []
-    for key, own in groups.items():
-        facets = told[key]
-        # of a whole rank it is told with all ranks that show it: some may lack the compile that shows it first
-        own.sort(key=lambda pair: (-_ranks_in(pair[1]) if facets[0] in WIDE else 0, pair[0], pair[1].code[0], pair[1].number))
-        first = -1.0 if facets[0] in WIDE else own[0][0]
-        found.append((first, NAMES.index(facets[0]), own[0][1].code[0], _divergence([fact for _, fact in own], facets)))
-    return [one for *_, one in sorted(found, key=lambda item: (*item[:3], item[3].sides[-1].ranks))]
+        groups[facets, _parts(shown)].append((_place(fact, order), fact))
+    results = []
+    for (facets, _), occurrences in groups.items():
+        # a difference of whole ranks is reported with all ranks that show it: some may lack the compile that shows it first
+        is_wide = facets[0] in WIDE
+        occurrences.sort(key=lambda pair: (-_ranks_in(pair[1]) if is_wide else 0, pair[0], pair[1].code[0], pair[1].number))
+        first = -1.0 if is_wide else occurrences[0][0]
+        divergence = _divergence([fact for _, fact in occurrences], facets)
+        results.append((first, NAMES.index(facets[0]), occurrences[0][1].code[0], divergence))
+    return [one for *_, one in sorted(results, key=lambda item: (*item[:3], item[3].sides[-1].ranks))]
 
 
 def _parts(fact: Fact) -> Hashable:
@@ -310,7 +311,7 @@ def _parts(fact: Fact) -> Hashable:
 
     For facets of a whole rank, the largest side is without its ranks.
     """
-    parts = [(said, frozenset(lane.rank for class_ in classes for lane in class_.lanes)) for said, classes in fact.parts]
+    parts = [(words, frozenset(lane.rank for class_ in classes for lane in class_.lanes)) for words, classes in fact.parts]
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
     return tuple(parts)
@@ -318,10 +319,10 @@ def _parts(fact: Fact) -> Hashable:
 
 def _is_within(fact: Fact, other: Fact) -> bool:
     """Return whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
-    ranks = {said: frozenset(lane.rank for class_ in classes for lane in class_.lanes) for said, classes in other.parts}
+    ranks = {words: frozenset(lane.rank for class_ in classes for lane in class_.lanes) for words, classes in other.parts}
     return fact.facet == other.facet and all(
-        said in ranks and ranks[said].issuperset(lane.rank for class_ in classes for lane in class_.lanes)
-        for said, classes in fact.parts
+        words in ranks and ranks[words].issuperset(lane.rank for class_ in classes for lane in class_.lanes)
+        for words, classes in fact.parts
     )
 
 
@@ -344,24 +345,24 @@ def _place(fact: Fact, order: Mapping[Key, float]) -> float:
 def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
     first = facts[0]
     total = sum(len(class_.lanes) for _, classes in first.parts for class_ in classes)
-    whole = len(facts) if facets[0] in WIDE else 0
+    shown_in = len(facts) if facets[0] in WIDE else 0
     fewest = min(len(class_.codes.get(first.code, ())) for _, classes in first.parts for class_ in classes)
-    sides = tuple(_side(first, said, classes, fewest) for said, classes in first.parts[:SIDES])
+    sides = tuple(_side(first, words, classes, fewest) for words, classes in first.parts[:SIDES])
     functions = list(dict.fromkeys(_function(fact.code) for fact in facts))
     return Divergence(
-        sides[0].ref.rpartition(":")[2] if not whole else "", functions[0], tuple(functions[1:]), first.number, facets, sides,
-        total > 2 and sides[0].count * 2 > total, total - sum(side.count for side in sides), whole, _begun(first),
+        sides[0].ref.rpartition(":")[2] if not shown_in else "", functions[0], tuple(functions[1:]), first.number, facets, sides,
+        total > 2 and sides[0].count * 2 > total, total - sum(side.count for side in sides), shown_in, _begun(first),
     )  # fmt: skip
 
 
 def _begun(fact: Fact) -> float | None:
-    """When the compile began on a rank of the first side that has it, else on one of the next."""
+    """Return when the compile began on a rank of the first side that has it, else of the next side."""
     if fact.facet == EXECUTED:
         return None
     for _, classes in fact.parts:
-        for own in sorted(classes, key=lambda own: (-len(own.lanes), own.first.rank)):  # as `_side` chooses
-            places = own.codes.get(fact.code)
-            at = own.first.times.begin[places[min(max(fact.number, 1), len(places)) - 1]] if places else math.nan
+        for class_ in sorted(classes, key=lambda class_: (-len(class_.lanes), class_.first.rank)):  # as `_side` chooses
+            places = class_.codes.get(fact.code)
+            at = class_.first.times.begin[places[min(max(fact.number, 1), len(places)) - 1]] if places else math.nan
             if not math.isnan(at):
                 return at
     return None
@@ -371,16 +372,17 @@ def _function(code: Code) -> Function:
     return Function(*code)
 
 
-def _side(fact: Fact, said: str, classes: Sequence[Class], fewest: int) -> Side:
-    ranks = sorted(lane.rank for own in classes for lane in own.lanes)
-    having = [own for own in classes if own.codes.get(fact.code)]
+def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side:
+    ranks = sorted(lane.rank for class_ in classes for lane in class_.lanes)
+    having = [class_ for class_ in classes if class_.codes.get(fact.code)]
     ref = ""
     if having:
-        own = min(having, key=lambda own: (-len(own.lanes), own.first.rank))  # ids on a rank that differs elsewhere may be others
-        places = own.codes[fact.code]
+        # ids on a rank that differs in something else may be others
+        class_ = min(having, key=lambda class_: (-len(class_.lanes), class_.first.rank))
+        places = class_.codes[fact.code]
         # of the number of compiles the last one is of interest: why was there one more?
-        step = own.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])
-        ref = compile_ref(own.first, step)
-        if fact.facet == COUNT and len(places) > fewest and (reason := own.lines(places[-1], RECOMPILE)):
-            said = f"{said}, the last for: {reason[0].strip()}"
-    return Side(ranges(ranks), len(ranks), said, ref)
+        step = class_.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])
+        ref = compile_ref(class_.first, step)
+        if fact.facet == COUNT and len(places) > fewest and (reason := class_.lines(places[-1], RECOMPILE)):
+            words = f"{words}, the last for: {reason[0].strip()}"
+    return Side(ranges(ranks), len(ranks), words, ref)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tltui.model.record_reader import list_in, text_in
 from tltui.questions.compare.comparable_lines import rules_for, side_of
-from tltui.questions.ranks.rank_course import NONE, SAID, Fact, digest_of, fact, framed, framed_digest, plain
+from tltui.questions.ranks.rank_course import NONE, TEXT_LIMIT, Fact, digest_of, fact, framed, framed_digest, plain
 from tltui.text.graphs.fx_graph import parse
 from tltui.text.normalisation import RankIdentity, normalised
 from tltui.trace.grammar import parse_json
@@ -26,52 +26,52 @@ OTHER = frozenset((
 """Fields with ids of other tensors, and redundant fields."""
 FIRST = ("dtype", "size", "stride", "device")
 PARTS = " · "
-KEPT = 8192
-Known = dict[bytes, tuple[bytes, str]]
-_TENSORS: dict[str, Known] = {}
+CACHE_SIZE = 8192
+ParsedLines = dict[bytes, tuple[bytes, str]]
+_TENSORS: dict[str, ParsedLines] = {}
 """By the name of the own device."""
-_SOURCES: Known = {}
+_SOURCES: ParsedLines = {}
 
 
-def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], own: RankIdentity) -> Fact:
+def inputs_fact(tensors: Iterable[bytes], sources: Iterable[bytes], identity: RankIdentity) -> Fact:
     """Return the inputs from the first lines of their records, one per line: `L['x']: float16 · [8, 4] · stride [4, 1] · cuda`."""
     described: dict[tuple[bytes, bytes], str] = {}
-    known = _TENSORS.setdefault(own.name, {})
+    cache = _TENSORS.setdefault(identity.name, {})
     for line in tensors:
         start = line.find(_MARK)
         end = line.find(_VIEW, start)
         last = line.find(_DESCRIBER, max(end, start))
         if start < 0 or last < 0:
             continue
-        number, told = _known(known, line[start : end if end >= 0 else last], own, _tensor)
-        described[line[last + len(_DESCRIBER) : line.find(b"}", last)], number] = told
+        number, description = _cached(cache, line[start : end if end >= 0 else last], identity, _tensor)
+        described[line[last + len(_DESCRIBER) : line.find(b"}", last)], number] = description
     lines = []
     for line in sources:
         start = line.find(_SOURCE)
         end = line.find(b'"}', start)
         if start < 0 or end < 0:
             continue
-        whose, source = _known(_SOURCES, line[start:end], own, _source)
+        whose, source = _cached(_SOURCES, line[start:end], identity, _source)
         describer, _, number = whose.partition(b" ")
-        if (found := described.get((describer, number))) is not None:
-            lines.append(f"{source}: {found}")
+        if (tensor := described.get((describer, number))) is not None:
+            lines.append(f"{source}: {tensor}")
     lines.sort()
     return plain(*lines) if lines else NONE
 
 
-def _known(
-    known: Known, part: bytes, own: RankIdentity, read: Callable[[bytes, RankIdentity], tuple[bytes, str]]
+def _cached(
+    cache: ParsedLines, part: bytes, identity: RankIdentity, read: Callable[[bytes, RankIdentity], tuple[bytes, str]]
 ) -> tuple[bytes, str]:
-    """All ranks describe the same tensors: each different description is read once."""
-    found = known.get(part)
-    if found is None:
-        if len(known) >= KEPT:
-            known.clear()
-        found = known[part] = read(part, own)
-    return found
+    """Parse a description, each different one once: all ranks describe the same tensors."""
+    parsed = cache.get(part)
+    if parsed is None:
+        if len(cache) >= CACHE_SIZE:
+            cache.clear()
+        parsed = cache[part] = read(part, identity)
+    return parsed
 
 
-def _tensor(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
+def _tensor(part: bytes, identity: RankIdentity) -> tuple[bytes, str]:
     """Parse the id and description of `"describe_tensor": {"id": 0, …`."""
     try:
         value = parse_json(part[len(_MARK) :] + b"}")
@@ -79,23 +79,23 @@ def _tensor(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
         return b"?", part.decode("utf-8", "replace")
     if not isinstance(value, dict):
         return b"?", ""
-    words = [_word(name, value[name], own) for name in FIRST if name in value]
+    words = [_word(name, value[name], identity) for name in FIRST if name in value]
     flags = [name if value[name] is True else f"{name} {value[name]}" for name in value if name not in OTHER and name not in FIRST]
     return str(value.get("id")).encode(), PARTS.join((*words, *flags))
 
 
-def _word(name: str, value: Any, own: RankIdentity) -> str:
+def _word(name: str, value: Any, identity: RankIdentity) -> str:
     if name == "dtype":
         return str(value).removeprefix("torch.")
     if name == "stride":
         return f"stride {value}"
     if name == "device":
         text = str(value).removeprefix("device(type='").removesuffix(")").replace("', index=", ":").removesuffix("'")
-        return own.device if text == own.name else text
+        return identity.device if text == identity.name else text
     return str(value)
 
 
-def _source(part: bytes, own: RankIdentity) -> tuple[bytes, str]:
+def _source(part: bytes, identity: RankIdentity) -> tuple[bytes, str]:
     """Parse `describer number` and source of `"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']`."""
     try:
         value = parse_json(part[len(_SOURCE) :] + b'"}')
@@ -189,17 +189,17 @@ def dumps_in(line: bytes) -> tuple[bytes, ...]:
 
     Quotes within one are escaped, so `", "` ends it.
     """
-    found = []
+    dumps = []
     for mark in CONFIGS:
         start = line.find(mark)
         if start >= 0:
             end = line.find(_END, start + len(mark))
-            found.append(line[start : end if end >= 0 else line.rfind(b'"')])
+            dumps.append(line[start : end if end >= 0 else line.rfind(b'"')])
     for mark in FLAGS:
         start = line.find(mark)
         if start >= 0:
-            found.append(line[start : line.find(b",", start)])
-    return tuple(found)
+            dumps.append(line[start : line.find(b",", start)])
+    return tuple(dumps)
 
 
 class Configuration(NamedTuple):
@@ -223,9 +223,9 @@ Keep = Callable[[Hashable, Callable[[], T]], T]
 """What was made for a key before, else what is made now: most compiles have most of their configurations in common."""
 
 
-def settings_fact(dumps: Iterable[bytes], own: RankIdentity, keep: Keep[Any]) -> Fact:
-    """Join what `dumps_in` found. Entries of equal names in two configurations have the configuration before them."""
-    configurations = [keep((dump, own.name), partial(_configuration, dump, own)) for dump in dumps]
+def settings_fact(dumps: Iterable[bytes], identity: RankIdentity, keep: Keep[Any]) -> Fact:
+    """Join the results of `dumps_in`. Entries of equal names in two configurations have the configuration before them."""
+    configurations = [keep((dump, identity.name), partial(_configuration, dump, identity)) for dump in dumps]
     names: frozenset[str] = frozenset()
     several: frozenset[str] = frozenset()
     for configuration in configurations:
@@ -237,15 +237,15 @@ def settings_fact(dumps: Iterable[bytes], own: RankIdentity, keep: Keep[Any]) ->
     for dump, configuration in zip(dumps, configurations, strict=True):
         prefixed = several & configuration.names
         if configuration.names:
-            described.append(keep((dump, own.name, prefixed), partial(_described, configuration, prefixed)))
-    return Fact(framed_digest(one.compared for one in described), "\n".join(one.lines for one in described)[:SAID])
+            described.append(keep((dump, identity.name, prefixed), partial(_described, configuration, prefixed)))
+    return Fact(framed_digest(one.compared for one in described), "\n".join(one.lines for one in described)[:TEXT_LIMIT])
 
 
-def _configuration(dump: bytes, own: RankIdentity) -> Configuration:
+def _configuration(dump: bytes, identity: RankIdentity) -> Configuration:
     entries = []
     for name, value in _entries(dump).items():
         text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=repr)
-        entries.append((name, text, normalised(text, rules_for(text, own))[0] if len(text) > 3 else text))
+        entries.append((name, text, normalised(text, rules_for(text, identity))[0] if len(text) > 3 else text))
     return Configuration(dump[1 : dump.index(b'":')].decode(), frozenset(name for name, _, _ in entries), tuple(entries))
 
 
@@ -261,11 +261,11 @@ def _described(configuration: Configuration, prefixed: frozenset[str]) -> Descri
 
 
 def _entries(dump: bytes) -> dict[str, object]:
-    """Name → value of a configuration; of a flag itself."""
+    """Return the values of a configuration by name; a flag is its only entry."""
     try:
         value = parse_json(b"{" + dump + (b'"}' if b'": "' in dump else b"}"))
-        name, held = next(iter(value.items()))
-        inner = parse_json(held.encode("utf-8", "surrogatepass")) if isinstance(held, str) else held
+        name, content = next(iter(value.items()))
+        inner = parse_json(content.encode("utf-8", "surrogatepass")) if isinstance(content, str) else content
     except (ValueError, StopIteration):
         return {}
     return inner if isinstance(inner, dict) else {name: inner}
@@ -286,7 +286,7 @@ _RANK = re.compile(r"(?i)(rank\w{0,20}['\")\]]{0,3} == )\d+")
 """Number of a rank in a guard: it differs on every rank without consequence."""
 
 
-def bare(text: bytes, own: RankIdentity) -> bytes:
+def bare(text: bytes, identity: RankIdentity) -> bytes:
     """Strip addresses, cache paths and the rank's device number from a text by a fast byte search.
 
     Equal results are equal in everything that ranks can share.
@@ -294,43 +294,43 @@ def bare(text: bytes, own: RankIdentity) -> bytes:
     for needle, pattern, sign in _IDS:
         if needle in text:
             text = pattern.sub(sign, text)
-    for needle, pattern, sign in _own_patterns(own):
+    for needle, pattern, sign in _identity_patterns(identity):
         if needle in text:
             text = pattern.sub(sign, text)
     return text
 
 
 @lru_cache(maxsize=256)
-def _own_patterns(own: RankIdentity) -> tuple[tuple[bytes, re.Pattern[bytes], bytes], ...]:
-    if not own.device:
+def _identity_patterns(identity: RankIdentity) -> tuple[tuple[bytes, re.Pattern[bytes], bytes], ...]:
+    if not identity.device:
         return ()
-    kind, n = own.device.encode(), b"%d" % own.index
+    kind, n = identity.device.encode(), b"%d" % identity.index
     texts = (kind + b":", b"index=", b"device=", b"stream", b"get_raw_stream(", b"_DeviceGuard(", b"set_device(", b"triton/")
     signs = b"\xe2\x80\xb9own\xe2\x80\xba"
     return tuple((text + n, re.compile(re.escape(text + n) + rb"(?![\w.])"), text + signs) for text in texts)
 
 
-def graph_fact(text: bytes, own: RankIdentity) -> Fact:
+def graph_fact(text: bytes, identity: RankIdentity) -> Fact:
     """Return a Dynamo graph without comments, ids and the rank's device."""
     graph = text.decode("utf-8", "replace")
     if not graph.strip():
         return NONE
     nodes = len(parse(graph.split("\n")).nodes)
-    return fact([f"{nodes} node{'s' * (nodes != 1)}"], [canonical(graph, own)])
+    return fact([f"{nodes} node{'s' * (nodes != 1)}"], [canonical(graph, identity)])
 
 
-def canonical(text: str, own: RankIdentity) -> bytes:
+def canonical(text: str, identity: RankIdentity) -> bytes:
     """Normalize a graph: without comments, empty lines, ids and the rank identity."""
     plain = _COMMENT.sub("", text + "\n")
-    line, _ = normalised(plain, rules_for(plain, own))
+    line, _ = normalised(plain, rules_for(plain, identity))
     return line.encode("utf-8", "replace")
 
 
-def guards_fact(text: bytes, own: RankIdentity) -> Fact:
+def guards_fact(text: bytes, identity: RankIdentity) -> Fact:
     """Return the guards of a tree in source order, normalized as in `tltui diff`, one per line."""
     if not text.strip():
         return NONE
-    side = side_of(text.decode("utf-8", "replace"), GUARDS, own)
+    side = side_of(text.decode("utf-8", "replace"), GUARDS, identity)
     keys = [without_rank(str(key)) for key, line in zip(side.keys, side.lines, strict=True) if "+- " in line]
     return fact([_guard(key) for key in keys], [digest_of(key.encode("utf-8", "replace") for key in keys)])
 
@@ -344,8 +344,8 @@ def _guard(line: str) -> str:
     return line.partition("+- ")[2].partition("  # ")[0].strip() if "+- " in line else line.strip()
 
 
-def code_digest(text: bytes, own: RankIdentity) -> bytes:
+def code_digest(text: bytes, identity: RankIdentity) -> bytes:
     """Return the digest of generated code, normalized as in `tltui diff`, without source line comments."""
     plain = text.decode("utf-8", "replace")
-    line, _ = normalised(plain, rules_for(plain, own))
+    line, _ = normalised(plain, rules_for(plain, identity))
     return digest_of([line.encode("utf-8", "replace")])

@@ -30,11 +30,11 @@ class Key(NamedTuple):
 
     @property
     def called(self) -> Called:
-        """The compile as JSON and rows have it."""
+        """Return the compile as JSON and rows have it."""
         return Called(*self.code, self.number)
 
     def __json__(self) -> Called:
-        """Return what JSON has of it."""
+        """Return the value that JSON has for it."""
         return self.called
 
 
@@ -57,12 +57,12 @@ WAITING = "compiler_collective"
 
 
 def stands_out(seconds: float, typical_s: float) -> bool:
-    """Whether something took so much longer than the median that it is an outlier."""
+    """Return whether a duration is so much longer than the median that it is an outlier."""
     return seconds > TIMES * typical_s and seconds - typical_s > MORE_S
 
 
 def is_minority(count: int, ranks: int) -> bool:
-    """Whether so many of the ranks can be called others than the rest: of two one can, else half against half are two sides."""
+    """Return whether so many of the ranks are a minority: less than half of them, or one of two."""
     return 2 * count < ranks or (count, ranks) == (1, 2)
 
 
@@ -198,9 +198,9 @@ class Pace:
 
     @property
     def is_even(self) -> bool:
-        """Whether nobody was late or slow, or had compiles that the others do not have."""
+        """Return whether no rank was late or slow, or had compiles that the others do not have."""
         return not (self.late or self.slow or self.extra)
 
     def wait_for(self, key: Key, ranks: Sequence[int]) -> Wait | None:
-        """Who waited while these ranks were at a compile."""
+        """Return the wait of other ranks while these ranks were at a compile."""
         return next((wait for wait in self.waits if wait.compile == key and not set(wait.last).isdisjoint(ranks)), None)

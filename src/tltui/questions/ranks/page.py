@@ -18,9 +18,10 @@ from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks,
 from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf
-from tltui.questions.ranks.differences import SAID, Differing, Divergence, Function, Restarted, Side
+from tltui.questions.ranks.differences import WORDING, Differing, Divergence, Function, Restarted, Side
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
+    ABSENT_WORDS,
     BREAKS,
     CACHE,
     CODE,
@@ -32,7 +33,6 @@ from tltui.questions.ranks.matching import (
     GRAPH,
     GUARDS,
     INPUTS,
-    NOTHING,
     PARITY,
     RECOMPILE,
     WIDE,
@@ -49,7 +49,7 @@ from tltui.text.sanitize import sanitize
 
 SHOWN = 8
 """Differences on the summary."""
-NAMED = 3
+FUNCTIONS_LISTED = 3
 """Functions with one difference that are named."""
 LIST_WIDTH = 30
 """Width of a majority's rank list; a longer one is replaced by its count."""
@@ -117,10 +117,10 @@ def add_stages(page: Page, differing: Differing) -> None:
 
 def stages_words(differing: Differing) -> str:
     """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
-    what = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
+    title = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
     shown = [f"{'rank' if stage.count == 1 else 'ranks'} {stage.ranks}" for stage in differing.stages[:STAGES_NAMED]]
     more = f" and {fmt.count(len(differing.stages) - STAGES_NAMED)} more" if differing.stages[STAGES_NAMED:] else ""
-    return f"{what}: {'; '.join(shown)}{more}"
+    return f"{title}: {'; '.join(shown)}{more}"
 
 
 def add_received(page: Page, differing: Differing) -> None:
@@ -138,23 +138,23 @@ def weight(divergence: Divergence) -> int:
     return 1 if divergence.whole else 1 + len(divergence.others)
 
 
-def alike(differing: Differing, is_partly_told: bool) -> str:
-    """Describe ranks without differences. `is_partly_told`: breaks and graphs may be unlogged on some ranks."""
+def alike(differing: Differing, is_partly_logged: bool) -> str:
+    """Describe ranks without differences. `is_partly_logged`: breaks and graphs may be unlogged on some ranks."""
     if differing.stages:
-        said = stages_words(differing)
+        words = stages_words(differing)
         return (
-            f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
+            f"{words[:1].upper()}{words[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
         )
     if any(one.at_once for one in differing.restarted):
         newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
         return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
     if differing.received:
         return f"Nothing differs in what several of the {fmt.count(differing.ranks)} ranks have compiled."
-    if differing.behind or differing.cut or is_partly_told:
+    if differing.behind or differing.cut or is_partly_logged:
         return f"Nothing differs in what all of the {fmt.count(differing.ranks)} ranks have compiled."
-    what = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
+    functions = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
     who = "Both ranks" if differing.ranks == 2 else f"All {fmt.count(differing.ranks)} ranks"
-    return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
+    return f"{who} compiled {functions}, with the same graphs and breaks, as often and in the same order."
 
 
 def add_behind(page: Page, differing: Differing) -> None:
@@ -171,11 +171,11 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
     """
     pieces: list[Piece] = []
     if divergence.whole:
-        pieces += [(SAID[divergence.facets[0]], tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
+        pieces += [(WORDING[divergence.facets[0]], tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
     else:
         pieces += [
             *([(f"{fmt.clock(divergence.at)} ", tokens.DIM)] if timed and divergence.at is not None else []),
-            *_what(page, divergence),
+            *_title_pieces(page, divergence),
         ]
     also = [WITH_IT[facet] for facet in divergence.facets[1:] if facet in WITH_IT]
     if also:
@@ -184,7 +184,7 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
     _add_sides(page, run, divergence)
 
 
-def _what(page: Page, divergence: Divergence) -> list[Piece]:
+def _title_pieces(page: Page, divergence: Divergence) -> list[Piece]:
     pieces: list[Piece] = [(f"[{divergence.id}] ", tokens.DIM)] if divergence.id else []
     pieces += [(_name(divergence.function), tokens.FUNCTION), "  "]
     if divergence.function.file is not None:
@@ -192,24 +192,24 @@ def _what(page: Page, divergence: Divergence) -> list[Piece]:
     if divergence.number > 1:
         pieces.append(f"compile {divergence.number}  ")
     if divergence.others:
-        named = ", ".join(_name(function) for function in divergence.others[: NAMED - 1])
-        rest = len(divergence.others) - (NAMED - 1)
-        pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
+        names = ", ".join(_name(function) for function in divergence.others[: FUNCTIONS_LISTED - 1])
+        rest = len(divergence.others) - (FUNCTIONS_LISTED - 1)
+        pieces.append(f"and {names}" + (f" and {rest} more" if rest > 0 else "") + "  ")
     broken = only_break(divergence)
-    said = SAID[divergence.facets[0]] if broken is None else f"graph break on {subject(broken, divergence)} only"
-    return [*pieces, (said, tokens.WARN)]
+    difference = WORDING[divergence.facets[0]] if broken is None else f"graph break on {subject(broken, divergence)} only"
+    return [*pieces, (difference, tokens.WARN)]
 
 
 def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
-    """In one line where that has room, else a line each."""
+    """Add the sides of a difference in one line if there is room, else in a line each."""
     rows = [_side(page, side, divergence) for side in divergence.sides]
     if divergence.more:
         rows.append([(f"{fmt.plural(divergence.more, 'more rank')}, otherwise again", tokens.DIM)])
     if target := compared(run, divergence):
         rows[-1] += ["  ", ("compare", tokens.LINK, target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
-        between: list[Piece] = [("  |  ", tokens.DIM)]
-        rows = [[piece for n, row in enumerate(rows) for piece in (*(between if n else ()), *row)]]
+        separator: list[Piece] = [("  |  ", tokens.DIM)]
+        rows = [[piece for n, row in enumerate(rows) for piece in (*(separator if n else ()), *row)]]
         page.row(rows[0], "    ")
         return
     for row in rows:
@@ -280,9 +280,9 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
             pieces.append(f"compile {one.number}  ")
         page.row(pieces)
         sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
-        told = [[*_expected(*side), "  |  "] for side in sides]
+        cells = [[*_expected(*side), "  |  "] for side in sides]
         compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
-        page.row([*told[0], *told[1][:-1], "  ", compare], "    ")
+        page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
     if expected[SHOWN:]:
         page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
 
@@ -296,7 +296,7 @@ def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(run: Run, differing: Differing) -> tuple[str, str] | None:
+def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
     """Return the link and a sentence for the leading difference; None if none leads."""
     first = differing.leading
     if first is None:
@@ -308,7 +308,7 @@ def told(run: Run, differing: Differing) -> tuple[str, str] | None:
         return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
     whose = "" if first.whole else f"{first.function.name}: "
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    text = f"{who}: {whose}{WORDING[first.facets[0]]} ({subject(other, first)} unlike "
     text += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 
@@ -317,17 +317,17 @@ def only_break(divergence: Divergence) -> Side | None:
     """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
     if divergence.facets[0] != BREAKS or len(divergence.sides) != 2 or divergence.more:
         return None
-    without = [side for side in divergence.sides if side.said == NOTHING[BREAKS]]
+    without = [side for side in divergence.sides if side.said == ABSENT_WORDS[BREAKS]]
     return next(side for side in divergence.sides if side is not without[0]) if len(without) == 1 else None
 
 
 def answer(differing: Differing) -> str:
     """Return the opening sentence of the page."""
     if differing.stages:
-        said = stages_words(differing)
+        words = stages_words(differing)
         within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
         differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
-        return f"{said[:1].upper()}{said[1:]}. {differ}."
+        return f"{words[:1].upper()}{words[1:]}. {differ}."
     compiles = fmt.plural(differing.compiles, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
@@ -375,26 +375,26 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, RanksReport]:
         lanes = yield from read_lanes(run)
-        found = yield from read_between(run, lanes)
+        differing = yield from read_between(run, lanes)
         missing, unread = missing_ranks(run), not_read(run)
-        if found is None:
+        if differing is None:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
             return RanksReport("", None, missing=missing, not_read=unread)
         pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
-        said = answer(found)
-        page.say(said, "", tokens.STRONG)
+        sentence = answer(differing)
+        page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
         page.more("nothing is said of what ranks that are behind may still do")
-        add_received(page, found)
-        add_behind(page, found)
-        add_stages(page, found)
-        found = replace(found, divergences=_in_time([_timed(one, pace.offsets) for one in found.divergences]))
-        _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
-        if found.restarted:
+        add_received(page, differing)
+        add_behind(page, differing)
+        add_stages(page, differing)
+        differing = replace(differing, divergences=_in_time([_timed(one, pace.offsets) for one in differing.divergences]))
+        _divergences(page, run, "Whole ranks", [d for d in differing.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "Compiles, in the order of time", [d for d in differing.divergences if d.facets[0] not in WIDE])
+        if differing.restarted:
             page.heading("Processes")
-            for one in found.restarted:
+            for one in differing.restarted:
                 add_restarted(page, one)
         add_clocks(page, pace.clocks)
         add_extra(page, run, pace)
@@ -406,7 +406,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         paced = pace_answer(run, pace) if not pace.is_even else ""
-        return RanksReport(said, found, paced, pace.clocks, expected, missing, unread)
+        return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 
@@ -417,7 +417,7 @@ def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) 
 
 
 def _timed(divergence: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
-    """With the time of day by the clock of most ranks."""
+    """Return a difference with its time of day by the clock of most ranks."""
     rank = next((side.ref for side in divergence.sides if side.ref), "").partition(":")[0].partition(".")[0]
     if divergence.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
         return divergence

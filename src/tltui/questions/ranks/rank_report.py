@@ -67,17 +67,17 @@ def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tupl
     Ranks known only from an index have no estimates.
     """
     processes = {process.key: process for process in run.processes()}
-    found: dict[tuple[Code, int], list[tuple[float, int, str]]] = {}
+    totals: dict[tuple[Code, int], list[tuple[float, int, str]]] = {}
     for number, lane in enumerate(lanes, 1):
         process = processes.get(lane.process)
         if process is not None and any(kind.name == ARTIFACT for kind in process.log.kinds):
-            for compile_, code, which in steps_in(process):
+            for compile_, code, occurrence in steps_in(process):
                 if total := _total(compile_):
-                    found.setdefault((code, which), []).append((total, lane.rank, str(compile_.ref)))
+                    totals.setdefault((code, occurrence), []).append((total, lane.rank, str(compile_.ref)))
         if number % PIECE == 0:
             yield
-    told = [one for (code, which), own in found.items() if (one := _apart(code, which, own)) is not None]
-    return tuple(sorted(told, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
+    expected = [one for (code, occurrence), estimates in totals.items() if (one := _apart(code, occurrence, estimates)) is not None]
+    return tuple(sorted(expected, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
 
 
 def _total(compile_: Compile) -> float:
@@ -99,17 +99,17 @@ def _sum(reader: Reader, record: int) -> float:
     return estimates_fact(reader.payload(record, ESTIMATE_LIMIT))[1]
 
 
-def _apart(code: Code, which: int, own: Sequence[tuple[float, int, str]]) -> Expected | None:
-    most, least = max(own)[0], min(own)[0]
+def _apart(code: Code, occurrence: int, estimates: Sequence[tuple[float, int, str]]) -> Expected | None:
+    most, least = max(estimates)[0], min(estimates)[0]
     if most < APART * least:
         return None
-    slow = sorted((rank, ref) for total, rank, ref in own if total * ALIKE >= most)
-    fast = sorted((rank, ref) for total, rank, ref in own if total <= least * ALIKE)
-    return Expected(*code, which, len(own), _ranks(slow), most, slow[0][1], _ranks(fast), least, fast[0][1])
+    slow = sorted((rank, ref) for total, rank, ref in estimates if total * ALIKE >= most)
+    fast = sorted((rank, ref) for total, rank, ref in estimates if total <= least * ALIKE)
+    return Expected(*code, occurrence, len(estimates), _ranks(slow), most, slow[0][1], _ranks(fast), least, fast[0][1])
 
 
-def _ranks(own: Iterable[tuple[int, str]]) -> str:
-    return ranges(rank for rank, _ in own)
+def _ranks(pairs: Iterable[tuple[int, str]]) -> str:
+    return ranges(rank for rank, _ in pairs)
 
 
 T = TypeVar("T")
@@ -117,9 +117,9 @@ GRAPHS_READ = 24
 """Maximum number of graph differences whose nodes are compared."""
 LIMIT = 2 << 20
 """Stored bytes of a graph up to which that is done."""
-PACED = 1_000_000
+PACE_LIMIT = 1_000_000
 """Compiles of all ranks together up to which who was late or slow is found out by the way: 0.5 s of CPU."""
-SAID_LINE = 160
+EXCERPT = 160
 """Maximum number of characters of a code line."""
 GRAPH_NAME = "dynamo_output_graph"
 ARTIFACTS = {
@@ -146,14 +146,14 @@ def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
     lanes = _result(_read_several(run))
     if len(lanes) < 2:
         return None, Pace(len(lanes), (), (), (), (), ())
-    found = _result(read_between(run, lanes))
+    differences = _result(read_between(run, lanes))
     lanes = with_hosts(run, lanes)
-    if sum(len(lane.course.steps) for lane in lanes) <= PACED:
-        return found, pace_of(lanes, PhasesOf(run))
+    if sum(len(lane.course.steps) for lane in lanes) <= PACE_LIMIT:
+        return differences, pace_of(lanes, PhasesOf(run))
     offsets = Columns(lanes).offsets
     hosts = {lane.rank: lane.host for lane in lanes}
-    told = clocks(offsets, hosts if len(set(hosts.values())) > 1 else {})
-    return found, Pace(len(lanes), told, (), (), (), (), offsets)
+    off_clocks = clocks(offsets, hosts if len(set(hosts.values())) > 1 else {})
+    return differences, Pace(len(lanes), off_clocks, (), (), (), (), offsets)
 
 
 def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
@@ -173,14 +173,14 @@ def _result(reading: Generator[None, None, T]) -> T:
 
 def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:
     """Compare these lanes of a run; yields after each difference."""
-    found = differing(lanes)
-    if found is None:
+    differences = differing(lanes)
+    if differences is None:
         return None
-    told = []
-    for number, divergence in enumerate(found.divergences):
-        told.append(_completed(run, divergence, number < GRAPHS_READ))
+    completed = []
+    for number, divergence in enumerate(differences.divergences):
+        completed.append(_completed(run, divergence, number < GRAPHS_READ))
         yield
-    return replace(found, divergences=tuple(told))
+    return replace(differences, divergences=tuple(completed))
 
 
 def compiles_of(run: Run, divergence: Divergence) -> list[Compile | None]:
@@ -208,21 +208,22 @@ def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
     name = ARTIFACTS.get(divergence.facets[0])
     if name is None or None in compiles:
         return refs[0], refs[1]
-    own = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
-    if not all(own):
+    addresses_by_side = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
+    if not all(addresses_by_side):
         return refs[0], refs[1]
-    if name == GRAPH_NAME or len(own[0]) != len(own[1]):
-        return own[0][-1], own[1][-1]
-    return own[0][0], own[1][0]
+    if name == GRAPH_NAME or len(addresses_by_side[0]) != len(addresses_by_side[1]):
+        return addresses_by_side[0][-1], addresses_by_side[1][-1]
+    return addresses_by_side[0][0], addresses_by_side[1][0]
 
 
 def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
-    """With the whole path of its function, and of graphs with the first node that differs."""
+    """Add the path of the function, and to graphs the first node that differs."""
     compiles = compiles_of(run, one)
     first = next((compile_ for compile_ in compiles if compile_ is not None), None)
     if first is not None:
         file = first.frame.code[1]
-        one = replace(one, function=replace(one.function, file=file), others=tuple(_in_file(own, file) for own in one.others))
+        others = tuple(_in_file(function, file) for function in one.others)
+        one = replace(one, function=replace(one.function, file=file), others=others)
     if with_nodes and len(compiles) > 1 and compiles[0] is not None:
         if one.facets[0] == GRAPH:
             one = _with_nodes(one, compiles)
@@ -250,45 +251,44 @@ def _with_lines(divergence: Divergence, compiles: Sequence[Compile | None]) -> D
     for pair in zip(*texts, strict=False):
         for number, lines in enumerate(zip(*(text.split("\n") for text in pair), strict=False), 1):
             if len(set(lines)) > 1:
-                said = [f"line {number}: {line.strip() or '(empty)'}"[:SAID_LINE] for line in lines]
-                if len(set(said)) < 2:
+                excerpts = [f"line {number}: {line.strip() or '(empty)'}"[:EXCERPT] for line in lines]
+                if len(set(excerpts)) < 2:
                     return divergence
-                return replace(
-                    divergence, sides=tuple(replace(side, said=own) for side, own in zip(divergence.sides, said, strict=True))
-                )
+                sides = zip(divergence.sides, excerpts, strict=True)
+                return replace(divergence, sides=tuple(replace(side, said=excerpt) for side, excerpt in sides))
     return divergence
 
 
 def _compared(compile_: Compile, name: str) -> list[str]:
     """Return the normalized texts of an artifact, without the rank identity."""
-    reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
+    reader, (identity, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
     results = []
     for record, _ in named(compile_, (name,)):
-        text = bare(reader.payload(record, LIMIT), own).decode("utf-8", "replace")
-        results.append(normalised(text, rules_for(text, own))[0])
+        text = bare(reader.payload(record, LIMIT), identity).decode("utf-8", "replace")
+        results.append(normalised(text, rules_for(text, identity))[0])
     return results
 
 
 def _in_file(function: Function, file: str | None) -> Function:
-    """Another function of the same file."""
+    """Return a function with the path of its file, if that is the file."""
     return replace(function, file=file) if file and function.file == file.rpartition("/")[2] else function
 
 
 def node_words(left: Compile, right: Compile) -> str:
-    """In which node the second graph is unlike the first, with the line of the program: `gelu instead of relu at model.py:88`."""
+    """Describe the first node in which the second graph differs, with its source line: `gelu instead of relu at model.py:88`."""
     try:
         owns = owns_of(left.process, right.process)
-        a, b = (_graph(compile_, own) for compile_, own in zip((left, right), owns, strict=True))
+        a, b = (_graph(compile_, identity) for compile_, identity in zip((left, right), owns, strict=True))
     except (Gone, Elsewhere):
         return ""
     if a is None or b is None or not (a.understood and b.understood):
         return ""
     changes = node_changes(a, b).changes
-    telling = sorted(changes, key=lambda change: change.what not in (ADDED, REMOVED, RETARGETED, RETYPED))
-    if not telling:
+    ordered = sorted(changes, key=lambda change: change.what not in (ADDED, REMOVED, RETARGETED, RETYPED))
+    if not ordered:
         return ""
-    more = len(telling) - 1
-    return _words(telling[0], a, b) + (f" and {more} more node{'s' * (more > 1)}" if more else "")
+    more = len(ordered) - 1
+    return _words(ordered[0], a, b) + (f" and {more} more node{'s' * (more > 1)}" if more else "")
 
 
 def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:

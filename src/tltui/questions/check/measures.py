@@ -13,7 +13,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import WORDING, Side
@@ -273,7 +273,7 @@ def _at(compile_: Compile) -> tuple[str | None, int | None]:
 
 def _printed(facts: Facts) -> list[RunFailure]:
     """Return failures that are only in the job output."""
-    return own_failures(told_first(facts.run))
+    return independent_failures(failures_outside_trace(facts.run))
 
 
 def _traced_errors(facts: Facts) -> int:

@@ -23,7 +23,13 @@ from tltui.questions.job_failures.failure_order import (
     ROLES,
     End,
     LaunchEnds,
+    Overlap,
+    Printed,
+    PrintedReader,
+    TracedProcess,
     launch_ends,
+    may_report,
+    number_launches,
 )
 from tltui.questions.job_failures.launcher_reports import (
     CANCELLED,
@@ -36,7 +42,6 @@ from tltui.questions.job_failures.launcher_reports import (
     Report,
     TextLine,
 )
-from tltui.questions.job_failures.launches import Overlap, Printed, PrintedReader, TracedProcess, may_report, number_launches
 from tltui.questions.job_failures.printed_tracebacks import Traceback
 from tltui.questions.problems.compile_problems import known_failures
 from tltui.questions.stacks.function_names import known_as
@@ -53,7 +58,7 @@ CUT_OFF = "a traceback whose end is not in the output"
 class JobFailure:
     """Processes that failed alike, or one message about the job."""
 
-    said: str
+    error: str
     """`RuntimeError: rank 1 gives up`; empty where no message contains an error."""
     role: str = CULPRIT
     """One of `ROLES`."""
@@ -149,7 +154,7 @@ class JobFailure:
     def sentence(self) -> str:
         """`rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up`"""
         event = self.event
-        return f"{event}: {self.said}" if event and self.said else event or self.said
+        return f"{event}: {self.error}" if event and self.error else event or self.error
 
 
 def job_failures(printed: Sequence[Printed], processes: Sequence[TracedProcess] = ()) -> tuple[JobFailure, ...]:
@@ -183,12 +188,12 @@ def _of_end(end: End) -> JobFailure:
     if end.traceback is not None:
         output, traceback = end.traceback
         return replace(
-            base, said=traceback.said or CUT_OFF, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
+            base, error=traceback.headline or CUT_OFF, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
             function=traceback.function, offset=traceback.offset, output=output, traceback=traceback,
         )  # fmt: skip
     if end.recorded and end.role != ENDED:
         return _with_recorded(base, end.recorded)
-    return replace(base, said=end.text) if end.role == FOLLOWED else base
+    return replace(base, error=end.text) if end.role == FOLLOWED else base
 
 
 def _with_recorded(failure: JobFailure, text: str) -> JobFailure:
@@ -197,16 +202,16 @@ def _with_recorded(failure: JobFailure, text: str) -> JobFailure:
     if last is None:
         return failure
     user = next((frame for frame in reversed(last.frames) if frame.owner is Owner.USER), None)
-    failure = replace(failure, said=f"{last.type}: {last.message}".partition("\n")[0].strip().rstrip(":"))
+    failure = replace(failure, error=f"{last.type}: {last.message}".partition("\n")[0].strip().rstrip(":"))
     return replace(failure, file=user.file, line=user.line, function=user.name) if user else failure
 
 
 def _of_traceback(launch: int, output: int, item: Traceback) -> JobFailure:
-    """An exception of a process that no message names."""
+    """Return the failure of an exception whose process no message names."""
     end = End(launch, item.offset, output, item.rank, item.pid, tracebacks=[(output, item)])
     failure = _of_end(end)
     if item.lead:
-        return replace(failure, role=REMARK, said=f"{item.lead}: {item.said}" if item.said else item.lead)
+        return replace(failure, role=REMARK, error=f"{item.lead}: {item.headline}" if item.headline else item.lead)
     return failure
 
 
@@ -219,7 +224,7 @@ def _merge(failures: Sequence[JobFailure], roots: Sequence[JobFailure]) -> list[
         elif failure.role == FOLLOWED:
             key = (FOLLOWED, failure.traceback is not None, failure.file, failure.line)
         else:
-            key = (failure.role, failure.said or failure.exit, failure.file, failure.line)
+            key = (failure.role, failure.error or failure.exit, failure.file, failure.line)
         is_named = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
         groups.setdefault(key if is_named else (*key, id(failure)), []).append(failure)
     return [_merged(group, roots) for group in groups.values()]
@@ -243,10 +248,10 @@ def _first_of(
     culprits: Sequence[JobFailure], failures: Sequence[JobFailure], roots: Sequence[JobFailure]
 ) -> JobFailure | None:
     """Return the failure that came first: the launcher names it, or it is the only one that no other explains."""
-    named = [failure for failure in culprits if any(set(failure.pids) & set(root.pids) or failure.ranks == root.ranks != ()
+    reported = [failure for failure in culprits if any(set(failure.pids) & set(root.pids) or failure.ranks == root.ranks != ()
                                                     or failure is root for root in roots)]  # fmt: skip
-    if named:
-        return min(named, key=lambda failure: failure.offset)
+    if reported:
+        return min(reported, key=lambda failure: failure.offset)
     others = any(failure.role in (FOLLOWED, ENDED) for failure in failures)
     return culprits[0] if len(culprits) == 1 and others and culprits[0].who else None
 
@@ -260,20 +265,20 @@ def _from_outside(ends: LaunchEnds, failures: Sequence[JobFailure]) -> JobFailur
             return JobFailure("", FIRST, report.exit, launch=ends.number, program=TORCHRUN, offset=report.offset, output=output)
     for output, report in ends.remarks:
         if report.kind == CANCELLED and (report.reason or began is None) and (began is None or report.offset < began):
-            said = f"Slurm ended the job: {report.reason.lower()}" if report.reason else "Slurm ended the job"
+            text = f"Slurm ended the job: {report.reason.lower()}" if report.reason else "Slurm ended the job"
             means = "" if report.reason else "it was canceled (scancel), or one of its tasks failed"
-            return JobFailure(said, FIRST, launch=ends.number, means=means, offset=report.offset, output=output)
+            return JobFailure(text, FIRST, launch=ends.number, means=means, offset=report.offset, output=output)
     return None
 
 
 def _of_remark(launch: int, output: int, report: Report, has_cause: bool) -> JobFailure:
-    """A message that names no process of the job."""
-    said, means = report.text, report.meaning
+    """Return the failure of a message that names no process of the job."""
+    text, means = report.text, report.meaning
     if report.program == DEEPSPEED:
-        said, means = f"a process that DeepSpeed started failed ({report.exit})", "DeepSpeed prints no rank and no pid"
+        text, means = f"a process that DeepSpeed started failed ({report.exit})", "DeepSpeed prints no rank and no pid"
     is_cause = report.kind in (MEMORY, EXIT) and not has_cause
     return JobFailure(
-        said, CULPRIT if is_cause else REMARK, launch=launch, means=means, offset=report.offset, output=output,
+        text, CULPRIT if is_cause else REMARK, launch=launch, means=means, offset=report.offset, output=output,
         pids=() if report.pid is None else (report.pid,) if report.kind == EXIT and is_cause else (),
     )  # fmt: skip
 
@@ -300,7 +305,7 @@ _STATES: WeakKeyDictionary[Log, _State] = WeakKeyDictionary()
 
 
 def printed_of(log: Log) -> Printed:
-    """What one output tells, as far as it is scanned."""
+    """Return the messages of one output, as far as it is scanned."""
     state = _STATES.setdefault(log, _State())
     if state.scanned != log.scanned:
         _read_on(log, state)
@@ -317,7 +322,7 @@ def _read_on(log: Log, state: _State) -> None:
         if columns.kind[record] in wanted:
             begin = state.done if record == state.record else 0
             for lines in _lines(log, record, begin, state.reader):
-                state.reader.take(lines)
+                state.reader.read(lines)
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
             for line in _message(log, record):
                 state.reader.read_message(line)
@@ -327,7 +332,7 @@ def _read_on(log: Log, state: _State) -> None:
 
 
 def _message(log: Log, record: int) -> Iterator[TextLine]:
-    """The lines of a message of torchrun's own logger, each with torch's prefix: messages of one moment are one record."""
+    """Yield the lines of a message of torchrun's logger, each with torch's prefix: messages of one moment are one record."""
     prefix, offset = log.prefix(record), log.columns.offset[record]
     head = f"{prefix.level}{prefix.month:02}{prefix.day:02} {prefix.time} {prefix.pid} torch:1] " if prefix is not None else ""
     for text in log.text(record, MESSAGE).split("\n"):
@@ -335,13 +340,13 @@ def _message(log: Log, record: int) -> Iterator[TextLine]:
 
 
 def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator[Iterator[TextLine]]:
-    """The lines of a record that may matter, in blocks.
+    """Yield the lines of a record that may matter, in blocks.
 
     A log of one process is its own; of several processes the one that logged last need not have printed a line, so none is named.
     """
     columns, source, context = log.columns, log.source_of(record), log.context(record)
     offset, size = columns.offset[record], columns.size[record]
-    is_alone = len({own.pid for own in log.contexts if own.pid}) == 1
+    is_alone = len({writer.pid for writer in log.contexts if writer.pid}) == 1
     pid, rank = (context.pid, context.rank) if is_alone else (0, None)
     at = begin
     while at < size:
@@ -365,7 +370,7 @@ def _cut(data: bytes, at: int, pid: int, rank: int | None) -> Iterator[TextLine]
 
 
 def outputs_of(run: Run) -> list[LogModel]:
-    """The logs of a run that hold what a job printed."""
+    """Return the logs of a run that hold output of its job."""
     return [model for model in run.models if model.form == TEXT]
 
 
@@ -435,7 +440,7 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
 
 
 def _attempt(model: LogModel) -> int | None:
-    """The number of the launch in the path of an output, from 1."""
+    """Return the number of the launch in the path of an output, from 1."""
     return next((number for process in model.processes if (number := _number_in(process.launch))), None)
 
 
@@ -481,7 +486,7 @@ def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[Tra
 
 
 def _process_of(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Process | None:
-    """The process that a failure is about, where exactly one log can be its own."""
+    """Return the process that a failure is about, if exactly one log can be that of it."""
     pids = {item.pid for item in traced if item.launch == failure.launch and _is_about(failure, item)}
     processes = [process for process in run.processes() if process.pid in pids and process.is_traced and process.parent is None]
     return processes[0] if len(processes) == 1 else None
@@ -494,7 +499,7 @@ def _is_about(failure: JobFailure, item: TracedProcess) -> bool:
 
 
 def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Compile | None:
-    """The compile of which the trace contains this very exception."""
+    """Return the compile of which the trace contains this very exception."""
     assert failure.traceback is not None
     pids = {item.pid for item in traced if item.launch == failure.launch and (
         item.pid in failure.pids or item.rank in failure.ranks or not (failure.pids or failure.ranks)
@@ -524,11 +529,13 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
-def told_first(run: Run) -> tuple[RunFailure, ...]:
-    """Return the failures without those of compiles whose errors the trace contains, which pages list as errors. The first failure
-    of a launch is always there."""
+def failures_outside_trace(run: Run) -> tuple[RunFailure, ...]:
+    """Return the failures without those of compiles whose errors the trace contains, which pages list as errors.
+
+    The first failure of a launch is always included.
+    """
     failures = run_failures(run)
-    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if failures else set()
+    failed = {str(item.ref) for item in run.compiles() if item.facts.failed and item.facts.traced} if failures else set()
     return tuple(item for item in failures if item.is_first or item.is_consequence or item.compile not in failed)
 
 
@@ -538,7 +545,7 @@ def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset), None)
 
 
-def own_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
+def independent_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
     """Return the failures that no other explains, and that ended a process or a compile."""
     return [item for item in failures if not item.is_consequence and item.is_deadly]
 

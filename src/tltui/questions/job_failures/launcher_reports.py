@@ -58,12 +58,12 @@ class Prefix:
         return _TIMES.sub("T", self.outer), self.rank
 
     def pattern(self) -> re.Pattern[str]:
-        """What matches its lines: `text` is what follows. torch leaves blank lines out, launchers mark them."""
+        """Return a pattern of its lines with the group `rest` after the prefix. torch omits blank lines, launchers mark them."""
         outer, bare = self._escaped(self.outer), self._escaped(self.outer.rstrip())
         if self.rank is not None:
             outer += rf"\[rank{self.rank}\]: ?"
         blank = rf"^{bare}(?P<blank>)$|" if self.outer else ""
-        return re.compile(f"{blank}^{outer}(?P<said>.*)$", re.DOTALL)
+        return re.compile(f"{blank}^{outer}(?P<rest>.*)$", re.DOTALL)
 
     @staticmethod
     def _escaped(outer: str) -> str:
@@ -119,7 +119,7 @@ class Row:
 
 @frozen
 class Report:
-    """How a process ended, as one message reports it."""
+    """End of a process, from one message about it."""
 
     offset: int
     """Bytes from the beginning of the file."""
@@ -320,7 +320,7 @@ class LauncherReader:
 
 
 def report_of(line: TextLine) -> tuple[Report, Row] | None:
-    """The report that a line begins, with its row; None for any other line."""
+    """Return the report that a line begins, with its row; None for any other line."""
     rows = [row for row in ROWS if row.needle in line.data]
     if not rows:
         return None
@@ -338,7 +338,7 @@ def report_of(line: TextLine) -> tuple[Report, Row] | None:
 
 
 def _fields(groups: dict[str, str | None]) -> dict[str, Any]:
-    """The fields of a report that a match contains."""
+    """Return the fields of a report that a match contains."""
     values = {name: value for name, value in groups.items() if value}
     fields: dict[str, Any] = {name: values[name] for name in ("host", "reason") if name in values}
     if "ranks" in values:

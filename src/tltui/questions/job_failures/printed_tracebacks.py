@@ -70,7 +70,7 @@ class Traceback:
         return self.type.rpartition(".")[2]
 
     @property
-    def said(self) -> str:
+    def headline(self) -> str:
         """`RuntimeError: rank 1 gives up`: its first line."""
         lines = self.message.split("\n", 2)
         first = " ".join(lines[: 2 if lines[0].endswith("raised:") else 1]).strip()
@@ -88,7 +88,7 @@ class Traceback:
 
 
 def is_compile_failure(type_: str) -> bool:
-    """Whether an exception is one of a compile, by its full or its short name."""
+    """Return whether an exception is one of a compile, by its full or its short name."""
     return type_.startswith(("torch._dynamo.exc.", "torch._inductor.exc.")) or type_ in _SHORT
 
 
@@ -102,7 +102,7 @@ class _Block:
     lines: list[str] = field(default_factory=list)
     end: int = 0
     state: str = "frames"
-    """`frames`, `message`, `between` (a blank line behind a message), `chained` (another header follows), `group`, `syntax`,
+    """`frames`, `message`, `blank` (a blank line behind a message), `chained` (another header follows), `group`, `syntax`,
     `fatal`, `torchrun`."""
     type: str = ""
     others: int = 0
@@ -116,10 +116,10 @@ class _Block:
 
 
 class TracebackReader:
-    """Takes lines in file order, and gives tracebacks and torchrun's summaries (text and offset) as they end."""
+    """Reader of lines in file order that collects tracebacks and torchrun's summaries (text and offset) as they end."""
 
     def __init__(self) -> None:
-        self.found: list[Traceback] = []
+        self.tracebacks: list[Traceback] = []
         self.torchrun: list[tuple[int, str]] = []
         """(offset, text from `ChildFailedError` on)"""
         self._open: dict[tuple[str, int | None], _Block] = {}
@@ -131,29 +131,29 @@ class TracebackReader:
         """Whether a traceback may go on with the next line."""
         return bool(self._open)
 
-    def take(self, line: TextLine) -> None:
-        """The next line."""
+    def read(self, line: TextLine) -> None:
+        """Read the next line."""
         has_gap, self._end = line.offset > self._end, line.end
         text = line.text
         opener = _OPENER.match(text)
         for block in list(self._open.values()):
-            if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "between"):
+            if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "blank"):
                 self._close(block)  # a log record stands between: the message is over
         if (owner := self._owner(text)) is not None:
             match = owner.pattern.match(text)
             assert match is not None
-            if self._goes_on(owner, line, match["said"] or "", opener):
+            if self._goes_on(owner, line, match["rest"] or "", opener):
                 return
         if opener is not None:
             self._begin(line, opener)
 
     def close(self) -> None:
-        """There are no more lines."""
+        """Close the open tracebacks: there are no more lines."""
         for block in list(self._open.values()):
             self._close(block)
 
     def _owner(self, text: str) -> _Block | None:
-        """The block that a line belongs to: one of a writer whose prefix it has, else that of whoever writes without one."""
+        """Return the block that a line belongs to: of the writer with its prefix, else of the one without a prefix."""
         plain = None
         for block in self._open.values():
             if not block.prefix.outer and block.prefix.rank is None:
@@ -182,7 +182,7 @@ class TracebackReader:
     def _goes_on(self, block: _Block, line: TextLine, text: str, opener: re.Match[str] | None) -> bool:
         """Take a line into a block, or close it. True when the line was used."""
         step = {
-            "frames": self._in_frames, "message": self._in_message, "between": self._in_message, "chained": self._in_chain,
+            "frames": self._in_frames, "message": self._in_message, "blank": self._in_message, "chained": self._in_chain,
             "group": self._in_group, "syntax": self._in_syntax, "fatal": self._in_fatal, "torchrun": self._in_torchrun,
         }[block.state]  # fmt: skip
         is_header = opener is not None and not opener["failed"]
@@ -215,12 +215,12 @@ class TracebackReader:
             return True
         compile_ = is_compile_failure(block.type)
         if not text.strip():
-            if block.state == "between" and not compile_:
+            if block.state == "blank" and not compile_:
                 return False
-            block.state = "between"
+            block.state = "blank"
             return True
         if compile_:
-            if block.lines and any(_LAST_PARAGRAPH.match(said) for said in block.lines[-2:]):
+            if block.lines and any(_LAST_PARAGRAPH.match(line) for line in block.lines[-2:]):
                 return False
             return block.state == "message" or text[0].isspace() or _PARAGRAPH.match(text) is not None
         return block.state == "message" and text[0].isspace()
@@ -245,7 +245,7 @@ class TracebackReader:
 
     def _in_fatal(self, block: _Block, text: str, is_opener: bool) -> bool:
         if not text.strip() or text.startswith(("Current thread ", "Thread 0x", "Python runtime state:")):
-            return not any(_FATAL_FRAME.match(said) for said in block.lines)
+            return not any(_FATAL_FRAME.match(line) for line in block.lines)
         return _FATAL_FRAME.match(text) is not None
 
     def _in_torchrun(self, block: _Block, text: str, is_opener: bool) -> bool:
@@ -263,35 +263,35 @@ class TracebackReader:
         if block.state == "torchrun":
             self.torchrun.append((block.first.offset, text[max(text.rfind(CHILD_FAILED + ":"), 0) :]))
         elif block.state == "fatal":
-            self.found.append(_fatal(block, rank))
+            self.tracebacks.append(_fatal(block, rank))
         else:
-            self.found.append(_traceback(block, rank, text))
+            self.tracebacks.append(_traceback(block, rank, text))
 
 
 def _fatal(block: _Block, rank: int | None) -> Traceback:
-    """What faulthandler prints: the innermost frame first."""
+    """Return the traceback that faulthandler printed, innermost frame first."""
     frames = []
-    for said in reversed(block.lines):
-        if match := _FATAL_FRAME.match(said):
+    for line in reversed(block.lines):
+        if match := _FATAL_FRAME.match(line):
             file = match["file"]
             frames.append(StackFrame(match["name"], file, int(match["line"]), None, is_framework(file)))
-    own = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
+    user = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
     return Traceback(
         block.first.offset, block.end, rank, block.first.pid, FATAL, block.lines[0].partition(": ")[2].strip(),
-        own.file if own else None, own.line if own else None, own.name if own else None,
+        user.file if user else None, user.line if user else None, user.name if user else None,
     )  # fmt: skip
 
 
 def _traceback(block: _Block, rank: int | None, text: str) -> Traceback:
     parts = read_traceback(text)
     last = last_raised(parts)
-    own = (user_stack(parts) if is_compile_failure(block.type) else ()) or (last.frames if last else ())
-    lead = next((frame for frame in reversed(own) if frame.owner is Owner.USER), None)
+    frames = (user_stack(parts) if is_compile_failure(block.type) else ()) or (last.frames if last else ())
+    lead = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
     type_, message = block.type, last.message if last else ""
     if not type_ and last is not None:  # a group: its bars stand before the name
         type_ = last.type
     if block.lines[0].startswith("  File "):
-        message = next(said for said in block.lines if said.startswith(block.type)).partition(": ")[2]
+        message = next(line for line in block.lines if line.startswith(block.type)).partition(": ")[2]
         place = re.match(r'  File "([^"]+)", line (\d+)', block.lines[0])
         lead = StackFrame("", place[1], int(place[2])) if place else None
     return Traceback(

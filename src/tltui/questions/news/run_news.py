@@ -213,7 +213,7 @@ class Watch:
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
-        from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
+        from tltui.questions.job_failures.job_failures import independent_failures, printed_of, run_failures
         from tltui.questions.job_failures.launcher_reports import EXIT
 
         printed = printed_of(model.log)
@@ -221,7 +221,7 @@ class Watch:
         if not finished and ends <= self._ends[number]:
             return
         self._ends[number] = ends
-        for failure in own_failures(run_failures(self._run)):
+        for failure in independent_failures(run_failures(self._run)):
             key = (failure.launch, failure.ranks, "" if failure.ranks else failure.sentence)
             if key not in self._failures and failure.log == model.log.path:
                 self._failures.add(key)

@@ -25,7 +25,7 @@ from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
-from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
     add_breaks,
@@ -79,13 +79,13 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    failures = told_first(run)
+    failures = failures_outside_trace(run)
     add_overlaps(page, run)
     add_ends(page, run, failures)
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
     if not failures and is_cause_unknown(run, at_end):
         page.say(UNNAMED, "", tokens.WARN)
-    _start(page, run, summary, pace, own_failures(failures), at_end)
+    _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)

@@ -239,7 +239,7 @@ def _parts_of(run: Run, model: LogModel, begin: int, end: int) -> Iterator[tuple
     log, offsets = model.log, model.log.columns.offset
     for item in printed_of(log).tracebacks:
         if begin <= item.offset < end:
-            yield item.offset, item.end, sanitize(item.said or "traceback")
+            yield item.offset, item.end, sanitize(item.headline or "traceback")
     owner: Compile | None = None
     first = begin
     for record in range(max(bisect_right(offsets, begin) - 1, 0), len(log)):

@@ -291,7 +291,7 @@ class JobControl:
         """On the thread that watches."""
         for document in list(self._documents.values()):
             try:
-                is_new = document.look()
+                is_new = document.refresh()
                 while not document.advance(STEP):
                     yield
                 if is_new:

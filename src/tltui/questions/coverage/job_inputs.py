@@ -59,7 +59,7 @@ def missing_ranks(run: Run) -> Missing | None:
     Logs that were named one by one are a choice: nothing is missing.
     """
     have = ranks_here(run)
-    if not have or run.is_sought or _are_named(run):
+    if not have or run.is_sought or _are_chosen(run):
         return None
     size, ref = world_size(run)
     highest = max(have)
@@ -81,7 +81,7 @@ def ranks_here(run: Run) -> set[int]:
     return ranks
 
 
-def _are_named(run: Run) -> bool:
+def _are_chosen(run: Run) -> bool:
     return all(log.is_here and log.path in run.found.paths for log in run.found.logs)
 
 
@@ -179,19 +179,19 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
             continue
         for twins in merged.twins:
             (member, record), (other, again) = twins.kept, twins.left
-            kept, left = merged.members[member].log, merged.members[other].log
-            name = artifact_name(kept.kind(record))
+            base, left = merged.members[member].log, merged.members[other].log
+            name = artifact_name(base.kind(record))
             if name not in EXACT:
                 continue
             try:
-                same = (kept.md5(record) or "").lower() == (left.md5(again) or "").lower()
+                same = (base.md5(record) or "").lower() == (left.md5(again) or "").lower()
             except OSError:
                 same = True  # what cannot be read is said elsewhere
             if same:
                 yield None
                 continue
             owner = merged.model.owner(merged.places[member][record])
-            yield Conflict(f"{owner.ref}:{name}", name, kept.path, left.path, "they differ")
+            yield Conflict(f"{owner.ref}:{name}", name, base.path, left.path, "they differ")
 
 
 @frozen

@@ -44,7 +44,7 @@ from tltui.questions.job_failures.launcher_reports import (
 )
 from tltui.questions.job_failures.printed_tracebacks import Traceback
 from tltui.questions.problems.compile_problems import known_failures
-from tltui.questions.stacks.function_names import known_as
+from tltui.questions.stacks.function_names import qualified_name
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
@@ -480,7 +480,7 @@ def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[Tra
         str(compile_.ref) if compile_ else open_.ref if open_ else "", failure.file, failure.line, failure.function, failure.means,
         failure.host, failure.time, model.log.path, failure.offset, deadly and failure.role != REMARK, failure.role, failure.launch,
         launches, ranges(failure.ranks), open_, process is not None, certain or open_ is not None,
-        (known_as(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
+        (qualified_name(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
         bool(compile_ and certain and compile_.facts.backward_failed),
     )  # fmt: skip
 

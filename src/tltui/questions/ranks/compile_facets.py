@@ -37,7 +37,7 @@ from tltui.questions.ranks.facet_texts import (
 )
 from tltui.questions.ranks.rank_course import EXECUTED, FACETS, NONE, Course, Fact, Lane, Step, Times, fact, plain, steps_in
 from tltui.questions.timing.event_sums import Sums
-from tltui.questions.timing.timing_events import Seen, read_groups
+from tltui.questions.timing.timing_events import ReadStats, read_groups
 from tltui.text.normalisation import RankIdentity, devices_in, normalised
 from tltui.trace.log import Log
 
@@ -346,7 +346,7 @@ def phases_of(compile_: Compile, reader: Reader) -> dict[str, float]:
     Events without an end in the log are excluded: their duration is unknown.
     """
     sums = Sums()
-    for groups in read_groups((compile_,), Seen()):
+    for groups in read_groups((compile_,), ReadStats()):
         for group in groups:
             if not group.open:
                 sums.add(group)

@@ -48,14 +48,14 @@ class _Locals:
     """One of the local names is a function."""
 
 
-def says_little(name: str | None) -> bool:
+def is_ambiguous(name: str | None) -> bool:
     """Return whether a function name is ambiguous, such as `forward`."""
     return name is not None and (name in METHODS or _WRAPPER.fullmatch(name) is not None)
 
 
-def known_as(frame: Frame) -> str | None:
+def qualified_name(frame: Frame) -> str | None:
     """Return the qualified name of a function; None if its name is unambiguous."""
-    return _name_from_compiles(frame) if says_little(frame.code[0]) else None
+    return _name_from_compiles(frame) if is_ambiguous(frame.code[0]) else None
 
 
 @part
@@ -75,9 +75,9 @@ def _name_from_compiles(frame: Frame, reader: Reader) -> str | None:
     return f"{text} and others" if has_other else text
 
 
-def shown_name(frame: Frame) -> str | None:
+def display_name(frame: Frame) -> str | None:
     """Return the display name of a function."""
-    return known_as(frame) or frame.code[0]
+    return qualified_name(frame) or frame.code[0]
 
 
 def _name_from_compile(compile_: Compile, reader: Reader, name: str, file: str) -> tuple[str, str | None] | None:

@@ -12,7 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
-from tltui.questions.stacks.function_names import known_as
+from tltui.questions.stacks.function_names import qualified_name
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, whole_stack
 from tltui.text.frozen import frozen
 
@@ -312,7 +312,7 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 def placed(compile_: Compile) -> TrieCompile:
     """Return a compile as the tree refers to it."""
     status = compile_.status
-    qualified = known_as(compile_.frame)
+    qualified = qualified_name(compile_.frame)
     return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, qualified)
 
 
@@ -324,15 +324,15 @@ class Dumps:
     """Addresses of the sources of in-memory files."""
 
     def __init__(self) -> None:
-        self._known: dict[int, dict[str, str]] = {}
+        self._refs: dict[int, dict[str, str]] = {}
 
     def of(self, process: Process, file: str) -> str | None:
         """Return the address of the source of `<eval_with_key>.5`."""
         if not file.startswith(IN_MEMORY):
             return None
-        if id(process) not in self._known:
-            self._known[id(process)] = self._read(process)
-        return self._known[id(process)].get(file)
+        if id(process) not in self._refs:
+            self._refs[id(process)] = self._read(process)
+        return self._refs[id(process)].get(file)
 
     @staticmethod
     def _read(process: Process) -> dict[str, str]:

@@ -195,7 +195,7 @@ def read_traceback(text: str) -> tuple[TracebackPart, ...]:
         if member:
             reader.begin(RAISED, MEMBER)
         else:
-            reader.take(line)
+            reader.read_line(line)
     reader.close()
     return tuple(part.done() for part in reader.parts if part.frames or part.type or part.message)
 
@@ -250,7 +250,7 @@ class _Reader:
             self.parts.append(self._part)
         self._part, self._ignored = None, False
 
-    def take(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         """Process the next line."""
         stripped = line.strip()
         link = next((link for message, link in _LINKS if stripped == message), "")

@@ -20,7 +20,7 @@ from tltui.questions.timing.timing_events import (
     PRIORITY,
     Group,
     Phase,
-    Seen,
+    ReadStats,
     Span,
     group_of,
     is_aot,
@@ -45,7 +45,7 @@ class NameSum:
     """Its phase, as an index of `PRIORITY`."""
     count: int = 0
     total: float = 0.0
-    own: float = 0.0
+    self_time: float = 0.0
     work: float = 0.0
     longest: float = -1.0
     record: int = -1
@@ -59,7 +59,7 @@ class NameSum:
         """Add the sums of another process."""
         self.count += other.count
         self.total += other.total
-        self.own += other.own
+        self.self_time += other.self_time
         self.work += other.work
         if other.longest > self.longest:
             self.longest, self.record, self.owner, self.ref = other.longest, other.record, other.owner, other.ref
@@ -92,7 +92,7 @@ class ProcessSum:
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
     """Of compiles, and of what ran without a compile id where there is no compile to wait for it."""
-    beside: dict[str, NameSum] = field(default_factory=dict)
+    worker_names: dict[str, NameSum] = field(default_factory=dict)
     """Of threads beside a compile, which waits for them: kernels that workers compile."""
     walls: list[tuple[float, float, Compile]] = field(default_factory=list)
     """When something was compiled."""
@@ -110,8 +110,8 @@ class Sums:
         process = self.processes.get(id(group.owner.process))
         if process is None:
             process = self.processes[id(group.owner.process)] = ProcessSum(group.owner.process)
-        if is_beside(group):
-            add_names(group, process.beside)
+        if is_of_workers(group):
+            add_names(group, process.worker_names)
             return
         owner = self.owners.get(id(group.owner))
         if owner is None:
@@ -120,7 +120,7 @@ class Sums:
         process.walls.append((group.start, group.end, group.owner))
 
 
-def is_beside(group: Group) -> bool:
+def is_of_workers(group: Group) -> bool:
     """Return whether a group is the work of threads that a compile waits for.
 
     Such a group has no compile id and contains only kernels.
@@ -164,7 +164,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
             mine.total += end - before
             reach[name] = end
     for mine, self_us in zip(name_sum, nesting.owns, strict=True):
-        mine.own += self_us
+        mine.self_time += self_us
     if phases is not None:
         _add_phases(spans, phases, nesting)
     return nesting.wall
@@ -356,7 +356,7 @@ class NameTotal:
     rank: int
     count: int
     total: float
-    own: float
+    self_time: float
     work: float
     longest: float
     record: int
@@ -391,7 +391,7 @@ class Block:
     rows: tuple[array[float] | None, ...]
     """Of each compile, see `time_of`; None where neither events nor metrics tell."""
     names: tuple[NameTotal, ...]
-    beside: tuple[NameTotal, ...]
+    worker_names: tuple[NameTotal, ...]
     walls: tuple[tuple[float, float, int], ...]
     """(start, end, which of the compiles) of each time in which something was compiled."""
     waiting: tuple[Waiting, ...]
@@ -404,12 +404,12 @@ class Stretch:
 
     process: Process
     members: Sequence[Compile]
-    kept: str
+    scope: str
     """In which order they stand: compiles of a process, or of a frame."""
 
     def block(self) -> Block:
         """Return the block, from the cache if nothing changed."""
-        return part_of(("timing", self.kept), self.members, lambda: block_of(self.members, Sums(), Seen()))
+        return part_of(("timing", self.scope), self.members, lambda: block_of(self.members, Sums(), ReadStats()))
 
 
 def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
@@ -438,7 +438,7 @@ def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
         yield run
 
 
-def block_of(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
+def block_of(members: Sequence[Compile], sums: Sums, stats: ReadStats) -> Block:
     """Read the events of some compiles of one process."""
     for groups in read_groups(members, stats):
         for group in groups:
@@ -446,7 +446,7 @@ def block_of(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     return block_from(members, sums, stats)
 
 
-def block_from(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
+def block_from(members: Sequence[Compile], sums: Sums, stats: ReadStats) -> Block:
     """Combine event sums with the index's facts about the compiles."""
     process = members[0].process
     process_sum = sums.processes.get(id(process)) or ProcessSum(process)
@@ -461,7 +461,7 @@ def block_from(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     return Block(
         stats.events, stats.unreadable, stats.lone_ends, stats.last.get(id(process)), any(owner is not None for owner in owners),
         with_metrics, tuple(map(_row, owners, phases)), _totals(process_sum.names),
-        _totals(process_sum.beside), tuple((start, end, places[id(owner)]) for start, end, owner in process_sum.walls),
+        _totals(process_sum.worker_names), tuple((start, end, places[id(owner)]) for start, end, owner in process_sum.walls),
         tuple(_waiting(owner_sum) for owner_sum in owners if owner_sum is not None and owner_sum.open),
         tuple(kernel for compile_ in members for kernel in stated_by(compile_, reader_of(compile_))),
     )  # fmt: skip
@@ -530,7 +530,7 @@ def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
 def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
     return tuple(
         NameTotal(
-            sys.intern(name), name_sum.rank, name_sum.count, name_sum.total, name_sum.own, name_sum.work, name_sum.longest,
+            sys.intern(name), name_sum.rank, name_sum.count, name_sum.total, name_sum.self_time, name_sum.work, name_sum.longest,
             name_sum.record,
             str(name_sum.owner.ref) if name_sum.owner is not None else "",
         )

@@ -62,8 +62,8 @@ class _Drawing:
         self.flame = flame
         self.bars = flame.bars[:LEFT_OUT]
         self.style = style
-        self.said = time
-        self.whole = max(flame.seconds, 1e-9)
+        self.format_time = time
+        self.total_s = max(flame.seconds, 1e-9)
         self.children = _children(self.bars)
         self.step = 2 if page.width >= 100 else 1
         longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
@@ -91,7 +91,7 @@ class _Drawing:
 
     def _is_small(self, number: int) -> bool:
         bar = self.bars[number]
-        return bar.seconds < SMALL * self.whole and not bar.open
+        return bar.seconds < SMALL * self.total_s and not bar.open
 
     def _small(self, run: Sequence[int]) -> None:
         if len(run) < FEW:
@@ -99,7 +99,7 @@ class _Drawing:
                 self._bar(number)
             return
         total = sum(self.bars[number].seconds for number in run)
-        label = self.said(replace(self.bars[run[0]], seconds=total, open=False))
+        label = self.format_time(replace(self.bars[run[0]], seconds=total, open=False))
         text = f"{fmt.plural(len(run), 'shorter one')}, {label} together"
         indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
         self.page.open(text, folded=True)
@@ -111,7 +111,7 @@ class _Drawing:
     def _bar(self, number: int) -> None:
         bar, inside = self.bars[number], self.children.get(number, ())
         if inside:
-            self.page.open(bar.name, folded=bar.seconds < SMALL * self.whole and not bar.open)
+            self.page.open(bar.name, folded=bar.seconds < SMALL * self.total_s and not bar.open)
         self._line(bar)
         if inside:
             self._siblings(inside)
@@ -121,10 +121,10 @@ class _Drawing:
         indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
         name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
         pad = " " * (self.label - len(indent) - len(name))
-        seconds = self.said(bar).rjust(self.time)
-        share = fmt.percent(bar.seconds, self.whole).rjust(SHARE)
-        cells = max(round(self.room * bar.seconds / self.whole), 1)
-        lead = min(int(self.room * bar.start_s / self.whole), self.room - 1)
+        seconds = self.format_time(bar).rjust(self.time)
+        share = fmt.percent(bar.seconds, self.total_s).rjust(SHARE)
+        cells = max(round(self.room * bar.seconds / self.total_s), 1)
+        lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
         cells = min(cells, self.room - lead)
         style = tokens.WARN if bar.open else self.style(bar.name)
         self.page.add(

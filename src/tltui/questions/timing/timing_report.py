@@ -20,13 +20,13 @@ from tltui.questions.timing.event_sums import (
     add_names,
     add_phases,
     block_from,
-    is_beside,
+    is_of_workers,
     kernels_of,
     nested,
     stretches_of,
     time_of,
 )
-from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Seen, read_groups, record_page
+from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, ReadStats, read_groups, record_page
 from tltui.questions.timing.timing_results import (
     Bar,
     CompileTime,
@@ -86,7 +86,7 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
         return ()
     phases = {rank: {p.name: p.seconds for p in add_phases(q.phases for q in item)} for rank, item in by_rank.items()}
     medians = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
-    events = {rank: _together(item, names) for rank, item in by_rank.items()}
+    events = {rank: _sum_of_names(item, names) for rank, item in by_rank.items()}
     other_events = [events[rank] for rank in seconds if rank not in slow]
     results = []
     for rank in sorted(slow, key=lambda rank: -seconds[rank]):
@@ -100,14 +100,14 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
     return tuple(results)
 
 
-def _together(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+def _sum_of_names(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
     results: Counter[str] = Counter()
     for process in processes:
         results.update(names.get(process.ref, {}))
     return results
 
 
-GAPS_KEPT = 5
+MAX_GAPS = 5
 LEAST_GAP = 0.1
 """Seconds."""
 FUNCTIONS_AT_ONCE = 500
@@ -131,7 +131,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     processes = process_times(compiles, times, {key: _busy(item.walls) for key, item in blocks.processes.items() if item.walls})
     yield
     both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
-    everyone = [(item.process, item.names, item.beside) for item in blocks.processes.values()]
+    everyone = [(item.process, item.names, item.worker_names) for item in blocks.processes.values()]
     names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
         2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
@@ -150,7 +150,7 @@ class _Process:
 
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
-    beside: dict[str, NameSum] = field(default_factory=dict)
+    worker_names: dict[str, NameSum] = field(default_factory=dict)
     walls: list[tuple[float, float, Compile]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     last: float = float("-inf")
@@ -173,7 +173,7 @@ class _Joined:
         for compile_, row in zip(members, block.rows, strict=True):
             if (time := time_of(compile_, row)) is not None:
                 self.times[id(compile_)] = time
-        for totals, names in ((block.names, entry.names), (block.beside, entry.beside)):
+        for totals, names in ((block.names, entry.names), (block.worker_names, entry.worker_names)):
             for total in totals:
                 if total.name not in names:
                     names[total.name] = NameSum(total.rank)
@@ -212,12 +212,12 @@ class _Joined:
                 if upto is None or end > upto:
                     upto, before = end, owner
         results.sort(key=lambda gap: -gap[0])
-        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in results[:GAPS_KEPT])
+        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in results[:MAX_GAPS])
 
 
 def _sum(total: NameTotal) -> NameSum:
     return NameSum(
-        total.rank, total.count, total.total, total.own, total.work, total.longest, total.record, None, total.owner
+        total.rank, total.count, total.total, total.self_time, total.work, total.longest, total.record, None, total.owner
     )
 
 
@@ -229,14 +229,14 @@ def _read_single(
     for compile_ in compiles:
         by_process[id(compile_.process)].append(compile_)
     for members in by_process.values():
-        stats, sums = Seen(), Sums()
+        stats, sums = ReadStats(), Sums()
         for block in read_groups(members, stats):
             for group in block:
                 sums.add(group)
-            groups += [group for group in block if group.owner is single and not is_beside(group)]
+            groups += [group for group in block if group.owner is single and not is_of_workers(group)]
             yield
         if len(compiles) == 1:
-            _add_beside(single, groups, sums)
+            _add_workers(single, groups, sums)
         blocks.add(members[0].process, members, block_from(members, sums, stats))
 
 
@@ -253,7 +253,7 @@ def single_of(compiles: Sequence[Compile]) -> Compile | None:
     return compiles[0] if len(compiles) == 1 and not real else None
 
 
-def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
+def _add_workers(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     """Add the worker threads' events, which have no id, between the records of a compile.
 
     They lie between the compile's own records, at its time.
@@ -266,10 +266,10 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     if process is None or not ranges:
         return
     bounds = [(lo, _last_record(compile_, hi)) for lo, hi in ranges]
-    for block in read_groups([workers], Seen(), bounds):
+    for block in read_groups([workers], ReadStats(), bounds):
         for group in block:
-            if is_beside(group) and any(group.start < member.end and member.start < group.end for member in groups):
-                add_names(group, process.beside)
+            if is_of_workers(group) and any(group.start < member.end and member.start < group.end for member in groups):
+                add_names(group, process.worker_names)
 
 
 def _last_record(compile_: Compile, begun: int) -> int:
@@ -374,8 +374,8 @@ def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTim
     rows = []
     for name, name_sum in sums.items():
         rows.append(NameTime(
-            name, PRIORITY[name_sum.rank], max(name_sum.own, 0.0) / 1e6, name_sum.total / 1e6, name_sum.work / 1e6, name_sum.count,
-            max(name_sum.longest, 0.0) / 1e6, name_sum.ref or None,
+            name, PRIORITY[name_sum.rank], max(name_sum.self_time, 0.0) / 1e6, name_sum.total / 1e6, name_sum.work / 1e6,
+            name_sum.count, max(name_sum.longest, 0.0) / 1e6, name_sum.ref or None,
             record_page(longest[name], name_sum.record) if name in longest else None,
         ))  # fmt: skip
     return tuple(sorted(rows, key=lambda row: (-row.self_s, row.name)))

@@ -12,11 +12,11 @@ from replaying import HeldWriters
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.ranks.compile_facets import course_of
-from tltui.questions.ranks.facet_texts import (
+from tltui.questions.ranks.compile_facets import (
     bare,
     code_digest,
     collectives_fact,
+    course_of,
     dumps_in,
     estimates_fact,
     graph_fact,
@@ -25,8 +25,8 @@ from tltui.questions.ranks.facet_texts import (
     parity_fact,
     settings_fact,
 )
+from tltui.questions.ranks.differences import differences_of
 from tltui.questions.ranks.rank_course import FACETS, Course, Fact
-from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
 from tltui.text.normalisation import RankIdentity
 

@@ -6,7 +6,7 @@ import pytest
 
 from tltui.questions.job_failures.failure_order import Overlap, Printed, TracedProcess, number_launches, read_printed
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
-from tltui.questions.job_failures.launcher_reports import TextLine
+from tltui.questions.job_failures.printed_messages import TextLine
 
 LOST = (
     "RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "

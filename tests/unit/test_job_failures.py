@@ -10,7 +10,7 @@ import pytest
 
 from tltui.questions.job_failures.failure_order import Printed, may_report, parse_torchrun, read_printed
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
-from tltui.questions.job_failures.launcher_reports import ROWS, Report, TextLine, report_of
+from tltui.questions.job_failures.printed_messages import ROWS, Report, TextLine, report_of
 from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER
 
 INPUTS = Path(__file__).parent.parent / "traces" / "inputs"

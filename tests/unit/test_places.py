@@ -11,7 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
 from tltui.questions.build import build
 from tltui.questions.provenance.graph_names import names_of
-from tltui.questions.stacks.function_names import qualified_name
+from tltui.questions.stacks.tracebacks import qualified_name
 from tltui.text.document import Options
 from tltui.tree.name_search import BLOCK, LOOKED_AT, Place, Places, everything, recent
 

@@ -21,10 +21,9 @@ from viewed import lead_somewhere, text
 
 from tltui.cli import main
 from tltui.model.run import Run
-from tltui.questions.hang.clock_offsets import off, offset_of
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
 from tltui.questions.ranks.lanes import lanes_of, with_hosts
-from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
+from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, off, offset_of, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
 from tltui.questions.timing.timing_report import outliers_of

@@ -26,7 +26,7 @@ from tltui.questions.check.limits import gates, needing_a_trace, parse_limits, w
 from tltui.questions.compare.page import compare_nodes
 from tltui.questions.index import QUESTIONS
 from tltui.questions.job_failures.job_failures import independent_failures, printed_of, run_failures
-from tltui.questions.ranks.rank_report import differences_of as diverging
+from tltui.questions.ranks.differences import differences_of as diverging
 from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.records.log_page import LogDocument
 from tltui.sources.discover import Found, FoundLog, discover

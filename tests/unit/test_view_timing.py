@@ -25,7 +25,7 @@ from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.questions.timing import timing_events as spans_module
 from tltui.questions.timing.event_sums import NameSum, Sums, add_names, nested
-from tltui.questions.timing.flame_sections import _children
+from tltui.questions.timing.page import _children
 from tltui.questions.timing.timing_events import (
     Event,
     Group,

@@ -18,8 +18,7 @@ from tltui.questions.provenance.line_groups import places_of
 from tltui.questions.provenance.links import KernelLink, Links, Texts
 from tltui.questions.provenance.unit_artifacts import Stacks
 from tltui.questions.source_lines.page import source_line
-from tltui.questions.stacks.function_names import display_name, qualified_name
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name, qualified_name
 from tltui.text.document import Document
 from tltui.text.torch_names import Owner, owner_of
 

@@ -15,7 +15,7 @@ from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.model.torch_version import torch_version
 from tltui.questions.runtime.costs import Costs, costs_of
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells

@@ -10,7 +10,7 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, CompileId
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.questions.stacks.function_names import is_ambiguous, qualified_name
+from tltui.questions.stacks.tracebacks import is_ambiguous, qualified_name
 from tltui.text.document import piece_text
 from tltui.text.frozen import frozen
 from tltui.text.search.child_process import compiled

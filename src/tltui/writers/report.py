@@ -24,7 +24,7 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.ranks.compile_facets import course_of
 from tltui.questions.ranks.rank_course import steps_in
 from tltui.questions.records.index_page import pages
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells

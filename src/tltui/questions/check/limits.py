@@ -18,8 +18,7 @@ from tltui.model.status import Status
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.problem_list import Problems, problems
-from tltui.questions.ranks.differences import WORDING, Side
-from tltui.questions.ranks.rank_report import differences_of
+from tltui.questions.ranks.differences import WORDING, Side, differences_of
 from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import own_us
 from tltui.questions.runtime.eager_code import break_times, fallback_times

@@ -31,7 +31,7 @@ from tltui.questions.guards.guard_report import (
 from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
 from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
 from tltui.questions.question import Keyword, Question
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

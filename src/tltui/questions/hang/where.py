@@ -14,7 +14,6 @@ from tltui.model.ref import NO_ID, parse_ref
 from tltui.model.run import Run
 from tltui.questions.compare.pairing import code_of
 from tltui.questions.coverage.job_inputs import ranks_here
-from tltui.questions.hang.clock_offsets import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.hang.open_phases import (
     AGAIN,
     CAPTURE,
@@ -29,6 +28,7 @@ from tltui.questions.hang.open_phases import (
     read_inside,
     written,
 )
+from tltui.questions.ranks.pace import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.timing.timing_events import Event, events_of
 from tltui.text.frozen import frozen
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tltui.questions.job_failures.launcher_reports import (
+from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     ENDING,
     EXIT,
+    FATAL,
     INTERRUPTED,
     KERNEL,
     MEMORY,
@@ -24,8 +25,9 @@ from tltui.questions.job_failures.launcher_reports import (
     LauncherReader,
     Report,
     TextLine,
+    Traceback,
+    TracebackReader,
 )
-from tltui.questions.job_failures.printed_tracebacks import FATAL, Traceback, TracebackReader
 from tltui.text.frozen import frozen
 
 _NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")

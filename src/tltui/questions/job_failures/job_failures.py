@@ -31,7 +31,7 @@ from tltui.questions.job_failures.failure_order import (
     may_report,
     number_launches,
 )
-from tltui.questions.job_failures.launcher_reports import (
+from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     DEEPSPEED,
     EXIT,
@@ -41,11 +41,10 @@ from tltui.questions.job_failures.launcher_reports import (
     TORCHRUN,
     Report,
     TextLine,
+    Traceback,
 )
-from tltui.questions.job_failures.printed_tracebacks import Traceback
 from tltui.questions.problems.compile_problems import known_failures
-from tltui.questions.stacks.function_names import qualified_name
-from tltui.questions.stacks.tracebacks import last_raised, read_traceback
+from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
 from tltui.trace.files import Gone

@@ -219,7 +219,7 @@ class Watch:
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
         from tltui.questions.job_failures.job_failures import independent_failures, printed_of, run_failures
-        from tltui.questions.job_failures.launcher_reports import EXIT
+        from tltui.questions.job_failures.printed_messages import EXIT
 
         printed = printed_of(model.log)
         ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)

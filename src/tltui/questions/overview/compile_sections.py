@@ -21,8 +21,7 @@ from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.compile_inputs import Inputs, Symbol, TensorInput, inputs_of
-from tltui.questions.stacks.function_names import qualified_name
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, qualified_name
 from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
 from tltui.text import tokens
 from tltui.text.document import Piece

@@ -20,7 +20,6 @@ from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.questions.coverage.input_sections import add_missing, held_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
-from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
@@ -40,9 +39,9 @@ from tltui.questions.overview.summary_sections import (
 )  # fmt: skip
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
-from tltui.questions.ranks.pace import Pace
+from tltui.questions.ranks.differences import differences_and_pace
+from tltui.questions.ranks.pace import Clock, Pace
 from tltui.questions.ranks.page import add_ranks, leading_sentence
-from tltui.questions.ranks.rank_report import differences_and_pace
 from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import worth_knowing
 from tltui.text import tokens

@@ -51,9 +51,8 @@ from tltui.questions.problems.problem_sections import (
     times,
 )
 from tltui.questions.question import Question
-from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.differences import Differing, read_differences
 from tltui.questions.ranks.page import add_divergence, leading_sentence
-from tltui.questions.ranks.rank_report import read_differences
 from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
 from tltui.questions.runtime.profile_results import compile_at
 from tltui.questions.timing.timing_events import Open

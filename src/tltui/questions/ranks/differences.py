@@ -1,12 +1,26 @@
-"""Differences between ranks: facet, first compile, ranks; earliest first."""
+"""Differences between ranks, earliest first, with details from their logs; expected run times of kernels."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar, cast
 
+from tltui.inputs.index.indexed_log import Elsewhere
+from tltui.model.node_answers import reader_of, shared
+from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import ranges
+from tltui.model.record_reader import Reader, addresses, named
+from tltui.model.ref import BadAddress
+from tltui.model.run import Run
+from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
+from tltui.questions.compare.pairing import owns_of
+from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
+from tltui.questions.ranks.compile_facets import PhasesOf, bare, estimates_fact
+from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
     BREAKS,
     CACHE,
@@ -37,8 +51,12 @@ from tltui.questions.ranks.matching import (
     facts_of,
     order_of,
 )
-from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, groups_of, stages_of
+from tltui.questions.ranks.pace import Pace, clocks
+from tltui.questions.ranks.pace_analysis import Columns, pace_of
+from tltui.questions.ranks.rank_course import Code, Lane, Stage, compile_ref, groups_of, stages_of, steps_in
 from tltui.text.frozen import frozen
+from tltui.text.normalisation import RankIdentity, normalised, own_rules
+from tltui.trace.files import Gone
 
 KEPT = 200
 """Maximum number of differences in a result."""
@@ -386,3 +404,301 @@ def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side
         if fact.facet == COUNT and len(places) > fewest and (reason := class_.lines(places[-1], RECOMPILE)):
             words = f"{words}, the last for: {reason[0].strip()}"
     return Side(ranges(ranks), len(ranks), words, ref)
+
+
+ARTIFACT = "inductor_runtime_and_tensor_meta"
+APART, ALIKE = 1.1, 1.01
+"""Ratio of slowest to fastest estimate from which a difference is reported; ratio up to which estimates are equal."""
+ESTIMATE_LIMIT = 4 << 20
+"""Stored bytes of an artifact that are read."""
+PIECE = 16
+"""Ranks that are read without a pause."""
+
+
+@frozen
+class Expected:
+    """A compile whose kernels are expected to take longer on some ranks."""
+
+    function: str
+    file: str | None
+    """Its name, without a directory."""
+    line: int | None
+    number: int
+    """Which compile of the function, from 1."""
+    count: int
+    """Ranks of which the log has estimates."""
+    slowest: str
+    """Ranks that are expected to take longest, as ranges."""
+    slowest_ns: float
+    slowest_ref: str
+    """The compile of the first of them."""
+    fastest: str
+    fastest_ns: float
+    fastest_ref: str
+
+
+def read_expected(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, tuple[Expected, ...]]:
+    """Return compiles whose estimates differ by more than 10 %, the widest first; yields between steps.
+
+    Ranks known only from an index have no estimates.
+    """
+    processes = {process.key: process for process in run.processes()}
+    totals: dict[tuple[Code, int], list[tuple[float, int, str]]] = {}
+    for number, lane in enumerate(lanes, 1):
+        process = processes.get(lane.process)
+        if process is not None and any(kind.name == ARTIFACT for kind in process.log.kinds):
+            for compile_, code, occurrence in steps_in(process):
+                if total := _total(compile_):
+                    totals.setdefault((code, occurrence), []).append((total, lane.rank, str(compile_.ref)))
+        if number % PIECE == 0:
+            yield
+    expected = [one for (code, occurrence), estimates in totals.items() if (one := _apart(code, occurrence, estimates)) is not None]
+    return tuple(sorted(expected, key=lambda one: round(one.fastest_ns - one.slowest_ns)))
+
+
+def _total(compile_: Compile) -> float:
+    """Return the estimated nanoseconds of all kernels of the last attempt, forward and backward; 0 without estimates."""
+    reader, log = reader_of(compile_), compile_.process.log
+    last = max(compile_.attempts, default=0)
+    total = 0.0
+    try:
+        for record, _ in named(compile_, (ARTIFACT,)):
+            if (log.context(record).attempt or 0) >= last:
+                key = reader.md5(record) or (log.key, record)
+                total += shared(compile_, _total, key, partial(_sum, reader, record))
+    except (Gone, Elsewhere):
+        return 0.0
+    return total
+
+
+def _sum(reader: Reader, record: int) -> float:
+    return estimates_fact(reader.payload(record, ESTIMATE_LIMIT))[1]
+
+
+def _apart(code: Code, occurrence: int, estimates: Sequence[tuple[float, int, str]]) -> Expected | None:
+    most, least = max(estimates)[0], min(estimates)[0]
+    if most < APART * least:
+        return None
+    slow = sorted((rank, ref) for total, rank, ref in estimates if total * ALIKE >= most)
+    fast = sorted((rank, ref) for total, rank, ref in estimates if total <= least * ALIKE)
+    return Expected(*code, occurrence, len(estimates), _ranks(slow), most, slow[0][1], _ranks(fast), least, fast[0][1])
+
+
+def _ranks(pairs: Iterable[tuple[int, str]]) -> str:
+    return ranges(rank for rank, _ in pairs)
+
+
+T = TypeVar("T")
+GRAPHS_READ = 24
+"""Maximum number of graph differences whose nodes are compared."""
+LIMIT = 2 << 20
+"""Stored bytes of a graph up to which that is done."""
+PACE_LIMIT = 1_000_000
+"""Compiles of all ranks together up to which who was late or slow is found out by the way: 0.5 s of CPU."""
+EXCERPT = 160
+"""Maximum number of characters of a code line."""
+GRAPH_NAME = "dynamo_output_graph"
+ARTIFACTS = {
+    GRAPH: GRAPH_NAME, "guards": "dynamo_cpp_guards_str", "code": "inductor_output_code", "inputs": GRAPH_NAME,
+    "collectives": "inductor_collective_schedule", "parity": "inductor_collective_schedule", "devices": GRAPH_NAME,
+    "estimates": "inductor_runtime_and_tensor_meta", "settings": "compilation_metrics", "version": "compilation_metrics",
+}  # fmt: skip
+"""Facet → the artifact that shows it."""
+
+
+def differences_of(run: Run) -> Differing | None:
+    """Return the differences between the ranks of a run; None without two comparable ranks."""
+    return _result(read_differences(run))
+
+
+def read_differences(run: Run) -> Generator[None, None, Differing | None]:
+    """Return the differences between ranks; yields between steps."""
+    lanes = yield from _read_several(run)
+    return (yield from read_between(run, lanes))
+
+
+def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
+    """Return the differences and the pace of the ranks of a run; for large runs only the clock offsets."""
+    lanes = _result(_read_several(run))
+    if len(lanes) < 2:
+        return None, Pace(len(lanes), (), (), (), (), ())
+    differences = _result(read_between(run, lanes))
+    lanes = with_hosts(run, lanes)
+    if sum(len(lane.course.steps) for lane in lanes) <= PACE_LIMIT:
+        return differences, pace_of(lanes, PhasesOf(run))
+    offsets = Columns(lanes).offsets
+    hosts = {lane.rank: lane.host for lane in lanes}
+    off_clocks = clocks(offsets, hosts if len(set(hosts.values())) > 1 else {})
+    return differences, Pace(len(lanes), off_clocks, (), (), (), (), offsets)
+
+
+def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
+    """Read the ranks of a run; none for a single rank, whose course costs time and 1 KB per compile."""
+    if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
+        return ()
+    return (yield from read_lanes(run))
+
+
+def _result(reading: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(reading)
+        except StopIteration as stop:
+            return cast(T, stop.value)
+
+
+def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:
+    """Compare these lanes of a run; yields after each difference."""
+    differences = differing(lanes)
+    if differences is None:
+        return None
+    completed = []
+    for number, divergence in enumerate(differences.divergences):
+        completed.append(_completed(run, divergence, number < GRAPHS_READ))
+        yield
+    return replace(differences, divergences=tuple(completed))
+
+
+def compiles_of(run: Run, divergence: Divergence) -> list[Compile | None]:
+    """Return a compile of each side; None if a side has none or no node represents it."""
+    return [_compile(run, side.ref) for side in divergence.sides]
+
+
+def _compile(run: Run, ref: str) -> Compile | None:
+    try:
+        node = run.resolve(ref) if ref else None
+    except BadAddress:
+        return None
+    return node if isinstance(node, Compile) else None
+
+
+def pair_of(run: Run, divergence: Divergence) -> tuple[str, str]:
+    """Return two addresses to compare: the differing artifact of the first two sides, else their compiles.
+
+    ('', '') if either side has none.
+    """
+    compiles = compiles_of(run, divergence)[:2]
+    refs = [side.ref for side in divergence.sides[:2]]
+    if not all(refs):
+        return "", ""
+    name = ARTIFACTS.get(divergence.facets[0])
+    if name is None or None in compiles:
+        return refs[0], refs[1]
+    addresses_by_side = [[*addresses(cast(Compile, compile_), (name,)).values()] for compile_ in compiles]
+    if not all(addresses_by_side):
+        return refs[0], refs[1]
+    if name == GRAPH_NAME or len(addresses_by_side[0]) != len(addresses_by_side[1]):
+        return addresses_by_side[0][-1], addresses_by_side[1][-1]
+    return addresses_by_side[0][0], addresses_by_side[1][0]
+
+
+def _completed(run: Run, one: Divergence, with_nodes: bool) -> Divergence:
+    """Add the path of the function, and to graphs the first node that differs."""
+    compiles = compiles_of(run, one)
+    first = next((compile_ for compile_ in compiles if compile_ is not None), None)
+    if first is not None:
+        file = first.frame.code[1]
+        others = tuple(_in_file(function, file) for function in one.others)
+        one = replace(one, function=replace(one.function, file=file), others=others)
+    if with_nodes and len(compiles) > 1 and compiles[0] is not None:
+        if one.facets[0] == GRAPH:
+            one = _with_nodes(one, compiles)
+        if one.facets[0] in (GRAPH, CODE) and len({side.said for side in one.sides if one.facets[0] == GRAPH}) < 2:
+            one = _with_lines(one, compiles)
+    return one
+
+
+def _with_nodes(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+    """Add the first node in which each graph differs from the first side."""
+    sides = [divergence.sides[0]]
+    for side, other in zip(divergence.sides[1:], compiles[1:], strict=True):
+        words = node_words(compiles[0], other) if compiles[0] is not None and other is not None else ""
+        sides.append(replace(side, said=": ".join(filter(None, (side.said, words)))))
+    return replace(divergence, sides=tuple(sides))
+
+
+def _with_lines(divergence: Divergence, compiles: Sequence[Compile | None]) -> Divergence:
+    """Add the first differing line of two texts if nothing else separates them; unchanged if unreadable."""
+    name = ARTIFACTS[divergence.facets[0]]
+    try:
+        texts = [_compared(compile_, name) if compile_ is not None else [] for compile_ in compiles]
+    except (Gone, Elsewhere):
+        return divergence
+    for pair in zip(*texts, strict=False):
+        for number, lines in enumerate(zip(*(text.split("\n") for text in pair), strict=False), 1):
+            if len(set(lines)) > 1:
+                excerpts = [f"line {number}: {line.strip() or '(empty)'}"[:EXCERPT] for line in lines]
+                if len(set(excerpts)) < 2:
+                    return divergence
+                sides = zip(divergence.sides, excerpts, strict=True)
+                return replace(divergence, sides=tuple(replace(side, said=excerpt) for side, excerpt in sides))
+    return divergence
+
+
+def _compared(compile_: Compile, name: str) -> list[str]:
+    """Return the normalized texts of an artifact, without the rank identity."""
+    reader, (identity, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
+    results = []
+    for record, _ in named(compile_, (name,)):
+        text = bare(reader.payload(record, LIMIT), identity).decode("utf-8", "replace")
+        results.append(normalised(text, rules_for(text, identity))[0])
+    return results
+
+
+def _in_file(function: Function, file: str | None) -> Function:
+    """Return a function with the path of its file, if that is the file."""
+    return replace(function, file=file) if file and function.file == file.rpartition("/")[2] else function
+
+
+def node_words(left: Compile, right: Compile) -> str:
+    """Describe the first node in which the second graph differs, with its source line: `gelu instead of relu at model.py:88`."""
+    try:
+        owns = owns_of(left.process, right.process)
+        a, b = (_graph(compile_, identity) for compile_, identity in zip((left, right), owns, strict=True))
+    except (Gone, Elsewhere):
+        return ""
+    if a is None or b is None or not (a.understood and b.understood):
+        return ""
+    changes = node_changes(a, b).changes
+    ordered = sorted(changes, key=lambda change: change.what not in (ADDED, REMOVED, RETARGETED, RETYPED))
+    if not ordered:
+        return ""
+    more = len(ordered) - 1
+    return _words(ordered[0], a, b) + (f" and {more} more node{'s' * (more > 1)}" if more else "")
+
+
+def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:
+    records = [record for record, _ in named(compile_, (GRAPH_NAME,))]
+    if not records:
+        return None
+    text = reader_of(compile_).text(records[-1], LIMIT)
+    return graph_text(normalised(text, own_rules(identity, text))[0])
+
+
+def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
+    before, after = _target(left, change.left_line), _target(right, change.right_line)
+    at = _origin(right, change.right_line) or _origin(left, change.left_line)
+    where = f" at {at}" if at else ""
+    if change.what == ADDED:
+        return f"{after or change.name} added{where}"
+    if change.what == REMOVED:
+        return f"no {before or change.name}{where}"
+    if change.what == RETARGETED:
+        return f"{after} instead of {before}{where}"
+    return f"{change.name} otherwise{where}"
+
+
+def _target(graph: GraphText, line: int) -> str:
+    """Return the call target of the node at a line: `aten.clone`."""
+    node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
+    if node is None or not node.target:
+        return ""
+    return node.target.removeprefix("torch.ops.").removeprefix("torch.nn.functional.").removesuffix(".default")
+
+
+def _origin(graph: GraphText, line: int) -> str:
+    node = next((node for node in graph.graph.nodes if node.line == line - 1), None)
+    if node is None or node.origin < 0:
+        return ""
+    origin = graph.graph.origins[node.origin]
+    return f"{origin.path.rpartition('/')[2]}:{origin.place}"

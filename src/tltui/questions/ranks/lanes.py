@@ -17,9 +17,9 @@ from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.questions.hang.clock_offsets import written_us
 from tltui.questions.hang.open_phases import begun, last_record
 from tltui.questions.ranks.compile_facets import course_of, times_of
+from tltui.questions.ranks.pace import written_us
 from tltui.questions.ranks.rank_course import (
     DIGEST,
     FACETS,

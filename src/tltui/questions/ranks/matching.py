@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 
 from tltui.questions.hang.open_phases import trail
-from tltui.questions.ranks.facet_texts import PARTS
+from tltui.questions.ranks.compile_facets import PARTS
 from tltui.questions.ranks.rank_course import FACETS, Code, Lane, Step
 
 BREAK_FACET, FAILED_FACET, COLLECTIVE_FACET, DEVICE_FACET = "breaks", "failure", "collectives", "devices"

@@ -12,7 +12,6 @@ from typing import NamedTuple, cast
 from tltui.model.id_epochs import INNER, OUTERMOST
 from tltui.model.rank_ranges import Ranks
 from tltui.model.status import Status
-from tltui.questions.hang.clock_offsets import Offset, chosen, clocks, off, without_late
 from tltui.questions.hang.open_phases import WRAPPERS
 from tltui.questions.ranks.pace import (
     LATE_S,
@@ -23,13 +22,18 @@ from tltui.questions.ranks.pace import (
     ExtraCompile,
     Key,
     Late,
+    Offset,
     Pace,
     Phases,
     Slow,
     Spread,
     Wait,
+    chosen,
+    clocks,
     is_minority,
+    off,
     stands_out,
+    without_late,
 )
 from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
 from tltui.text.frozen import frozen

@@ -15,10 +15,20 @@ from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
 from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks, not_read
-from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf
-from tltui.questions.ranks.differences import WORDING, Differing, Divergence, Function, Restarted, Side
+from tltui.questions.ranks.differences import (
+    WORDING,
+    Differing,
+    Divergence,
+    Expected,
+    Function,
+    Restarted,
+    Side,
+    pair_of,
+    read_between,
+    read_expected,
+)
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
     ABSENT_WORDS,
@@ -37,8 +47,8 @@ from tltui.questions.ranks.matching import (
     RECOMPILE,
     WIDE,
 )
+from tltui.questions.ranks.pace import Clock, Offset
 from tltui.questions.ranks.pace_analysis import read_pace
-from tltui.questions.ranks.rank_report import Expected, pair_of, read_between, read_expected
 from tltui.questions.ranks.stragglers_page import add_clocks, add_extra, add_late, add_slow
 from tltui.questions.ranks.stragglers_page import answer as pace_answer
 from tltui.text import tokens

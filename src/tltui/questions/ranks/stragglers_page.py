@@ -17,12 +17,11 @@ from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read, why_not
 from tltui.questions.coverage.job_inputs import not_read
-from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
-from tltui.questions.ranks.pace import RULE, Extra, Key, Late, Pace, Slow, Spread, Wait
+from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
 from tltui.questions.ranks.rank_course import Lane
 from tltui.questions.recompiles.explanations import explained_of

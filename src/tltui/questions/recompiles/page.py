@@ -21,7 +21,7 @@ from tltui.questions.recompiles.guard_grammar import CAUSES
 from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
 from tltui.questions.recompiles.remedies import Settings
 from tltui.questions.runtime.cost_sections import recompiles_said
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

@@ -25,7 +25,7 @@ from tltui.questions.runtime.profile_results import (
     line_times,
 )
 from tltui.questions.runtime.runtime_report import estimated_us, unseen
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import micros

@@ -25,7 +25,7 @@ from tltui.questions.runtime.profile_results import (
     process_of,
 )
 from tltui.questions.runtime.profile_sums import compiling_us
-from tltui.questions.stacks.function_names import display_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 
 

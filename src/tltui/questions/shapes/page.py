@@ -29,8 +29,7 @@ from tltui.questions.shapes.dynamic_sizes import (
     signature,
 )
 from tltui.questions.shapes.shape_env import KeptGuard, ShapeGuard
-from tltui.questions.stacks.function_names import display_name
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

@@ -24,8 +24,7 @@ from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS,
 from tltui.questions.recompiles.recompile_reasons import RecompileReason, known_recompile, ref_named
 from tltui.questions.shapes.compile_inputs import inputs_of
 from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, shape_records
-from tltui.questions.stacks.function_names import display_name
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of, is_end_of
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_name, is_end_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

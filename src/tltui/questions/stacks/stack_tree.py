@@ -12,8 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
-from tltui.questions.stacks.function_names import qualified_name
-from tltui.questions.stacks.tracebacks import StackFrame, frames_of, whole_stack
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, qualified_name, whole_stack
 from tltui.text.frozen import frozen
 
 AHEAD = 1 << 13

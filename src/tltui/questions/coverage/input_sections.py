@@ -16,15 +16,15 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 
-def held_words(held: Holding) -> str:
+def holding_words(holding: Holding) -> str:
     """`TORCH_LOGS text of rank 0`, `trace of 2 ranks`, `torch_compile_debug of 1 process`"""
-    if len(held.ranks) == 1:
-        return f"{held.title} of rank {held.ranks[0]}"
-    if held.ranks:
-        return f"{held.title} of {fmt.plural(len(held.ranks), 'rank')}"
-    if held.processes:
-        return f"{held.title} of {fmt.plural(held.processes, 'process', 'processes')}"
-    return f"{held.title} ({fmt.plural(held.files, 'file')})"
+    if len(holding.ranks) == 1:
+        return f"{holding.title} of rank {holding.ranks[0]}"
+    if holding.ranks:
+        return f"{holding.title} of {fmt.plural(len(holding.ranks), 'rank')}"
+    if holding.processes:
+        return f"{holding.title} of {fmt.plural(holding.processes, 'process', 'processes')}"
+    return f"{holding.title} ({fmt.plural(holding.files, 'file')})"
 
 
 def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:

@@ -377,20 +377,20 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
     """Add a section for each log with a writer on this machine, and a line for all others."""
     ranks = {process.log.path: process.rank for process in run.processes()}
     # they were asked in the order in which they matter; here one looks for a rank
-    held = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
+    written = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
     over = {model.log.path for model in run.models if model.log.ended}
     add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")
     _add_faults(page, here)
     when = f" at {here.at}" if here.at else ""
-    if len(held) > FEW:
-        _add_alike(page, held, ranks, when)
-    for log in held if len(held) <= FEW else ():
+    if len(written) > FEW:
+        _add_alike(page, written, ranks, when)
+    for log in written if len(written) <= FEW else ():
         rank = ranks.get(log.log)
         whose = f"Rank {rank}" if rank is not None else fmt.file_name(log.log)
         page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
-    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
+    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(written))
     if here.unasked:
         page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
 

@@ -279,8 +279,8 @@ def place_of(process: Process, reader: Reader) -> Place:
     """Return the position of a process."""
     positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
-    if not positions and compiles and (stood := interrupted_position(compiles[-1])) is not None:
-        positions = (stood,)
+    if not positions and compiles and (interrupted := interrupted_position(compiles[-1])) is not None:
+        positions = (interrupted,)
     compile_: Compile | None = None
     if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
         compile_ = process.find(parse_ref(positions[0].ref).id or NO_ID)

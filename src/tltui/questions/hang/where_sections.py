@@ -148,7 +148,7 @@ def _absent(group: Group, compile_: str, places: Where) -> str:
     if group.state == INSIDE:
         return position_words(group, places)
     if group.state == EMPTY or not compile_:
-        return _nothing_open(group, places)
+        return _idle_words(group, places)
     had = "had" if group.over else "have" if group.count > 1 else "has"
     so_far = "" if group.over else " so far"
     since = f"nothing open after {compile_label(group)} since {fmt.clock(group.last)}"
@@ -179,9 +179,9 @@ def _ranks(count: int, places: Where) -> str:
 def _idle(idle: Sequence[Group], places: Where) -> str:
     """Describe the ranks with nothing open: `ranks 0–6 have nothing open after block1 [1/0] so far`."""
     if len(idle) == 1:
-        return _nothing_open(idle[0], places)
+        return _idle_words(idle[0], places)
     if len(idle) == 2:
-        return "; ".join(_nothing_open(group, places) for group in idle)
+        return "; ".join(_idle_words(group, places) for group in idle)
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
@@ -190,7 +190,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     return f"{text}, {subject(first, places)} {behind}, the others further on"
 
 
-def _nothing_open(group: Group, places: Where) -> str:
+def _idle_words(group: Group, places: Where) -> str:
     many = group.count > 1
     who = subject(group, places)
     if not group.ranks:

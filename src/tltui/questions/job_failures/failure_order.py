@@ -508,7 +508,7 @@ def _add_torchrun(ends: LaunchEnds, output: int, report: Report) -> None:
 
 def _add_summary(ends: LaunchEnds, output: int, summary: TorchrunEnd) -> None:
     """Add torchrun's summary."""
-    agents_named_it = any(end.is_root for end in ends.ends)
+    has_agent_root = any(end.is_root for end in ends.ends)
     for worker in _workers(summary):
         end = ends.end_of(output, summary.offset, worker.pid, worker.rank)
         end.rank = worker.rank if worker.rank is not None else end.rank
@@ -516,7 +516,7 @@ def _add_summary(ends: LaunchEnds, output: int, summary: TorchrunEnd) -> None:
         end.host, end.time, end.recorded = worker.host, worker.time, worker.traceback
         end.index = worker.local_rank if end.index is None else end.index
         end.program = TORCHRUN
-        end.is_root = end.is_root or (worker is summary.root and not agents_named_it)
+        end.is_root = end.is_root or (worker is summary.root and not has_agent_root)
         end.is_stopped = end.is_stopped or worker.is_ended_by_torchrun
 
 

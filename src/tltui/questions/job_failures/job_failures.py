@@ -224,8 +224,8 @@ def _merge(failures: Sequence[JobFailure], roots: Sequence[JobFailure]) -> list[
             key = (FOLLOWED, failure.traceback is not None, failure.file, failure.line)
         else:
             key = (failure.role, failure.error or failure.exit, failure.file, failure.line)
-        is_named = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
-        groups.setdefault(key if is_named else (*key, id(failure)), []).append(failure)
+        is_mergeable = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
+        groups.setdefault(key if is_mergeable else (*key, id(failure)), []).append(failure)
     return [_merged(group, roots) for group in groups.values()]
 
 

@@ -18,7 +18,7 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
-from tltui.questions.coverage.input_sections import add_missing, held_words, of_ranks
+from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
@@ -124,7 +124,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if about:
         page.say(about, "", tokens.DIM)
     if not is_plain(run):
-        page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
+        page.joined([(holding_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"

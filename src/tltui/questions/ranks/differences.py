@@ -653,8 +653,8 @@ def _in_file(function: Function, file: str | None) -> Function:
 def node_words(left: Compile, right: Compile) -> str:
     """Describe the first node in which the second graph differs, with its source line: `gelu instead of relu at model.py:88`."""
     try:
-        owns = owns_of(left.process, right.process)
-        a, b = (_graph(compile_, identity) for compile_, identity in zip((left, right), owns, strict=True))
+        identities = owns_of(left.process, right.process)
+        a, b = (_graph(compile_, identity) for compile_, identity in zip((left, right), identities, strict=True))
     except (Gone, Elsewhere):
         return ""
     if a is None or b is None or not (a.understood and b.understood):

@@ -507,7 +507,7 @@ def _executed(classes: Sequence[Class]) -> list[Fact]:
         if mine == theirs or not theirs:
             continue
         n = next((n for n, (a, b) in enumerate(zip(theirs, mine, strict=False)) if a != b), min(len(mine), len(theirs)))
-        actual, expected = (_called(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
+        actual, expected = (_compile_name(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
         code, graph = theirs[min(n, len(theirs) - 1)][0], f"graph {n + 1}"
         firsts[code, f"ran {actual} as {graph}", f"ran {expected} as {graph}"].append(class_)
     others = {class_ for late in firsts.values() for class_ in late}
@@ -518,7 +518,7 @@ def _executed(classes: Sequence[Class]) -> list[Fact]:
     return results
 
 
-def _called(key: Key) -> str:
+def _compile_name(key: Key) -> str:
     """`f`, of a further compile of it `f (compile 2)`"""
     (name, _, _), number = key
     return name if number == 1 else f"{name} (compile {number})"

@@ -12,7 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
-from tltui.questions.stacks.tracebacks import StackFrame, frames_of, qualified_name, whole_stack
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, full_stack, qualified_name
 from tltui.text.frozen import frozen
 
 AHEAD = 1 << 13
@@ -156,7 +156,7 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
     results = []
     for record in compile_.records if numbers else ():
         if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
-            results.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
+            results.append((record, linked(process, without_suffix(process, full_stack(compile_, stack)))))
     return tuple(results)
 
 

@@ -103,10 +103,10 @@ def start_stack(compile_: Compile, reader: Reader | None = None) -> tuple[StackF
     if compile_.started is None:
         return ()
     reader = reader or reader_of(compile_)
-    return frames_of(compile_.process, whole_stack(compile_, list_in(reader.event(compile_.started.record), "stack")))
+    return frames_of(compile_.process, full_stack(compile_, list_in(reader.event(compile_.started.record), "stack")))
 
 
-def whole_stack(compile_: Compile, stack: list[Any]) -> list[Any]:
+def full_stack(compile_: Compile, stack: list[Any]) -> list[Any]:
     """Return the stack of a `dynamo_start` with the compiled function as its last frame.
 
     Torch 2.5 and later write it so. Older torch has its own frames there, and omits the function.

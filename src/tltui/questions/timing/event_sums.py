@@ -163,7 +163,7 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
         elif end > before:
             mine.total += end - before
             reach[name] = end
-    for mine, self_us in zip(name_sum, nesting.owns, strict=True):
+    for mine, self_us in zip(name_sum, nesting.self_times, strict=True):
         mine.self_time += self_us
     if phases is not None:
         _add_phases(spans, phases, nesting)
@@ -176,12 +176,12 @@ class Nesting:
     Spans of parallel threads may overlap: the parent is the innermost span that contains all of a span.
     """
 
-    __slots__ = ("depths", "owns", "ranks", "stack", "tangled", "upto", "wall", "wall_upto")
+    __slots__ = ("depths", "ranks", "self_times", "stack", "tangled", "upto", "wall", "wall_upto")
 
     def __init__(self) -> None:
         self.stack: list[tuple[float, int]] = []
         self.depths: list[int] = []
-        self.owns: list[float] = []
+        self.self_times: list[float] = []
         """Self times."""
         self.upto: list[float] = []
         """How far the children of each cover it."""
@@ -194,7 +194,7 @@ class Nesting:
 
     def add(self, start: float, end: float, rank: int = 0) -> None:
         """Add the next span."""
-        stack, number = self.stack, len(self.owns)
+        stack, number = self.stack, len(self.self_times)
         while stack and stack[-1][0] <= start and (stack[-1][0] < start or end > start):
             stack.pop()
         parent = -1
@@ -203,12 +203,12 @@ class Nesting:
         if parent >= 0:
             before = self.upto[parent]
             if start >= before:
-                self.owns[parent] -= end - start
+                self.self_times[parent] -= end - start
                 self.upto[parent] = end
             else:
                 self.tangled = True
                 if end > before:
-                    self.owns[parent] -= end - before
+                    self.self_times[parent] -= end - before
                     self.upto[parent] = end
             above = self.ranks[parent]
             self.ranks.append(above if above < rank else rank)
@@ -220,7 +220,7 @@ class Nesting:
                 self.wall += end - (start if start > self.wall_upto else self.wall_upto)
                 self.wall_upto = end
         stack.append((end, number))
-        self.owns.append(end - start)
+        self.self_times.append(end - start)
         self.upto.append(start)
 
     def _search(self, end: float) -> int:
@@ -236,7 +236,7 @@ def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> Non
     intervals are merged.
     """
     if not nesting.tangled:
-        for rank, self_us in zip(nesting.ranks, nesting.owns, strict=True):
+        for rank, self_us in zip(nesting.ranks, nesting.self_times, strict=True):
             phases[rank] += self_us
         return
     for name, micros in micros_by_phase((name, start, end) for start, _, end, name in spans).items():
@@ -248,7 +248,7 @@ def nested(spans: list[Span]) -> Iterator[tuple[Span, int, float]]:
     nesting = Nesting()
     for start, _, end, _ in spans:
         nesting.add(start, end)
-    return zip(spans, nesting.depths, nesting.owns, strict=True)
+    return zip(spans, nesting.depths, nesting.self_times, strict=True)
 
 
 INFO = "triton_kernel_info"

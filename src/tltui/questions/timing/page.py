@@ -255,8 +255,8 @@ def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> No
     page.table(table, table.ordered(timing.names, sort))
 
 
-def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
-    """Return the table by event name; `whole_s` is the total of all events in seconds."""
+def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
+    """Return the table by event name; `total_s` is the total of all events in seconds."""
 
     def time(row: NameTime, seconds: float) -> Piece:
         """Format a time; nothing if the event began at the end of the log."""
@@ -264,7 +264,7 @@ def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
 
     return Table((
         Column("own", lambda row: time(row, row.self_s), right=True, sort="own", key=lambda row: (-row.self_s, row.name)),
-        Column("", lambda row: (fmt.percent(row.self_s, whole_s), tokens.DIM), right=True, drop=3),
+        Column("", lambda row: (fmt.percent(row.self_s, total_s), tokens.DIM), right=True, drop=3),
         Column("total", lambda row: time(row, row.total_s), right=True, drop=4, sort="total",
                key=lambda row: (-row.total_s, row.name)),
         Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=5, sort="count",
@@ -495,7 +495,7 @@ KERNELS: Table[KernelTime] = Table((
 ), "kernels", SHOWN)  # fmt: skip
 
 
-def add_beside(page: Page, timing: Timing) -> None:
+def add_workers(page: Page, timing: Timing) -> None:
     """Add the work of worker threads during compiles."""
     if not timing.beside:
         return
@@ -505,10 +505,10 @@ def add_beside(page: Page, timing: Timing) -> None:
         "above already, as async_compile.wait; what is tuned at the first call is not."
     )
     page.say(text, "  ", tokens.DIM)
-    page.table(BESIDE, timing.beside)
+    page.table(WORKERS, timing.beside)
 
 
-BESIDE: Table[NameTime] = Table((
+WORKERS: Table[NameTime] = Table((
     Column("added up", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
     Column("at once", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
     Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=2),
@@ -653,7 +653,7 @@ def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
 
 def _add_remaining(page: Page, timing: Timing) -> None:
     add_kernels(page, timing)
-    add_beside(page, timing)
+    add_workers(page, timing)
     add_gaps(page, timing)
     add_meaning(page, timing)
 

@@ -18,7 +18,8 @@ from tltui.model.status import Status
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Code
 from tltui.questions.problems.problem_list import Problems, problems
-from tltui.questions.ranks.differences import WORDING, Side, differences_of
+from tltui.questions.ranks.differences import Side, differences_of
+from tltui.questions.ranks.matching import WORDS
 from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import own_us
 from tltui.questions.runtime.eager_code import break_times, fallback_times
@@ -96,16 +97,15 @@ def difference_reasons(run: Run) -> list[Occurrence]:
     for divergence in result.divergences if result is not None else ():
         sides = " | ".join(map(_side, divergence.sides)) + (f" | {divergence.more} more ranks" if divergence.more else "")
         ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
+        title = WORDS[divergence.facets[0]].difference
         if divergence.whole:
-            reasons.append(
-                Occurrence(ref, f"{WORDING[divergence.facets[0]]}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}")
-            )
+            reasons.append(Occurrence(ref, f"{title}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}"))
             continue
         for function in (divergence.function, *divergence.others):
             where = f" ({function.file}:{function.line})" if function.file else ""
             of = f", compile {divergence.number}" if divergence.number > 1 else ""
             key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
-            text = f"{function.name}{where}{of}: {WORDING[divergence.facets[0]]}: {sides}"
+            text = f"{function.name}{where}{of}: {title}: {sides}"
             reasons.append(Occurrence(ref, text, key, function.file, function.line))
     return reasons
 

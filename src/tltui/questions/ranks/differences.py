@@ -22,27 +22,16 @@ from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETY
 from tltui.questions.ranks.compile_facets import PhasesOf, bare, estimates_fact
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
-    BREAKS,
     CACHE,
     CODE,
-    COLLECTIVES,
     COUNT,
-    DEVICES,
-    ESTIMATES,
     EXECUTED,
     FAILED,
     GRAPH,
-    GUARDS,
-    INPUTS,
-    MISSING,
     NAMES,
-    ORDER,
     PARITY,
     RECOMPILE,
-    SETTINGS,
-    STOPPED,
     UNFINISHED,
-    VERSION,
     WIDE,
     Class,
     Fact,
@@ -62,16 +51,6 @@ KEPT = 200
 """Maximum number of differences in a result."""
 SIDES = 6
 """Maximum number of sides per difference."""
-WORDING = {
-    VERSION: "another torch", SETTINGS: "settings differ", STOPPED: "the last function of some ranks",
-    UNFINISHED: "not finished on some ranks", BREAKS: "graph breaks differ", FAILED: "failures differ",
-    COLLECTIVES: "collectives differ", MISSING: "compiled on some ranks only", COUNT: "compiled more often on some ranks",
-    ORDER: "compiled in another order on some ranks", DEVICES: "tensors on a device that is not the rank's own",
-    RECOMPILE: "compiled again for another reason", INPUTS: "inputs differ", GRAPH: "graphs differ", GUARDS: "guards differ",
-    CODE: "generated code differs", PARITY: "code and schedule have other collectives", CACHE: "caches answer differently",
-    ESTIMATES: "what its kernels give differs", EXECUTED: "graphs ran in another order",
-}  # fmt: skip
-"""Wording of a difference by facet."""
 
 
 @frozen

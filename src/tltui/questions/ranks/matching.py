@@ -5,21 +5,63 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tltui.questions.hang.open_phases import trail
 from tltui.questions.ranks.compile_facets import PARTS
 from tltui.questions.ranks.rank_course import FACETS, Code, Lane, Step
 
-BREAK_FACET, FAILED_FACET, COLLECTIVE_FACET, DEVICE_FACET = "breaks", "failure", "collectives", "devices"
-INPUT_FACET, GUARD_FACET, CODE_FACET, CACHE_FACET, ESTIMATE_FACET = "inputs", "guards", "code", "cache", "estimates"
-ABSENT_WORDS = {BREAK_FACET: "no break", FAILED_FACET: "no failure", DEVICE_FACET: "all on its own device",
-           COLLECTIVE_FACET: "no collectives",
-           CACHE_FACET: "no answer logged"}  # fmt: skip
-"""Wording for ranks without a value of a facet."""
+STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
+BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
+INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
+VERSION, SETTINGS = "version", "settings"
+
+
+class FacetWords(NamedTuple):
+    """Wording of a facet."""
+
+    difference: str
+    """As the title of a difference."""
+    label: str
+    """In a word or two, for the matrix."""
+    mark: str = ""
+    """Sign of a cell of the matrix; '' for facets that have none. Unfinished compiles show their status instead."""
+    noun: str = ""
+    """For a facet that differs as a consequence of another one; '' for facets that never do."""
+    absent: str = ""
+    """For ranks without a value of it."""
+
+
+WORDS = {
+    VERSION: FacetWords("another torch", "another torch"),
+    SETTINGS: FacetWords("settings differ", "other settings"),
+    STOPPED: FacetWords("the last function of some ranks", "stopped"),
+    UNFINISHED: FacetWords("not finished on some ranks", "not finished"),
+    BREAKS: FacetWords("graph breaks differ", "graph breaks", "b", "", "no break"),
+    FAILED: FacetWords("failures differ", "failure", "f", "failures", "no failure"),
+    COLLECTIVES: FacetWords("collectives differ", "collectives", "c", "collectives", "no collectives"),
+    MISSING: FacetWords("compiled on some ranks only", "not compiled"),
+    COUNT: FacetWords("compiled more often on some ranks", "only here"),
+    ORDER: FacetWords("compiled in another order on some ranks", "order", "q"),
+    DEVICES: FacetWords("tensors on a device that is not the rank's own", "devices", "d", "devices", "all on its own device"),
+    RECOMPILE: FacetWords("compiled again for another reason", "why again", "r", "reasons of recompiles"),
+    INPUTS: FacetWords("inputs differ", "inputs", "i", "inputs"),
+    GRAPH: FacetWords("graphs differ", "graph", "g", "graphs"),
+    GUARDS: FacetWords("guards differ", "guards", "u", "guards"),
+    CODE: FacetWords("generated code differs", "code", "k", "code"),
+    PARITY: FacetWords("code and schedule have other collectives", "collectives of the code", "p", "the code's collectives"),
+    CACHE: FacetWords("caches answer differently", "cache", "h", "caches", "no answer logged"),
+    ESTIMATES: FacetWords("what its kernels give differs", "estimates", "e", "tensors of kernels"),
+    EXECUTED: FacetWords("graphs ran in another order", "order of graphs", "x", "the order in which graphs ran"),
+}
+NAMES = tuple(WORDS)
+"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
+WIDE = (VERSION, SETTINGS)
+"""Facets of a whole rank: reported once for all compiles."""
 WITHOUT = "without that"
 """Wording for ranks whose lines are a subset of the others' lines."""
 SHOWN = 1
-SHOWN_OF = {COLLECTIVE_FACET: 3, "settings": 3, "recompile": 3, "parity": 3, FAILED_FACET: 3, "version": 3, "graph": 3}
+SHOWN_OF = dict.fromkeys((COLLECTIVES, SETTINGS, RECOMPILE, PARITY, FAILED, VERSION, GRAPH), 3)
 """Lines of a facet that are printed; of the others `SHOWN`."""
 DIGITS = 8
 """Digits of a digest that are printed."""
@@ -29,15 +71,15 @@ Lines = Mapping[Hashable, Sequence[str]]
 
 def words(facet: str, lines: Lines) -> dict[Hashable, str]:
     """Describe how each value of a facet differs from the others; '' only if no wording separates any of them."""
-    if facet == CACHE_FACET:
+    if facet == CACHE:
         return {value: _answers(texts) for value, texts in lines.items()}
-    if facet == CODE_FACET:
+    if facet == CODE:
         return _code(lines)
     compared = {value: {plain: shown or plain for plain, _, shown in (line.partition("\t") for line in texts)}
                 for value, texts in lines.items()}  # fmt: skip
     same = set.intersection(*(set(texts) for texts in compared.values()))
     apart = {value: [shown for plain, shown in texts.items() if plain not in same] for value, texts in compared.items()}
-    if facet == INPUT_FACET:
+    if facet == INPUTS:
         apart = _inputs_apart(apart)
     descriptions = {value: _distinct_lines(facet, texts, apart[value]) for value, texts in lines.items()}
     if any(descriptions.values()):
@@ -68,10 +110,10 @@ def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, lis
 def _distinct_lines(facet: str, all_lines: Sequence[str], lines: Sequence[str]) -> str:
     """Describe the distinct lines of these ranks in one line."""
     if not all_lines:
-        return ABSENT_WORDS.get(facet, "")
+        return WORDS[facet].absent
     if not lines:
         return ""
-    if facet == DEVICE_FACET:
+    if facet == DEVICES:
         return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not its own device"
     shown = SHOWN_OF.get(facet, SHOWN)
     left = len(lines) - shown
@@ -81,7 +123,7 @@ def _distinct_lines(facet: str, all_lines: Sequence[str], lines: Sequence[str]) 
 def _answers(lines: Sequence[str]) -> str:
     """Count cache answers: `3 hits, 1 miss`; with the name of the cache if there are several."""
     if not lines:
-        return ABSENT_WORDS[CACHE_FACET]
+        return WORDS[CACHE].absent
     caches: dict[str, Counter[str]] = {}
     for line in lines:
         cache, _, state = line.rpartition(" ")
@@ -105,17 +147,6 @@ def _code(lines: Lines) -> dict[Hashable, str]:
     return {value: f"code {digests[first][:DIGITS]}{of}" if digests else "" for value, digests in lines.items()}
 
 
-STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
-BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
-INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
-VERSION, SETTINGS = "version", "settings"
-WIDE = (VERSION, SETTINGS)
-"""Facets of a whole rank: reported once for all compiles."""
-NAMES = (
-    VERSION, SETTINGS, STOPPED, UNFINISHED, BREAKS, FAILED, COLLECTIVES, MISSING, COUNT, ORDER, DEVICES, RECOMPILE, INPUTS, GRAPH,
-    GUARDS, CODE, PARITY, CACHE, ESTIMATES, EXECUTED,
-)  # fmt: skip
-"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
 CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
 GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
 """Facets that backward compiles extend: live logs are compared up to the shorter one."""

@@ -11,7 +11,7 @@ from statistics import median_low
 from tltui.model.rank_ranges import ranges
 from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
-from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
+from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 from tltui.text.frozen import frozen
 
@@ -19,10 +19,7 @@ SAME, NONE, MORE, MANY, UNLOGGED, ENDED = "=", " ", "+", "*", "0", "~"
 """Signs: as on the most ranks; absent; additional, or ten times as slow; more kinds than characters; nothing logged; after the
 end of the logs.
 """
-MARKS = {
-    "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
-    "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
-}  # fmt: skip
+MARKS = {facet: words.mark for facet, words in WORDS.items() if words.mark}
 """Facet of a difference → its mark. Unfinished compiles show their status instead."""
 CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
 """Cache answer → its mark; of several answers the worst."""

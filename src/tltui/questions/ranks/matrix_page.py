@@ -20,7 +20,7 @@ from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.question import Keyword, Question
 from tltui.questions.ranks.lanes import read_lanes
-from tltui.questions.ranks.matching import COUNT, MISSING, STOPPED, UNFINISHED
+from tltui.questions.ranks.matching import COUNT, WORDS
 from tltui.questions.ranks.matrix import (
     CACHES,
     ENDED,
@@ -47,14 +47,6 @@ from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
 
 DIFFERENCE, STATUS, GRAPH, TIME, CACHE = "difference", "status", "graph", "time", "cache"
-WORDS = {
-    "breaks": "graph breaks", "failure": "failure", "collectives": "collectives", "order": "order", "devices": "devices",
-    "recompile": "why again", "inputs": "inputs", "graph": "graph", "guards": "guards", "code": "code",
-    "parity": "collectives of the code", "cache": "cache", "estimates": "estimates", "executed": "order of graphs",
-    "version": "another torch", "settings": "other settings",
-    UNFINISHED: "not finished", MISSING: "not compiled", COUNT: "only here", STOPPED: "stopped",
-}  # fmt: skip
-"""Facets, in a word or two."""
 ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
 """Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
 DESCRIBED = 3
@@ -128,14 +120,14 @@ class Aspect:
         The described compiles separate the row from the `others`.
         """
         if self.name == DIFFERENCE:
-            yield from ((WORDS[facet], "@metrics") for facet in row.whole)
+            yield from ((WORDS[facet].label, "@metrics") for facet in row.whole)
         numbers = self._unlike(row, usual)
         if not numbers:
             return
         shown = self._separating(row, numbers, others)
         for number in shown:
             sign = self.cells(row)[number]
-            description = WORDS[COUNT] if self.cells(usual)[number] == NONE else self.meaning(sign)
+            description = WORDS[COUNT].label if self.cells(usual)[number] == NONE else self.meaning(sign)
             yield _at(columns[number], description), self.target(columns[number], row, number)
         if len(numbers) > len(shown):
             yield f"+{len(numbers) - len(shown)}", ""
@@ -183,7 +175,7 @@ ASPECTS: Mapping[str, Aspect] = {
         Aspect(
             DIFFERENCE, "what differs from most ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.whole),
-            {SAME: "as most ranks", **{mark: WORDS[facet] for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {SAME: "as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
         Aspect(

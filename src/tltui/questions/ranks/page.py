@@ -18,7 +18,6 @@ from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks,
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf
 from tltui.questions.ranks.differences import (
-    WORDING,
     Differing,
     Divergence,
     Expected,
@@ -30,23 +29,7 @@ from tltui.questions.ranks.differences import (
     read_expected,
 )
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
-from tltui.questions.ranks.matching import (
-    ABSENT_WORDS,
-    BREAKS,
-    CACHE,
-    CODE,
-    COLLECTIVES,
-    DEVICES,
-    ESTIMATES,
-    EXECUTED,
-    FAILED,
-    GRAPH,
-    GUARDS,
-    INPUTS,
-    PARITY,
-    RECOMPILE,
-    WIDE,
-)
+from tltui.questions.ranks.matching import BREAKS, CACHE, EXECUTED, WIDE, WORDS
 from tltui.questions.ranks.pace import Clock, Offset
 from tltui.questions.ranks.pace_analysis import read_pace
 from tltui.questions.ranks.stragglers_page import add_clocks, add_extra, add_late, add_slow
@@ -67,12 +50,6 @@ EXPECTED = (
     "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
     "run, and no difference by itself."
 )
-WITH_IT = {
-    FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
-    GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
-    ESTIMATES: "tensors of kernels", EXECUTED: "the order in which graphs ran",
-}  # fmt: skip
-"""Names of the facets that follow from a difference."""
 
 
 def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
@@ -181,13 +158,13 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
     """
     pieces: list[Piece] = []
     if divergence.whole:
-        pieces += [(WORDING[divergence.facets[0]], tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
+        pieces += [(WORDS[divergence.facets[0]].difference, tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
     else:
         pieces += [
             *([(f"{fmt.clock(divergence.at)} ", tokens.DIM)] if timed and divergence.at is not None else []),
             *_title_pieces(page, divergence),
         ]
-    also = [WITH_IT[facet] for facet in divergence.facets[1:] if facet in WITH_IT]
+    also = [WORDS[facet].noun for facet in divergence.facets[1:] if WORDS[facet].noun]
     if also:
         pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
@@ -206,7 +183,7 @@ def _title_pieces(page: Page, divergence: Divergence) -> list[Piece]:
         rest = len(divergence.others) - (FUNCTIONS_LISTED - 1)
         pieces.append(f"and {names}" + (f" and {rest} more" if rest > 0 else "") + "  ")
     broken = only_break(divergence)
-    difference = WORDING[divergence.facets[0]] if broken is None else f"graph break on {subject(broken, divergence)} only"
+    difference = WORDS[divergence.facets[0]].difference if broken is None else f"graph break on {subject(broken, divergence)} only"
     return [*pieces, (difference, tokens.WARN)]
 
 
@@ -318,7 +295,7 @@ def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
         return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
     whose = "" if first.whole else f"{first.function.name}: "
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}: {whose}{WORDING[first.facets[0]]} ({subject(other, first)} unlike "
+    text = f"{who}: {whose}{WORDS[first.facets[0]].difference} ({subject(other, first)} unlike "
     text += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 
@@ -327,7 +304,7 @@ def only_break(divergence: Divergence) -> Side | None:
     """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
     if divergence.facets[0] != BREAKS or len(divergence.sides) != 2 or divergence.more:
         return None
-    without = [side for side in divergence.sides if side.said == ABSENT_WORDS[BREAKS]]
+    without = [side for side in divergence.sides if side.said == WORDS[BREAKS].absent]
     return next(side for side in divergence.sides if side is not without[0]) if len(without) == 1 else None
 
 

@@ -12,6 +12,7 @@ from tltui.model.input_coverage import HOW, compiling, title_of
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
+from tltui.model.rank_ranges import with_noun
 from tltui.model.ref import NO_ID, Ref
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -111,7 +112,7 @@ def difference_reasons(run: Run) -> list[Occurrence]:
 
 
 def _side(side: Side) -> str:
-    ranks = f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+    ranks = with_noun(side.ranks)
     return f"{ranks}: {' '.join(side.said.split())[:120]}" if side.said else ranks
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.job_inputs import Conflict, Holding, Missing, NotRead
 from tltui.text import tokens
@@ -84,7 +84,7 @@ def add_not_read(page: Page, files: Sequence[NotRead]) -> None:
 
 def of_ranks(ranks: str) -> str:
     """Write ` (ranks 48–55)`; '' for none."""
-    return f" ({'ranks' if any(sign in ranks for sign in '–, ') else 'rank'} {ranks})" if ranks else ""
+    return f" ({with_noun(ranks)})" if ranks else ""
 
 
 def why_not(run: Run) -> str:

@@ -290,6 +290,12 @@ def last_record(process: Process, reader: Reader) -> float | None:
     return None
 
 
+def launch_number(process: Process) -> int:
+    """Return the number of a process's launch in the path of its log (`attempt_1` → 1); -1 for none."""
+    number = process.launch.rpartition("_")[2]
+    return int(number) if number.isdigit() and len(number) < 10 else -1
+
+
 def _micros(line: bytes) -> float:
     """Parse the time of day of a record."""
     match = PREFIX.match(line)

@@ -10,6 +10,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.profiles_and_dumps import RefusedDump
+from tltui.model.rank_ranges import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
@@ -25,7 +26,6 @@ from tltui.questions.hang.where_sections import (
     answer,
     doing,
     is_cause_unknown,
-    many_ranks,
     short,
     subject,
     these,
@@ -57,19 +57,19 @@ def collectives_answer(recorded: Collectives, over: bool = False) -> str:
         who = _these(_waiting(unknown))
         return (
             f"{who} {_wait(_waiting(unknown), over)} in {_call(unknown)}; no dump of the flight recorder shows whether "
-            f"{_these(unknown.unknown).lower()} entered it."
+            f"{with_noun(short(unknown.unknown))} entered it."
         )
     return ""
 
 
 def _not_entered(item: Pending, over: bool) -> str:
     """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
-    waiting, have = _waiting(item), "had" if over else "have" if many_ranks(item.missing) else "has"
-    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
+    waiting, have = _waiting(item), "had" if over else "have" if is_several(item.missing) else "has"
+    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {_wait(waiting, over)}"
     text += f" since {fmt.clock(item.since)}"
     if len(item.last) == 1:
         last = item.last[0]
-        text += f"; the last one that {'they' if many_ranks(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+        text += f"; the last one that {'they' if is_several(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
     return f"{text}."
 
 
@@ -104,7 +104,7 @@ def _waiting(item: Pending) -> str:
 
 
 def _wait(ranks: str, over: bool) -> str:
-    return "waited" if over else "wait" if many_ranks(ranks) else "waits"
+    return "waited" if over else "wait" if is_several(ranks) else "waits"
 
 
 def _these(ranks: str) -> str:
@@ -112,8 +112,8 @@ def _these(ranks: str) -> str:
 
 
 def _mismatch(item: Mismatch) -> str:
-    calls = "; ".join(f"{_these(call.ranks).lower()}: {_call_words(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN])
-    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {calls}"
+    calls = [f"{with_noun(short(call.ranks))}: {_call_words(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN]]
+    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {'; '.join(calls)}"
 
 
 def _call_words(call: Call, differs: str) -> str:
@@ -131,7 +131,7 @@ def _sizes(sizes: Sequence[Sequence[int]]) -> str:
 
 def add_collectives(page: Page, recorded: Collectives, refused: Sequence[RefusedDump]) -> None:
     """Add each collective in which ranks wait, calls that do not match, and dumps that could not be read."""
-    page.heading(f"Flight recorder of {_these(recorded.ranks).lower()}" if recorded.ranks else "Flight recorder")
+    page.heading(f"Flight recorder of {with_noun(short(recorded.ranks))}" if recorded.ranks else "Flight recorder")
     for item in recorded.pending[:SHOWN]:
         _add_pending(page, item)
     if (more := len(recorded.pending) - SHOWN) > 0:
@@ -152,16 +152,16 @@ def _add_pending(page: Page, item: Pending) -> None:
     number = f"  number {item.sequence} of {_group(item.group)}"
     page.row([(_name(item.operation), tokens.STRONG), number, (f"  {_name(item.backend)}", tokens.DIM)])
     for call in item.waiting:
-        pieces: list[Piece] = [f"{_these(call.ranks).lower()}: {_name(call.state)}"]
+        pieces: list[Piece] = [f"{with_noun(short(call.ranks))}: {_name(call.state)}"]
         if call.input_sizes:
             pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
         page.row([*pieces, *_frame(page, call)], "    ")
     for call in item.last:
-        page.row([f"{_these(call.ranks).lower()}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
+        page.row([f"{with_noun(short(call.ranks))}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
     if item.missing and not item.last:
-        page.say(f"{_these(item.missing).lower()}: not entered, nor any other call of this group that the dumps have", "    ")
+        page.say(f"{with_noun(short(item.missing))}: not entered, nor any other call of this group that the dumps have", "    ")
     if item.unknown:
-        page.say(f"{_these(item.unknown).lower()}: no dump, or an older one", "    ", tokens.DIM)
+        page.say(f"{with_noun(short(item.unknown))}: no dump, or an older one", "    ", tokens.DIM)
 
 
 def _frame(page: Page, call: Call) -> list[Piece]:
@@ -181,7 +181,7 @@ def add_remarks(page: Page, places: Where) -> None:
     if len(places.clocks) > OTHERS_SHOWN:
         remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
     if places.missing:
-        remarks.append(page.so_far(f"There is no log of {these(short(places.missing)).lower()}."))
+        remarks.append(page.so_far(f"There is no log of {with_noun(short(places.missing))}."))
     lines = [(text, "") for text in remarks]
     lines += _restarted(places.restarted) + _additional(places)
     if lines:

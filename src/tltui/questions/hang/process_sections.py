@@ -13,7 +13,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens
@@ -405,8 +405,7 @@ def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int
     lines = sorted(together.items(), key=lambda item: len(item[1]))
     for activity, members in lines[:SHOWN]:
         numbered = ranges(rank for rank, _ in members if rank is not None)
-        count = len(members)
-        who = f"{'rank' if count == 1 else 'ranks'} {numbered}" if numbered else fmt.plural(count, "process", "processes")
+        who = with_noun(numbered) if numbered else fmt.plural(len(members), "process", "processes")
         pids = f"pid {members[0][1]}" if len(members) == 1 else f"pid {members[0][1]} and {len(members) - 1} more"
         page.row([(who, tokens.STRONG), f": {activity}", (f"  {pids}", tokens.DIM)])
     if left := sum(len(members) for _, members in lines[SHOWN:]):

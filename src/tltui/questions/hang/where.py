@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process, Rank
@@ -25,9 +25,11 @@ from tltui.questions.hang.open_phases import (
     inside,
     inside_of,
     last_record,
+    launch_number,
     read_inside,
     written,
 )
+from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.timing.timing_events import Event, events_of
 from tltui.text.frozen import frozen
@@ -294,12 +296,7 @@ def place_of(process: Process, reader: Reader) -> Place:
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
     """Return the positions of the processes of a run, or only of `processes`."""
-    reading = read_where(run, processes)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast(Where, stop.value)
+    return result_of(read_where(run, processes))
 
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
@@ -338,7 +335,7 @@ def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[
     if not numbered:
         units, restarted = _at_once(unnumbered)
         return units, restarted, []
-    launch = max(_launch(p) for _, processes in numbered for p in processes)
+    launch = max(launch_number(p) for _, processes in numbered for p in processes)
     units, restarted, additional = [], [], unnumbered
     for number, processes in numbered:
         same = {id(p) for p in processes}
@@ -346,16 +343,11 @@ def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[
         newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
         additional += [p for p in processes if id(p.parent) in same and p is not newest]
         restarted += [p for p in mains if p is not newest]
-        if _launch(newest) == launch:
+        if launch_number(newest) == launch:
             units.append(_unit(number, newest))
         else:
             restarted.append(newest)
     return units, restarted, additional
-
-
-def _launch(process: Process) -> int:
-    number = process.launch.rpartition("_")[2]
-    return int(number) if number.isdigit() and len(number) < 10 else -1
 
 
 def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import ranges, shortened
+from tltui.model.rank_ranges import is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
@@ -261,22 +261,17 @@ def _others(page: Page, group: Group) -> None:
     """Add the ranks that these wait for, and those with nothing open that finished or never began the open compile."""
     if group.waits_for:
         verb = "waited" if group.over else "waits" if group.count == 1 else "wait"
-        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {these(short(group.waits_for)).lower()}.", "    ", tokens.DIM)
+        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {with_noun(short(group.waits_for))}.", "    ", tokens.DIM)
     if group.passed:
         page.say(f"{these(short(group.passed))} finished it.", "    ", tokens.DIM)
     if group.not_begun:
-        text = "had not begun it" if group.over else "have not begun it" if many_ranks(group.not_begun) else "has not begun it"
+        text = "had not begun it" if group.over else "have not begun it" if is_several(group.not_begun) else "has not begun it"
         page.say(page.so_far(f"{these(short(group.not_begun))} {text}."), "    ", tokens.DIM)
 
 
 def these(ranks: str) -> str:
     """`Rank 1`, `Ranks 0, 2`"""
-    return f"{'Ranks' if many_ranks(ranks) else 'Rank'} {ranks}"
-
-
-def many_ranks(ranks: str) -> bool:
-    """Return whether ranges name more than one rank."""
-    return any(sign in ranks for sign in "–, ")
+    return with_noun(ranks).capitalize()
 
 
 def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
@@ -309,9 +304,9 @@ def now(places: Where) -> str:
     first = inside[0]
     text = f"{_activity(first, places)}{others_inside(inside, places)}"
     if first.passed:
-        text += f"; {these(short(first.passed)).lower()} {'have' if many_ranks(first.passed) else 'has'} finished it"
+        text += f"; {with_noun(short(first.passed))} {'have' if is_several(first.passed) else 'has'} finished it"
     if first.not_begun:
-        text += f"; {these(short(first.not_begun)).lower()} {'have' if many_ranks(first.not_begun) else 'has'} not begun it so far"
+        text += f"; {with_noun(short(first.not_begun))} {'have' if is_several(first.not_begun) else 'has'} not begun it so far"
     return text
 
 
@@ -341,7 +336,7 @@ def dumps_sentence(run: Run) -> str:
     """Return a sentence about dumps of the flight recorder, which the first page does not read; '' where there are none."""
     ranks = ranges(dump.rank for dump in run.found.dumps)
     question = "which collective ranks wait in, and who has not entered it"
-    return f"torch's flight recorder left dumps of {these(short(ranks)).lower()}: {question}" if ranks else ""
+    return f"torch's flight recorder left dumps of {with_noun(short(ranks))}: {question}" if ranks else ""
 
 
 def place_at_end(run: Run) -> Where | None:

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 from tltui.model.input_coverage import TEXT
 from tltui.model.log_model import OTHER_TEXT, LogModel, unfinished_before
 from tltui.model.nodes import Compile, Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
-from tltui.questions.hang.open_phases import Inside, inside, last_record
+from tltui.questions.hang.open_phases import Inside, inside, last_record, launch_number
 from tltui.questions.job_failures.failure_order import (
     CULPRIT,
     ENDED,
@@ -116,7 +116,7 @@ class JobFailure:
     def who(self) -> str:
         """`ranks 0, 2`, `process 4711`; empty where no message names a process."""
         if self.ranks:
-            return f"{'rank' if len(self.ranks) == 1 else 'ranks'} {ranges(self.ranks)}"
+            return with_noun(ranges(self.ranks))
         if self.index is not None and self.program == SPAWN:
             return f"process {self.index} of torch.multiprocessing"
         if self.index is not None:
@@ -440,13 +440,7 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
 
 def _attempt(model: LogModel) -> int | None:
     """Return the number of the launch in the path of an output, from 1."""
-    return next((number for process in model.processes if (number := _number_in(process.launch))), None)
-
-
-def _number_in(launch: str) -> int:
-    """`attempt_1` → 2; 0 for none."""
-    number = launch.rpartition("_")[2]
-    return int(number) + 1 if number.isdigit() and len(number) < 10 else 0
+    return next((number for process in model.processes if (number := launch_number(process) + 1)), None)
 
 
 def traced_processes(run: Run) -> tuple[list[TracedProcess], list[Overlap]]:
@@ -458,7 +452,7 @@ def traced_processes(run: Run) -> tuple[list[TracedProcess], list[Overlap]]:
     for process in mains:
         last = last_record(process) if is_repeated else None
         end = process.started if last is None else last / 1e6
-        traced.append(TracedProcess(process.pid, process.rank, process.started, end, _number_in(process.launch)))
+        traced.append(TracedProcess(process.pid, process.rank, process.started, end, launch_number(process) + 1))
     return number_launches(traced)
 
 

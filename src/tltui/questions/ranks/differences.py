@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import cast
 
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
@@ -19,6 +19,7 @@ from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
 from tltui.questions.compare.pairing import owns_of
 from tltui.questions.passes.node_changes import ADDED, REMOVED, RETARGETED, RETYPED, NodeChange, node_changes
+from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import PhasesOf, bare, estimates_fact
 from tltui.questions.ranks.lanes import read_lanes, with_hosts
 from tltui.questions.ranks.matching import (
@@ -467,7 +468,6 @@ def _ranks(pairs: Iterable[tuple[int, str]]) -> str:
     return ranges(rank for rank, _ in pairs)
 
 
-T = TypeVar("T")
 GRAPHS_READ = 24
 """Maximum number of graph differences whose nodes are compared."""
 LIMIT = 2 << 20
@@ -487,7 +487,7 @@ ARTIFACTS = {
 
 def differences_of(run: Run) -> Differing | None:
     """Return the differences between the ranks of a run; None without two comparable ranks."""
-    return _result(read_differences(run))
+    return result_of(read_differences(run))
 
 
 def read_differences(run: Run) -> Generator[None, None, Differing | None]:
@@ -498,10 +498,10 @@ def read_differences(run: Run) -> Generator[None, None, Differing | None]:
 
 def differences_and_pace(run: Run) -> tuple[Differing | None, Pace]:
     """Return the differences and the pace of the ranks of a run; for large runs only the clock offsets."""
-    lanes = _result(_read_several(run))
+    lanes = result_of(_read_several(run))
     if len(lanes) < 2:
         return None, Pace(len(lanes), (), (), (), (), ())
-    differences = _result(read_between(run, lanes))
+    differences = result_of(read_between(run, lanes))
     lanes = with_hosts(run, lanes)
     if sum(len(lane.course.steps) for lane in lanes) <= PACE_LIMIT:
         return differences, pace_of(lanes, PhasesOf(run))
@@ -516,14 +516,6 @@ def _read_several(run: Run) -> Generator[None, None, Sequence[Lane]]:
     if run.crowd is None and sum(rank.number is not None for rank in run.ranks) < 2:
         return ()
     return (yield from read_lanes(run))
-
-
-def _result(reading: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast(T, stop.value)
 
 
 def read_between(run: Run, lanes: Sequence[Lane]) -> Generator[None, None, Differing | None]:

@@ -17,7 +17,8 @@ from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.questions.hang.open_phases import begun, last_record
+from tltui.questions.hang.open_phases import begun, last_record, launch_number
+from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import course_of, times_of
 from tltui.questions.ranks.pace import written_us
 from tltui.questions.ranks.rank_course import (
@@ -332,12 +333,7 @@ PIECE = 16
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
     """Return the ranks of a run; () if they are not comparable."""
-    reading = read_lanes(run)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast("tuple[Lane, ...]", stop.value)
+    return result_of(read_lanes(run))
 
 
 def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
@@ -362,8 +358,8 @@ def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
     newest = [(rank, _main(rank.processes)) for rank in ranks if rank.number is not None]
     if any(process.is_traced for _, process in newest):
         newest = [(rank, process) for rank, process in newest if process.is_traced]
-    launch = max((_launch(process) for _, process in newest), default=-1)
-    return [(rank, process) for rank, process in newest if _launch(process) in (launch, -1)]
+    launch = max((launch_number(process) for _, process in newest), default=-1)
+    return [(rank, process) for rank, process in newest if launch_number(process) in (launch, -1)]
 
 
 def _main(processes: Sequence[Process]) -> Process:
@@ -371,11 +367,6 @@ def _main(processes: Sequence[Process]) -> Process:
     same = {id(process) for process in processes}
     mains = [process for process in processes if id(process.parent) not in same] or list(processes)
     return mains[-1]
-
-
-def _launch(process: Process) -> int:
-    number = process.launch.rpartition("_")[2]
-    return int(number) if number.isdigit() and len(number) < 10 else -1
 
 
 def _is_nameless(process: Process) -> bool:

@@ -11,7 +11,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.model.status import TABLE
@@ -251,8 +251,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     hint = key_hint(options, "app.sort", "{}", instead="--show")
     page.row([hint, (f" changes what the cells tell: {others}", tokens.DIM)], "")
     if matrix.behind:
-        many = "ranks" if any(sign in matrix.behind for sign in "–, ") else "rank"
-        page.say(f"So far {many} {matrix.behind} compiled less than others, and may only be behind.", "", tokens.WARN)
+        page.say(f"So far {with_noun(matrix.behind)} compiled less than others, and may only be behind.", "", tokens.WARN)
 
 
 class Grid:
@@ -407,7 +406,7 @@ class Grid:
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
         signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
         over = [rank for row, mine in signs if mine == ENDED for rank in row.numbers]
-        ended = f" ({'rank' if len(over) == 1 else 'ranks'} {ranges(over)} ended before)" if over else ""
+        ended = f" ({with_noun(ranges(over))} ended before)" if over else ""
         page.add("  ", (f"{drawn} ", style), (f"{text}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
         columns = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
         width = min(page.width - 6, max(map(self._needs, columns)))

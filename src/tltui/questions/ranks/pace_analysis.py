@@ -7,12 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tltui.model.id_epochs import INNER, OUTERMOST
 from tltui.model.rank_ranges import Ranks
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import WRAPPERS
+from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import (
     LATE_S,
     MORE_S,
@@ -509,12 +510,7 @@ def indexed_phases(lane: Lane, place: int) -> Mapping[str, float]:
 
 def pace_of(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Pace:
     """Return the pace of ranks."""
-    finding = read_pace(lanes, phases)
-    while True:
-        try:
-            next(finding)
-        except StopIteration as stop:
-            return cast(Pace, stop.value)
+    return result_of(read_pace(lanes, phases))
 
 
 def read_pace(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Generator[None, None, Pace]:

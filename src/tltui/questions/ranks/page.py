@@ -11,6 +11,7 @@ from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
+from tltui.model.rank_ranges import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
@@ -92,8 +93,7 @@ def add_stages(page: Page, differing: Differing) -> None:
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
     for stage in differing.stages[:STAGES_NAMED]:
-        many = "rank" if stage.count == 1 else "ranks"
-        pieces: list[Piece] = [(f"{many} {stage.ranks}", tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
+        pieces: list[Piece] = [(with_noun(stage.ranks), tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
         if stage.file is not None:
             pieces += ["  ", page.place(stage.file, stage.line)]
@@ -105,7 +105,7 @@ def add_stages(page: Page, differing: Differing) -> None:
 def stages_words(differing: Differing) -> str:
     """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
     title = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
-    shown = [f"{'rank' if stage.count == 1 else 'ranks'} {stage.ranks}" for stage in differing.stages[:STAGES_NAMED]]
+    shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_NAMED]]
     more = f" and {fmt.count(len(differing.stages) - STAGES_NAMED)} more" if differing.stages[STAGES_NAMED:] else ""
     return f"{title}: {'; '.join(shown)}{more}"
 
@@ -113,10 +113,9 @@ def stages_words(differing: Differing) -> str:
 def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
     if differing.received:
-        many = "Ranks" if any(sign in differing.received for sign in "–, ") else "Rank"
         page.say(
-            f"{many} {differing.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
-            "compiled runs on all ranks.", "  ", tokens.DIM,
+            f"{with_noun(differing.received).capitalize()} compiled less, and nothing is missing: with compile_on_one_rank the "
+            "code that one rank compiled runs on all ranks.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
@@ -147,8 +146,7 @@ def alike(differing: Differing, is_partly_logged: bool) -> str:
 def add_behind(page: Page, differing: Differing) -> None:
     """Add ranks whose log has not reached this compile."""
     if differing.behind:
-        many = "ranks" if any(sign in differing.behind for sign in "–, ") else "rank"
-        page.say(f"So far {many} {differing.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
+        page.say(f"So far {with_noun(differing.behind)} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
 def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = False) -> None:
@@ -232,7 +230,7 @@ def subject(side: Side, divergence: Divergence) -> str:
     """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
     if divergence.majority and side is divergence.sides[0] and len(side.ranks) > LIST_WIDTH:
         return f"the other {fmt.count(side.count)} ranks"
-    return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+    return with_noun(side.ranks)
 
 
 def compared(run: Run, divergence: Divergence) -> str:
@@ -249,7 +247,7 @@ def add_restarted(page: Page, restart: Restarted) -> None:
     else:
         where = f" ended in {sanitize(restart.inside)}" if restart.inside else " ended"
         text = f"started again: an older process (pid {restart.pid}){where}"
-    who = f"{'rank' if restart.count == 1 else 'ranks'} {restart.ranks}:"
+    who = f"{with_noun(restart.ranks)}:"
     page.row([(who, tokens.STRONG), *(f" {word}" for word in text.split()), "  ", (f"[{restart.ref}]", tokens.LINK, restart.ref)])
 
 
@@ -275,8 +273,8 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
 
 
 def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
-    many = "ranks" if any(sign in ranks for sign in "–, ") else "rank"
-    return [f"{many} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
+    noun = "ranks" if is_several(ranks) else "rank"
+    return [f"{noun} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
 
 
 def _name(function: Function) -> str:
@@ -327,9 +325,8 @@ def answer(differing: Differing) -> str:
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        many = "ranks" if any(sign in differing.unlike for sign in "–, ") else "rank"
         agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree in all of {compiles}"
-        return f"{differ}. {agree}; unlike them: {many} {differing.unlike}."
+        return f"{differ}. {agree}; unlike them: {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 

@@ -21,6 +21,7 @@ from tltui.model.record_reader import JSON_LIMIT, Reader
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_conflicts
 from tltui.questions.coverage.job_inputs import Conflict, conflicts, is_plain
+from tltui.questions.question import result_of
 from tltui.questions.records.records_page import record_ref
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -116,12 +117,7 @@ class DamageReport:
 
 def damage_report(run: Run, check: bool) -> DamageReport:
     """Return the damage that the scan noticed; with `check` every payload is compared with its md5 as well."""
-    work = read_damage(run, check)
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+    return result_of(read_damage(run, check))
 
 
 def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:

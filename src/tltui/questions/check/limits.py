@@ -39,10 +39,10 @@ class Occurrence(NamedTuple):
     """Occurrence of what a gate counts."""
 
     ref: str
-    """Where it is, as an address."""
+    """Its address."""
     text: str
     key: str
-    """What makes it the same in another run."""
+    """A key that is equal for the same occurrence in another run."""
     file: str | None = None
     """The user's file that it is about, as torch named it; None where that is not known."""
     line: int | None = None
@@ -70,7 +70,7 @@ class Measure:
     """Measure of a limited quantity."""
 
     title: str
-    """What is counted, as a phrase."""
+    """The counted quantity, as a phrase."""
     value: Callable[[Facts], float]
     reasons: Callable[[Facts], list[Occurrence]]
     page: str

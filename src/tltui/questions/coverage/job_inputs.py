@@ -127,10 +127,10 @@ class Holding:
     """Inputs of one form."""
 
     form: str
-    """As `tltui.inputs.forms` names it."""
+    """The name of the form in `tltui.inputs.forms`."""
     title: str
     ranks: tuple[int, ...]
-    """Of the processes that state one."""
+    """Ranks of its processes that have one."""
     processes: int
     files: int
 

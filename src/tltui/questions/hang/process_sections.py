@@ -38,7 +38,7 @@ COLLECTIVES = frozenset((
 """Functions of these files that return when other ranks have called them too: `__all__` of both in torch 2.13, without those that
 only start something or ask for something."""
 BACKWARD = ("torch/autograd/graph.py", "_engine_run_backward")
-"""Behind this frame is C++: kernels of the backward, and the hooks with which DDP and FSDP wait for their collectives."""
+"""The frame above C++ code: kernels of the backward, and the hooks with which DDP and FSDP wait for their collectives."""
 COMPILER = ("torch/_dynamo/convert_frame.py", "torch/_inductor/", "torch/_functorch/")
 _GENERATED = re.compile(r"/c[a-z2-7]{51}\.py$")
 """Code that Inductor wrote: it is named after its hash (`torch/_inductor/codecache.py`) and may lie in any directory."""
@@ -311,13 +311,13 @@ def _depth(groups: Sequence[StackGroup]) -> int:
 ASKED = 64
 """Processes whose stacks are asked for: each takes a while."""
 AT_ONCE = 4
-"""Of these at the same time, so that one that gives no answer does not hold up all others."""
+"""Processes sampled at the same time, so that one without an answer does not hold up all others."""
 FEW = 8
 """Logs whose processes are shown one by one. Of more those that do the same are one line."""
 SHOWN = 16
 """Lines of such processes."""
 LAST = (True, math.inf)
-"""Where a log stands that has nothing open and no rank."""
+"""Sort key of a log with nothing open and without a rank."""
 
 
 @frozen

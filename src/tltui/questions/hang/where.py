@@ -57,7 +57,7 @@ def awaited(collectives: Mapping[int, str]) -> dict[int, frozenset[int]]:
 TOGETHER_US = 500_000
 """Between two ends that an exception leaves one after the other."""
 AFTERWARDS = "gc"
-"""What torch does at the end of each compile, also of an interrupted one."""
+"""torch's last event of each compile, also of an interrupted one."""
 
 
 @part
@@ -213,7 +213,7 @@ class Step(NamedTuple):
     code: Code
     number: int
     start: float | None
-    """When it began, in microseconds by the clock of the process."""
+    """Its begin, in microseconds by the clock of the process."""
     done: bool
 
 
@@ -235,13 +235,13 @@ class Place:
     """The position of one process."""
 
     inside: tuple[Inside, ...]
-    """What it is in the middle of first, then what else is open."""
+    """Open phases: the innermost compile first, then other threads."""
     at: At | None
     """The compile that it is in, with nothing open the one that it began last; None for none."""
     done: int
     """Compiles that it finished."""
     last: float | None
-    """When its last record was written, by its own clock."""
+    """The time of its last record, by its own clock."""
 
 
 @frozen

@@ -122,7 +122,7 @@ COLLECTIVES = {
     COMPILER_COLLECTIVE: "in the compiler's own collective (compiler_collective)",
     GUARD_COLLECTIVE: "in the collective that compares guards (guard_collective)",
 }
-"""Where ranks wait for others, in words."""
+"""Collectives in which ranks wait for others, in words."""
 
 
 def waited_for(places: Where) -> str:

@@ -54,7 +54,7 @@ class WorkerEnd:
     error_file: str = ""
     """'' for none."""
     traceback: str = ""
-    """Where the worker's entry point has `@record`; '' else."""
+    """The traceback, if the worker's entry point has `@record`; '' else."""
 
     @property
     def is_ended_by_torchrun(self) -> bool:
@@ -74,7 +74,7 @@ class TorchrunEnd:
     offset: int
     """Bytes from the beginning of the file to the line that it begins with."""
     name: str
-    """What was run: `train.py`."""
+    """The program: `train.py`."""
     root: WorkerEnd | None
     """The first failure; None where the text ends before it."""
     others: tuple[WorkerEnd, ...] = ()
@@ -191,7 +191,7 @@ class TracedProcess:
     started: float
     """Seconds since the epoch."""
     last: float
-    """When its last record was written, in seconds since the epoch; `started` where the log does not contain it."""
+    """The time of its last record, in seconds since the epoch; `started` if the log does not contain it."""
     launch: int = 0
     """The number that the path of its log contains (torchrun's `attempt_K`), from 1; 0 for none."""
 
@@ -343,7 +343,7 @@ PREFIX_SIZE = 80
 
 @dataclass(slots=True)
 class End:
-    """How one process ended, put together from all messages about it."""
+    """End of one process, put together from all messages about it."""
 
     launch: int
     offset: int
@@ -382,7 +382,7 @@ class End:
 
     @property
     def role(self) -> str:
-        """What its end was, seen alone."""
+        """Return the role of this end without regard to the other processes."""
         if self.tracebacks:
             is_lost = all(is_lost_connection(item) for _, item in self.tracebacks)
             return FOLLOWED if is_lost else CULPRIT

@@ -65,7 +65,7 @@ class JobFailure:
     """`exit code 1`, `SIGSEGV`; empty where no message contains it."""
     ranks: tuple[int, ...] = ()
     pids: tuple[int, ...] = ()
-    """As many as are known, in the order of the output."""
+    """All known pids, in the order of the output."""
     index: int | None = None
     """The number of the process on its node, where its rank is not known."""
     first_rank: int | None = None
@@ -289,7 +289,7 @@ MESSAGE = 1 << 14
 
 @dataclass(slots=True)
 class _State:
-    """How far an output has been read."""
+    """Progress of reading an output."""
 
     reader: PrintedReader = field(default_factory=PrintedReader)
     record: int = 0

@@ -31,9 +31,9 @@ class TextLine:
     offset: int
     """Bytes from the beginning of the file."""
     data: bytes
-    """As it stands there, without its line end."""
+    """Bytes of the line, without its line end."""
     pid: int | None = None
-    """Of the process that the records around it are of, where that is known."""
+    """The pid of the records around it; None if unknown."""
     rank: int | None = None
 
     @property
@@ -43,20 +43,20 @@ class TextLine:
 
     @property
     def text(self) -> str:
-        """What a terminal would show of it: without colours, and of a progress bar the last state."""
+        """Return the line as a terminal shows it: without colours, and of a progress bar the last state."""
         return shown(self.data).decode("utf-8", "replace")
 
 
 @frozen
 class Prefix:
-    """What stands before each line of one writer."""
+    """The prefix of each line of one writer."""
 
     outer: str
     rank: int | None
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """The same for all its lines: times in it change."""
+        """Return a key that is equal for all its lines: times in them change."""
         return _TIMES.sub("T", self.outer), self.rank
 
     def pattern(self) -> re.Pattern[str]:
@@ -110,13 +110,13 @@ class Row:
     needle: bytes
     """Every line with the message contains it."""
     pattern: re.Pattern[str]
-    """Its groups: `ranks`, `local`, `index`, `pid`, `code`, `signal`, `name`, `number`, `host`, `reason`."""
+    """Pattern with the groups `ranks`, `local`, `index`, `pid`, `code`, `signal`, `name`, `number`, `host`, `reason`."""
     meaning: str
-    """In a sentence, for a reader who has not met the message before."""
+    """A sentence for a reader who has not met the message before."""
     source: str
     """The file that prints it."""
     fields: re.Pattern[str] | None = None
-    """What further lines of the same message contain."""
+    """Pattern of the further lines of the same message."""
 
 
 @frozen
@@ -131,7 +131,7 @@ class Report:
     meaning: str
     ranks: tuple[int, ...] = ()
     local_rank: int | None = None
-    """Of torchrun: the number of the worker on its node. Of `torch.multiprocessing`: the number of the process."""
+    """Number of torchrun's worker on its node, or of the process of `torch.multiprocessing`."""
     pid: int | None = None
     exit_code: int | None = None
     signal: str = ""
@@ -419,7 +419,7 @@ class Traceback:
     """Offset behind its last line."""
     rank: int | None
     pid: int | None
-    """Of the process whose records stand around it, where one is known."""
+    """The pid of the records around it; None if unknown."""
     type: str
     """The exception that it is about, with its module; '' where the output ends before."""
     message: str
@@ -428,7 +428,7 @@ class Traceback:
     line: int | None = None
     function: str | None = None
     lead: str = ""
-    """What stands before it: `Exception in thread …`, `Exception ignored in …`."""
+    """The line before it: `Exception in thread …`, `Exception ignored in …`."""
     parts: tuple[TracebackPart, ...] = ()
 
     @property

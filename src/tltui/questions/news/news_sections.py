@@ -50,9 +50,9 @@ class Sentence:
     """The line of the program that it is about; else a library's, else torch's."""
     line: int | None = None
     status: Status | None = None
-    """Of a compile that ended: what became of it."""
+    """The status of a compile that ended."""
     kind: NewsKind | None = None
-    """What it turned out to be, where that is more than was known without reading."""
+    """The kind of news, where reading the content shows another one than the record."""
 
 
 def sentence_of(run: Run, news: News) -> Sentence:

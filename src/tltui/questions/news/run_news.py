@@ -79,14 +79,14 @@ class News:
     name: str | None = None
     """The function."""
     status: Status | None = None
-    """Of a compile that ended: what became of it. None: the log does not tell yet whether its restarts were graph breaks."""
+    """The status of a compile that ended; None while the log does not show whether its restarts were graph breaks."""
     seconds: float | None = None
     again: bool = False
-    """Of a beginning: the function had been compiled before."""
+    """Whether the function had been compiled before; for a begin."""
     cached: str = ""
-    """How the caches answered: `hit`, `miss`, `bypass`; '' where none was asked, or they differ."""
+    """The common answer of the caches: `hit`, `miss`, `bypass`; '' for none, or different answers."""
     text: str = ""
-    """What happened, in a few words."""
+    """The event in a few words."""
 
     @property
     def is_trouble(self) -> bool:
@@ -102,9 +102,9 @@ class _Open:
     reasons: bool = False
     """The log has why it is a recompile."""
     queued: bool = False
-    """Its graph is in the batch that is being looked at."""
+    """Whether its graph is in the current batch."""
     reported: bool = False
-    """Its recompile has been told."""
+    """Whether its recompile was reported."""
     caches: frozenset[str] = frozenset()
 
     @property

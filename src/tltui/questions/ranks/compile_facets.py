@@ -61,7 +61,7 @@ PARTS = " · "
 CACHE_SIZE = 8192
 ParsedLines = dict[bytes, tuple[bytes, str]]
 _TENSORS: dict[str, ParsedLines] = {}
-"""By the name of the own device."""
+"""Parsed descriptions of tensors, by the name of the rank's device."""
 _SOURCES: ParsedLines = {}
 
 
@@ -240,7 +240,7 @@ class Configuration(NamedTuple):
     name: str
     names: frozenset[str]
     entries: tuple[tuple[str, str, str], ...]
-    """Of each entry its name, its value, and the value without what only another run or rank changes."""
+    """(name, value, value without the parts that only another run or rank changes) of each entry."""
 
 
 class Described(NamedTuple):
@@ -248,11 +248,11 @@ class Described(NamedTuple):
 
     lines: str
     compared: bytes
-    """What is compared of the lines, as `digest_of` takes it in."""
+    """The compared form of the lines, as `digest_of` hashes it."""
 
 
 Keep = Callable[[Hashable, Callable[[], T]], T]
-"""What was made for a key before, else what is made now: most compiles have most of their configurations in common."""
+"""Return the cached value of a key, else make it: most compiles have most of their configurations in common."""
 
 
 def settings_fact(dumps: Iterable[bytes], identity: RankIdentity, keep: Keep[Any]) -> Fact:

@@ -202,7 +202,7 @@ ASPECTS: Mapping[str, Aspect] = {
         ),
     )
 }  # fmt: skip
-"""By name, in the order in which a key goes through them."""
+"""Aspects by name, in the order in which a key goes through them."""
 
 
 NAME = "matrix"
@@ -271,7 +271,7 @@ class Grid:
         self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
         by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
         self._compared = [by_rank[row.usual] for row in self._rows]
-        """Of each kind of ranks the one that it is compared with."""
+        """For each kind of ranks, the kind that it is compared with."""
         self._stages = matrix.stages
 
     def write(self) -> Generator[None, None, None]:

@@ -26,7 +26,7 @@ SPREAD_S = 1.5
 ENOUGH = 2
 """Compiles that must agree: with one, who knows whether it began late?"""
 SHARE = 0.75
-"""Of the compiles of a rank, how many must agree."""
+"""Share of a rank's compiles that must agree."""
 FASTEST = 1e-3
 """Seconds a second by which a clock may go wrong (one that is being put right is slewed by 0.0005); more is falling behind."""
 TREND = 6
@@ -63,15 +63,15 @@ class Offset(NamedTuple):
     seconds: float
     """The median of its compiles."""
     compiles: int
-    """How many of them say so."""
+    """Number of compiles that agree with it."""
     sure_s: float = 0.0
-    """How far the offset of a single one of these is from that at most."""
+    """Largest deviation of one of these compiles from it, in seconds."""
     rate: float = 0.0
     """Seconds that it gains in one; 0 where it stays as far ahead."""
     middle: float = 0.0
-    """When it was `seconds` ahead, microseconds since the epoch; where it gains none that is always."""
+    """The time at which it was `seconds` ahead, in microseconds since the epoch; without a rate it always is."""
     gained_s: float = 0.0
-    """What it gained from the first of its compiles to the last."""
+    """Seconds gained from the first of its compiles to the last."""
 
     def at(self, time: float) -> float:
         """Return the offset in microseconds at a reading of this clock."""
@@ -233,7 +233,7 @@ Phases = Callable[[Lane, int], Mapping[str, float]]
 compiles that took much longer than elsewhere, and for a few that did not, to compare with."""
 
 TIMES, MORE_S = 3.0, 1.0
-"""How many times the median something must take to be an outlier, and how many seconds more than the median."""
+"""Multiple of the median, and seconds above the median, from which a duration is an outlier."""
 LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
 RULE = (

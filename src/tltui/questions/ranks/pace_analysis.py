@@ -50,14 +50,14 @@ class Column:
     key: Key
     lanes: list[Lane]
     places: list[int]
-    """Of the compile in the course of each."""
+    """The place of the compile in the course of each lane."""
     begin: list[float]
     """Microseconds since the epoch, clocks put right; NaN where that is not known."""
     took: list[float]
     """Seconds; NaN where it did not end, or failed."""
 
     ready: list[float]
-    """When the step before it ended on each rank, in microseconds, clocks put right; NaN where there is none or it did not end."""
+    """End of the step before it on each rank, in microseconds, clocks put right; NaN for no such step, or one without an end."""
 
     pending: int
     """Ranks that do not have it, and may still: their logs go on."""

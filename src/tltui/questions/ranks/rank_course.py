@@ -44,14 +44,14 @@ class Step:
     number: int
     """Which compile of this code object on the process, from 1."""
     id: str
-    """What the rank calls it: `2/0`, as in addresses."""
+    """The id on this rank: `2/0`, as in addresses."""
     status: str
     """`Status.value`; '' for none."""
     facets: tuple[bytes, ...]
-    """In the order of `FACETS`."""
+    """One digest for each of `FACETS`."""
 
     def of(self, facet: str) -> bytes:
-        """Its digest of a facet."""
+        """Return the digest of a facet."""
         return self.facets[FACETS.index(facet)]
 
 
@@ -60,12 +60,12 @@ class Course:
     """Compiles of a process. Equal courses of several ranks are one object."""
 
     steps: tuple[Step, ...]
-    """In the order in which the compiles began. Equal steps of several courses are one object."""
+    """Steps by begin. Equal steps of several courses are one object."""
     texts: Mapping[bytes, str] = field(default_factory=dict)
     """Digest → what stands behind it, where words can tell: a fact a line (`recompile_limit 16`, `14 nodes`), at most
     `TEXT_LIMIT` characters. Of two digests the lines that only one has tell the difference. May be shared with other courses."""
     executed: tuple[int, ...] = ()
-    """In which order its graphs ran, as places of `steps`, as far as the log tells that (`graph_execution`); at most `EXECUTED`."""
+    """Execution order of its graphs as places of `steps`, as far as it is logged (`graph_execution`); at most `EXECUTED`."""
 
     @cached_property
     def digest(self) -> bytes:
@@ -85,7 +85,7 @@ class Course:
 
 @frozen
 class Times:
-    """When a rank compiled, and how long that took; by the steps of its course."""
+    """Begins and durations of a rank's compiles, by the steps of its course."""
 
     begin: array[float]
     """'d': microseconds since the epoch, by the clock of the rank; NaN where that is not known."""
@@ -126,7 +126,7 @@ class Lane:
     is_traced: bool
     """Whether a trace tells of it: only that tells what became of a compile."""
     last: float
-    """When its last record was written, microseconds since the epoch by its clock; NaN where that is not known."""
+    """The time of its last record, in microseconds since the epoch by its clock; NaN if unknown."""
     course: Course
     times: Times
     older: tuple[Older, ...] = ()
@@ -135,7 +135,7 @@ class Lane:
     is_pipelined: bool = False
     """Whether stacks of its log go through `torch.distributed.pipelining`; not known of a rank that only an index tells of."""
     written: float = math.nan
-    """When its log was written last, microseconds since the epoch by the clock of the file system; NaN where that is not known."""
+    """The last write of its log, in microseconds since the epoch by the clock of the file system; NaN if unknown."""
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
@@ -232,7 +232,7 @@ def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
 
 
 PIPELINING = "/torch/distributed/pipelining/"
-"""In the path of a file: the stack of a compile goes through a pipeline."""
+"""Part of the path of a file in the stacks of compiles that go through a pipeline."""
 _Work = tuple[Code, frozenset[str]]
 
 

@@ -47,7 +47,7 @@ _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 @frozen
 class Query:
-    """What to look for, and where."""
+    """A search: pattern, filters, and lines of context."""
 
     pattern: str
     """A regular expression over a line; small letters match capitals too, unless there is a capital in it."""

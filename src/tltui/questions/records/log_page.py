@@ -72,10 +72,10 @@ class Extent:
 
     source: ByteSource
     offset: int
-    """In the source."""
+    """Offset in the source."""
     size: int
     start: int
-    """In the text of the page."""
+    """Offset in the text of the page."""
     model: LogModel | None = None
     """The log that it is of; None for a line of ours."""
 

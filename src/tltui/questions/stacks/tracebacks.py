@@ -347,7 +347,7 @@ class _Locals:
     first: str | None
     """The name of the first argument, where it is the object that the function is a method of."""
     receiver: str | None
-    """Its class."""
+    """The class of that object."""
     called: str | None
     """The class of `fn`, `func` …: what it calls."""
     closes: bool

@@ -42,18 +42,18 @@ class NameSum:
     """All events of one name. Microseconds."""
 
     rank: int
-    """Its phase, as an index of `PRIORITY`."""
+    """The phase, as an index of `PRIORITY`."""
     count: int = 0
     total: float = 0.0
     self_time: float = 0.0
     work: float = 0.0
     longest: float = -1.0
     record: int = -1
-    """Of the begin of the longest one."""
+    """The record of the longest event's begin."""
     owner: Compile | None = None
     """The compile with the longest one."""
     ref: str = ""
-    """Its address, where only that is known any more."""
+    """The address of that compile, where only the address is known any more."""
 
     def add(self, other: NameSum) -> None:
         """Add the sums of another process."""
@@ -76,9 +76,9 @@ class OwnerSum:
     phases: list[float] = field(default_factory=lambda: [0.0] * len(PRIORITY))
     aot: bool = False
     open: list[Span] = field(default_factory=list)
-    """What began and was not seen to end, outermost first."""
+    """Events without an end, outermost first."""
     last: float = -math.inf
-    """Its last event."""
+    """The time of its last event."""
 
     def micros(self) -> dict[str, float]:
         """Return microseconds by phase."""
@@ -91,11 +91,11 @@ class ProcessSum:
 
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
-    """Of compiles, and of what ran without a compile id where there is no compile to wait for it."""
+    """Sums of the events of compiles, and of events without a compile id and without a compile that waits for them."""
     worker_names: dict[str, NameSum] = field(default_factory=dict)
-    """Of threads beside a compile, which waits for them: kernels that workers compile."""
+    """Sums of the events of worker threads that a compile waits for: they compile kernels."""
     walls: list[tuple[float, float, Compile]] = field(default_factory=list)
-    """When something was compiled."""
+    """(start, end, compile) of the times of compilation."""
 
 
 class Sums:
@@ -184,7 +184,7 @@ class Nesting:
         self.self_times: list[float] = []
         """Self times."""
         self.upto: list[float] = []
-        """How far the children of each cover it."""
+        """The end of the covered part of each span."""
         self.ranks: list[int] = []
         """The most specific phase on the way from the outermost span to each."""
         self.wall = 0.0
@@ -389,7 +389,7 @@ class Block:
     with_metrics: bool
     """Whether phases of some compile come from events, of some from metrics."""
     rows: tuple[array[float] | None, ...]
-    """Of each compile, see `time_of`; None where neither events nor metrics tell."""
+    """For each compile its row (see `time_of`); None without events and metrics."""
     names: tuple[NameTotal, ...]
     worker_names: tuple[NameTotal, ...]
     walls: tuple[tuple[float, float, int], ...]
@@ -405,7 +405,7 @@ class Stretch:
     process: Process
     members: Sequence[Compile]
     scope: str
-    """In which order they stand: compiles of a process, or of a frame."""
+    """The order of the members: compiles of a process, or of a frame."""
 
     def block(self) -> Block:
         """Return the block, from the cache if nothing changed."""

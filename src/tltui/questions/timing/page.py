@@ -193,9 +193,9 @@ ROWS = SHOWN + FOLDED
 """Rows of a table of functions or compiles."""
 GAPS_SHOWN = 3
 ALL = 0.9
-"""Of what a rank took longer, the share that is all of it."""
+"""Share of a rank's additional time from which an event explains all of it."""
 ALIKE = 0.8
-"""Of what the slowest of some ranks took, what the others must have taken to be told with it."""
+"""Share of the slowest rank's time that other ranks need to be grouped with it."""
 
 
 def _timing(ref: str) -> str:
@@ -549,7 +549,7 @@ def add_meaning(page: Page, timing: Timing) -> None:
 AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
 COMPILES_AT_ONCE = 300
-"""The same, for compiles without events: their metrics are read."""
+"""Compiles up to which this holds without events: their metrics are read."""
 SORTS = ("own", "total", "count", "name")
 
 

@@ -30,7 +30,7 @@ class Event:
     phase: str
     at: float
     args: dict[str, Any]
-    """What an instant says; empty for begin and end."""
+    """The message of an instant; '' for begin and end."""
 
 
 @frozen
@@ -119,7 +119,7 @@ class Group:
 
     owner: Compile
     spans: list[Span]
-    """By their starts."""
+    """Spans by start."""
     open: frozenset[int] = frozenset()
     """Records of the begins without an end; such a span goes to the last event of its lane."""
 
@@ -350,7 +350,7 @@ MEANING = {
     OTHER: "garbage collection and what no event names",
 }
 PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
-"""From the most to the least specific."""
+"""Phases from the most to the least specific."""
 ORDER = (DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, CACHE, KERNELS, GUARDS, OTHER)
 _KERNEL_NAMES = ("compile_file", "async_compile.", "CachingAutotuner.", "TritonBenchmarker.", "benchmark")
 _CACHE_NAMES = ("AOTAutogradCache.", "FxGraphCache.", "TritonBundler.")

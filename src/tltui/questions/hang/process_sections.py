@@ -363,7 +363,7 @@ def _turn(process: Process) -> tuple[bool, float]:
     return last is None or last.is_closed, math.inf if process.rank is None else process.rank
 
 
-def ask(files: dict[str, Identity], stacks: bool) -> Here:
+def sample_processes(files: dict[str, Identity], stacks: bool) -> Here:
     """Return the processes that write these logs, with `stacks` from py-spy if it is installed. Takes half a second or more."""
     logs = processes_of(files)
     processes = [process for log in logs for process in log.processes]

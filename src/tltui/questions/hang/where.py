@@ -218,7 +218,7 @@ class Step(NamedTuple):
 
 
 @frozen
-class At:
+class CurrentCompile:
     """The current or last begun compile of a process."""
 
     key: Key
@@ -231,12 +231,12 @@ class At:
 
 
 @frozen
-class Place:
+class Position:
     """The position of one process."""
 
     inside: tuple[Inside, ...]
     """Open phases: the innermost compile first, then other threads."""
-    at: At | None
+    at: CurrentCompile | None
     """The compile that it is in, with nothing open the one that it began last; None for none."""
     done: int
     """Compiles that it finished."""
@@ -250,7 +250,7 @@ class Unit:
 
     number: int
     process: Process
-    place: Place
+    place: Position
     over: bool
 
 
@@ -277,7 +277,7 @@ def _compiles(process: Process) -> list[Compile]:
 
 
 @part
-def place_of(process: Process, reader: Reader) -> Place:
+def place_of(process: Process, reader: Reader) -> Position:
     """Return the position of a process."""
     positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
@@ -290,8 +290,8 @@ def place_of(process: Process, reader: Reader) -> Place:
         compile_ = compiles[-1]
     if compile_ is not None:
         step = steps[compiles.index(compile_)]
-        at = At((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
-    return Place(positions, at, sum(step.done for step in steps), last_record(process))
+        at = CurrentCompile((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
+    return Position(positions, at, sum(step.done for step in steps), last_record(process))
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
@@ -306,10 +306,10 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     for process in chosen:
         yield from read_inside(process)
         place_of(process)
-    units, restarted, additional = _sorted_out(run.ranks, chosen)
+    units, restarted, additional = _split_processes(run.ranks, chosen)
     yield
     numbered = bool(units) and units[0].process.rank is not None
-    shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
+    shifts = offsets(_starts(_without_restarted(units, restarted))) if len(units) > 1 else {}
     if shifts:
         shifts = without_late(shifts, ((unit.number, unit.place.last, written_us(unit.process.log)) for unit in units))
     yield
@@ -326,14 +326,14 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     )  # fmt: skip
 
 
-def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
+def _split_processes(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
     """Split processes into compared units, replaced processes, and additional ones."""
     ids = {id(process) for process in chosen}
     by_rank = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
     numbered = [(number, processes) for number, processes in by_rank if number is not None and processes]
     unnumbered = [p for number, processes in by_rank if number is None for p in processes]
     if not numbered:
-        units, restarted = _at_once(unnumbered)
+        units, restarted = _split_by_time(unnumbered)
         return units, restarted, []
     launch = max(launch_number(p) for _, processes in numbered for p in processes)
     units, restarted, additional = [], [], unnumbered
@@ -350,7 +350,7 @@ def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[
     return units, restarted, additional
 
 
-def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
+def _split_by_time(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
     """Split processes without a rank: those concurrent with the newest, and those of earlier runs."""
     if not processes:
         return [], []
@@ -374,7 +374,7 @@ def _older(process: Process) -> Older:
     return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
 
 
-def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
+def _without_restarted(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
     """Return the units without a few restarted ones, whose begins are later."""
     again = {process.rank for process in restarted}
     few = [unit for unit in units if unit.process.rank not in again]
@@ -450,8 +450,8 @@ def _group(
     first = units[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in units if u.place.inside]
-    since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
-    last = [_put_right(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
+    since = [_corrected(when, shift.get(number)) for number, when in begun if when is not None]
+    last = [_corrected(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
     source = open_ or at
@@ -468,7 +468,7 @@ def _group(
     )  # fmt: skip
 
 
-def _put_right(when: float, clock: Offset | None) -> float:
+def _corrected(when: float, clock: Offset | None) -> float:
     return when if clock is None else when - clock.at(when)
 
 

@@ -40,6 +40,8 @@ from tltui.questions.ranks.matching import (
     classes_of,
     facts_of,
     order_of,
+    rank_count,
+    ranks_in,
 )
 from tltui.questions.ranks.pace import Pace, clocks
 from tltui.questions.ranks.pace_analysis import Columns, pace_of
@@ -223,7 +225,7 @@ def _of_one_kind(lanes: Sequence[Lane]) -> Differing:
         ranges(lane.rank for lane in lanes if agree and lane.rank not in agree), len(usual.first.course.steps),
         len(codes), len(codes - unlike), sum(1 if d.whole else 1 + len(d.others) for d in divergences), tuple(divergences[:KEPT]),
         ranges(behind), _restarted(lanes), _parities(classes, order), any(class_.stopped for class_ in classes),
-        (), ranges(lane.rank for class_ in classes if class_.receives for lane in class_.lanes),
+        (), ranges(ranks_in(class_ for class_ in classes if class_.receives)),
     )  # fmt: skip
 
 
@@ -231,10 +233,9 @@ def _agreeing(lanes: Sequence[Lane], facts: Sequence[Fact]) -> set[int]:
     """Return the ranks that are on the first side of every fact."""
     left = {lane.rank for lane in lanes}
     for fact in facts:
-        sizes = [sum(len(class_.lanes) for class_ in classes) for _, classes in fact.parts]
-        if sizes[0] * 2 <= sum(sizes):
+        if rank_count(fact.parts[0][1]) * 2 <= _ranks_in(fact):
             return set()
-        left -= {lane.rank for _, classes in fact.parts[1:] for class_ in classes for lane in class_.lanes}
+        left -= fact.outliers
     return left
 
 
@@ -247,7 +248,7 @@ def _parities(classes: Sequence[Class], order: Mapping[Key, float]) -> tuple[Par
     ordered = sorted(groups.items(), key=lambda item: (order.get(item[0][0], 0.0), item[0][1]))
     return tuple(
         Parity(
-            _function(code), number, lines, ranges(lane.rank for class_, _ in having for lane in class_.lanes),
+            Function(*code), number, lines, ranges(ranks_in(class_ for class_, _ in having)),
             compile_ref(having[0][0].first, having[0][0].step(having[0][1])),
         )
         for ((code, number), lines), having in ordered[:KEPT]
@@ -309,7 +310,7 @@ def _parts(fact: Fact) -> Hashable:
 
     For facets of a whole rank, the largest side is without its ranks.
     """
-    parts = [(words, frozenset(lane.rank for class_ in classes for lane in class_.lanes)) for words, classes in fact.parts]
+    parts = [(words, ranks_in(classes)) for words, classes in fact.parts]
     if fact.facet in WIDE and len(parts[0][1]) > sum(len(ranks) for _, ranks in parts[1:]):
         parts[0] = (parts[0][0], frozenset())
     return tuple(parts)
@@ -317,15 +318,14 @@ def _parts(fact: Fact) -> Hashable:
 
 def _is_within(fact: Fact, other: Fact) -> bool:
     """Return whether a fact about whole ranks is another one, without ranks that had ended before its compile."""
-    ranks = {words: frozenset(lane.rank for class_ in classes for lane in class_.lanes) for words, classes in other.parts}
+    ranks = {words: ranks_in(classes) for words, classes in other.parts}
     return fact.facet == other.facet and all(
-        words in ranks and ranks[words].issuperset(lane.rank for class_ in classes for lane in class_.lanes)
-        for words, classes in fact.parts
+        words in ranks and ranks[words] >= ranks_in(classes) for words, classes in fact.parts
     )
 
 
 def _ranks_in(fact: Fact) -> int:
-    return sum(len(class_.lanes) for _, classes in fact.parts for class_ in classes)
+    return sum(rank_count(classes) for _, classes in fact.parts)
 
 
 def _place(fact: Fact, order: Mapping[Key, float]) -> float:
@@ -342,11 +342,11 @@ def _place(fact: Fact, order: Mapping[Key, float]) -> float:
 
 def _divergence(facts: Sequence[Fact], facets: tuple[str, ...]) -> Divergence:
     first = facts[0]
-    total = sum(len(class_.lanes) for _, classes in first.parts for class_ in classes)
+    total = _ranks_in(first)
     shown_in = len(facts) if facets[0] in WIDE else 0
     fewest = min(len(class_.codes.get(first.code, ())) for _, classes in first.parts for class_ in classes)
     sides = tuple(_side(first, words, classes, fewest) for words, classes in first.parts[:SIDES])
-    functions = list(dict.fromkeys(_function(fact.code) for fact in facts))
+    functions = list(dict.fromkeys(Function(*fact.code) for fact in facts))
     return Divergence(
         sides[0].ref.rpartition(":")[2] if not shown_in else "", functions[0], tuple(functions[1:]), first.number, facets, sides,
         total > 2 and sides[0].count * 2 > total, total - sum(side.count for side in sides), shown_in, _begun(first),
@@ -366,12 +366,8 @@ def _begun(fact: Fact) -> float | None:
     return None
 
 
-def _function(code: Code) -> Function:
-    return Function(*code)
-
-
 def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side:
-    ranks = sorted(lane.rank for class_ in classes for lane in class_.lanes)
+    ranks = ranks_in(classes)
     having = [class_ for class_ in classes if class_.codes.get(fact.code)]
     ref = ""
     if having:

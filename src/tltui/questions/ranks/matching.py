@@ -206,12 +206,12 @@ class Fact:
 
     @property
     def partition(self) -> frozenset[frozenset[int]]:
-        return frozenset(frozenset(lane.rank for class_ in classes for lane in class_.lanes) for _, classes in self.parts)
+        return frozenset(ranks_in(classes) for _, classes in self.parts)
 
     @property
     def outliers(self) -> frozenset[int]:
         """Ranks that are not on the first side."""
-        return frozenset(lane.rank for _, classes in self.parts[1:] for class_ in classes for lane in class_.lanes)
+        return frozenset().union(*(ranks_in(classes) for _, classes in self.parts[1:]))
 
 
 def classes_of(lanes: Iterable[Lane]) -> list[Class]:
@@ -240,6 +240,11 @@ def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
     return _without_following(facts), behind
 
 
+def ranks_in(classes: Iterable[Class]) -> frozenset[int]:
+    """Return the ranks in some classes."""
+    return frozenset(lane.rank for class_ in classes for lane in class_.lanes)
+
+
 def order_of(classes: Sequence[Class]) -> dict[Key, float]:
     """Return the position of each compile in the usual course; unusual compiles follow their predecessor elsewhere."""
     order: dict[Key, float] = {}
@@ -251,7 +256,8 @@ def order_of(classes: Sequence[Class]) -> dict[Key, float]:
     return order
 
 
-def _size(classes: Iterable[Class]) -> int:
+def rank_count(classes: Iterable[Class]) -> int:
+    """Return the number of ranks in some classes."""
     return sum(len(class_.lanes) for class_ in classes)
 
 
@@ -272,7 +278,7 @@ def _parted(
         groups[value].append(class_)
     if len(groups) < 2:
         return []
-    ordered = sorted(groups.items(), key=lambda item: (-_size(item[1]), min(class_.first.rank for class_ in item[1])))
+    ordered = sorted(groups.items(), key=lambda item: (-rank_count(item[1]), min(class_.first.rank for class_ in item[1])))
     return [Fact(code, number, facet, tuple((describe(value, classes[0]), tuple(classes)) for value, classes in ordered))]
 
 
@@ -315,7 +321,7 @@ def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact
     if all(count == most for count in counts.values()):
         return []
     late = {class_ for class_, count in counts.items() if count < most and not class_.ended}
-    behind.update(lane.rank for class_ in late for lane in class_.lanes)
+    behind |= ranks_in(late)
     if any(_is_for_all(class_, class_.codes[code][-1]) for class_, count in counts.items() if count == most):
         for class_, count in counts.items():
             class_.receives = class_.receives or count < most

@@ -11,7 +11,7 @@ from statistics import median_low
 from tltui.model.rank_ranges import ranges
 from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
-from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of
+from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of, rank_count
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 from tltui.text.frozen import frozen
 
@@ -114,7 +114,7 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
         facts += more
         behind |= late
         typical.update(dict.fromkeys(map(id, group), _usual(group)))
-    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=_ranks)[0])]
+    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=rank_count)[0])]
     order = order_of(classes)
     keys = sorted(order, key=order.__getitem__)
     cells = _Cells(classes, typical, keys)
@@ -125,24 +125,20 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
 
 
-def _ranks(classes: Sequence[Class]) -> int:
-    return sum(len(class_.lanes) for class_ in classes)
-
-
 def _usual(classes: Sequence[Class]) -> Class:
     """Return the most typical class: the majority of ranks, else the class with the most in common with others.
 
     The largest of many small classes may be that of ranks that ended early.
     """
     largest = max(classes, key=lambda class_: (len(class_.lanes), -class_.first.rank))
-    if 2 * len(largest.lanes) > sum(len(class_.lanes) for class_ in classes):
+    if 2 * len(largest.lanes) > rank_count(classes):
         return largest
     did = [{key: class_.step(place).facets for key, place in class_.first.course.places.items()} for class_ in classes]
     counts: dict[Key, Counter[Hashable]] = defaultdict(Counter)
     for class_, facets in zip(classes, did, strict=True):
         for key, value in facets.items():
             counts[key][value] += len(class_.lanes)
-    ranks = sum(len(class_.lanes) for class_ in classes)
+    ranks = rank_count(classes)
     lacking = {key: ranks - counter.total() for key, counter in counts.items()}
     lacked = sum(lacking.values())
 
@@ -216,7 +212,7 @@ class _Cells:
         assert step is not None
         seconds = self._typical[number]
         return Column(
-            step.id, f"{first.first.ref}:{step.id}", name, file, line, occurrence, sum(len(class_.lanes) for class_ in having),
+            step.id, f"{first.first.ref}:{step.id}", name, file, line, occurrence, rank_count(having),
             None if math.isnan(seconds) else seconds,
         )  # fmt: skip
 

@@ -107,16 +107,18 @@ def offsets(starts: Mapping[int, Mapping[Hashable, float]]) -> dict[int, Offset]
             begun[compile_].append(at)
     usual = {compile_: median_low(times) for compile_, times in begun.items() if len(times) > 1}
     shared = ((rank, [(key, at) for key, at in begins.items() if key in usual]) for rank, begins in starts.items())
-    return off((rank, [(at - usual[key]) / 1e6 for key, at in begins], [at for _, at in begins]) for rank, begins in shared)
+    return offsets_from_begins(
+        (rank, [(at - usual[key]) / 1e6 for key, at in begins], [at for _, at in begins]) for rank, begins in shared
+    )
 
 
-def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[int, Offset]:
+def offsets_from_begins(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[int, Offset]:
     """Map ranks to clock offsets, from the begins on each rank in order.
 
     Seconds after the lower median of all ranks, and the time by their clocks in microseconds.
     """
     offsets_by_rank = {rank: offset for rank, apart, times in ranks if (offset := offset_of(apart, times)) is not None}
-    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
+    groups = _group_by_seconds((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
     if not groups:
         return {}
     # the reference is the clock of most ranks; on a tie, of the first rank
@@ -128,7 +130,7 @@ def off(ranks: Iterable[tuple[int, Sequence[float], Sequence[float]]]) -> dict[i
     }
 
 
-def chosen(many: Sequence[T]) -> Sequence[T]:
+def sampled(many: Sequence[T]) -> Sequence[T]:
     """Return the sample of a rank's compiles for the comparison."""
     return many if len(many) <= FIRST + LAST else [*many[:FIRST], *many[-LAST:]]
 
@@ -137,7 +139,7 @@ def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     """Return the offset of a rank; None if its compiles disagree."""
     if len(apart) < ENOUGH:
         return None
-    apart, times = chosen(apart), chosen(times)
+    apart, times = sampled(apart), sampled(times)
     middle = median(apart)
     is_concurrent = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
     if not is_concurrent and (agreement := _agreed([value - middle for value in apart])) is not None:
@@ -170,7 +172,7 @@ def _growing(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
     return Offset(seconds, *agreement, rate, middle * 1e6, gained) if agreement is not None else None
 
 
-def _together(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, int]]]:
+def _group_by_seconds(offsets: Iterable[tuple[float, int]]) -> list[list[tuple[float, int]]]:
     """Group ranks (seconds, rank) with the same offset."""
     groups: list[list[tuple[float, int]]] = []
     for seconds, rank in sorted(offsets):
@@ -186,7 +188,7 @@ def clocks(offsets_by_rank: Mapping[int, Offset], hosts: Mapping[int, str] | Non
 
     `hosts`: rank → its node, if known.
     """
-    groups = _together((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
+    groups = _group_by_seconds((offset.seconds, rank) for rank, offset in offsets_by_rank.items())
     ordered = sorted(groups, key=lambda group: (-len(group), group[0][1]))
     return tuple(_clock([(rank, offsets_by_rank[rank]) for _, rank in group], hosts or {}) for group in ordered)
 

@@ -29,10 +29,10 @@ from tltui.questions.ranks.pace import (
     Slow,
     Spread,
     Wait,
-    chosen,
     clocks,
     is_minority,
-    off,
+    offsets_from_begins,
+    sampled,
     stands_out,
     without_late,
 )
@@ -152,7 +152,7 @@ class Columns:
         for class_ in self.classes:
             steps = class_[0].course.steps
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := Key(step.code, step.number)) in self.usual]
-            compared = chosen(shared)
+            compared = sampled(shared)
             for lane in class_:
                 again = len(lane.older) - usual_starts
                 begin = lane.times.begin
@@ -160,7 +160,8 @@ class Columns:
                 if again < 0 or (again and any(at >= usual for at, usual in pairs)):
                     continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in pairs], [at for at, _ in pairs]))
-        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_))
+        times = ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_)
+        return without_late(offsets_from_begins(rows), times)
 
 
 @dataclass(slots=True)

@@ -213,7 +213,7 @@ def simplified(path: str) -> str:
     return path[match.end() :] if match else path
 
 
-def known_stacks(
+def insert_stacks_of_compiles(
     processes: Iterable[Process], compiles: Iterable[Compile], trie: Trie
 ) -> Generator[None, None, set[int]]:
     """Insert the stacks of compiles in log order; return the `id`s of compiles with one."""
@@ -233,9 +233,8 @@ def known_stacks(
     return having
 
 
-def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, None, int]:
-    """Insert the stacks of records without a compile; return their number."""
-    count = 0
+def insert_stacks_without_compile(processes: Iterable[Process], trie: Trie) -> Generator[None, None, None]:
+    """Insert the stacks of records without a compile."""
     for process in processes:
         log = process.log
         contexts = {n for n, context in enumerate(log.contexts) if context.stack}
@@ -247,10 +246,8 @@ def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, 
             except OSError:
                 break
             trie.insert(process, without_suffix(process, stack)).records.append((process, record))
-            count += 1
             if number % 20 == 19:
                 yield
-    return count
 
 
 RECORDS = 8
@@ -354,9 +351,9 @@ def dumps_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, str], ...]:
 def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generator[None, None, Stacks]:
     """Build the tree of some compiles, and of records of these processes without a compile."""
     trie, unknown, dumps = Trie(), Trie(), Dumps()
-    having = yield from known_stacks(processes, compiles, trie)
+    having = yield from insert_stacks_of_compiles(processes, compiles, trie)
     if any(not compile_.is_compile for compile_ in compiles):
-        yield from unknown_stacks(processes, unknown)
+        yield from insert_stacks_without_compile(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
     nodes, unknown_nodes = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
     return Stacks(1, nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)

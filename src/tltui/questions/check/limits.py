@@ -26,6 +26,7 @@ from tltui.questions.runtime.costs import own_us
 from tltui.questions.runtime.eager_code import break_times, fallback_times
 from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, compile_at
 from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.timing.timing_events import record_page
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import is_framework
@@ -436,13 +437,9 @@ def _unknown_records(facts: Facts) -> Iterator[tuple[Compile, int, Kind]]:
             yield from ((compile_, record, kinds[column[record]]) for record in compile_.records if column[record] in kinds)
 
 
-def _record(compile_: Compile, record: int) -> str:
-    return f"@record:{compile_.process.ref}#{record + 1}"
-
-
 def _unknown(facts: Facts) -> list[Occurrence]:
     return [
-        Occurrence(_record(c, record), _record_words(kind), f"{kind.event}\0{kind.name}")
+        Occurrence(record_page(c.process, record), _record_words(kind), f"{kind.event}\0{kind.name}")
         for c, record, kind in _unknown_records(facts)
     ]
 
@@ -470,7 +467,7 @@ def _without_id(facts: Facts) -> Iterator[tuple[Compile, int, Kind]]:
 
 def _no_compile_id(facts: Facts) -> list[Occurrence]:
     return [
-        Occurrence(_record(c, record), f"{one_line(artifact_name(kind))} without a compile id", artifact_name(kind))
+        Occurrence(record_page(c.process, record), f"{one_line(artifact_name(kind))} without a compile id", artifact_name(kind))
         for c, record, kind in _without_id(facts)
     ]
 

@@ -11,6 +11,7 @@ from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.questions.hang.where import COMPILER_COLLECTIVE, EMPTY, GUARD_COLLECTIVE, INSIDE, Group, Where, where
+from tltui.questions.job_failures.failure_sections import capital
 from tltui.questions.job_failures.job_failures import outputs_of
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.timing.timing_events import group_of
@@ -34,18 +35,14 @@ def answer(places: Where) -> str:
     if not places.groups:
         return "No process has written a record so far." if places.goes_on else "There are no records of a trace."
     if any(group.waits_for for group in places.groups):
-        return _capital(waited_for(places)) + "."
+        return capital(waited_for(places)) + "."
     if not inside:
-        return _capital(_idle(idle, places)) + "."
+        return capital(_idle(idle, places)) + "."
     text = position_words(inside[0], places)
     text += others_inside(inside, places)
     if idle:
         text += f"; {_idle(idle, places)}"
-    return _capital(text) + "."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return capital(text) + "."
 
 
 def subject(group: Group, places: Where) -> str:

@@ -122,15 +122,15 @@ def full_stack(compile_: Compile, stack: list[Any]) -> list[Any]:
 
 
 CAUSE, HANDLING, QUOTED, MEMBER = "caused", "while handling", "quoted", "member"
-"""How a part follows the one before: that was its cause; it came while that was handled; the message before quotes it; it is one
-of the exceptions of a group."""
+"""Link of a part to the one before: that is its cause; it was raised while that was handled; the message before quotes it; it is
+one of the exceptions of a group."""
 RAISED, USER, BARE = "raised", "user", "bare"
-"""What a part is: an exception with its frames; a stack of the program that torch printed; frames without any heading."""
+"""Kind of a part: an exception with its frames; a stack of the program that torch printed; frames without any heading."""
 
 _FRAME = re.compile(
     r'^(?P<indent>\s*)File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<name><[^<>\n]*>|[\w.]+))?\s*$'
 )
-_HEADER = re.compile(r"^(?P<indent>\s*)(?P<said>Original )?(?:Exception Group )?Traceback \(most recent call last\):\s*$")
+_HEADER = re.compile(r"^(?P<indent>\s*)(?:Original )?(?:Exception Group )?Traceback \(most recent call last\):\s*$")
 _LINKS = (
     ("The above exception was the direct cause of the following exception:", CAUSE),
     ("During handling of the above exception, another exception occurred:", HANDLING),

@@ -15,6 +15,7 @@ from tltui.questions.timing.event_sums import (
     Block,
     NameSum,
     NameTotal,
+    ProcessSum,
     Sums,
     Waiting,
     add_names,
@@ -144,14 +145,10 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Process:
+@dataclass(slots=True, eq=False)
+class _Process(ProcessSum):
     """The sum of the blocks of one process."""
 
-    process: Process
-    names: dict[str, NameSum] = field(default_factory=dict)
-    worker_names: dict[str, NameSum] = field(default_factory=dict)
-    walls: list[tuple[float, float, Compile]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     last: float = float("-inf")
 

@@ -26,8 +26,7 @@ from tltui.questions.ranks.lanes import lanes_of, with_hosts
 from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, offset_of, offsets_from_begins, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
-from tltui.questions.timing.timing_report import outliers_of
-from tltui.questions.timing.timing_results import ProcessTime
+from tltui.questions.timing.timing_report import ProcessTime, outliers_of
 
 NAN = float("nan")
 SECOND = 1e6

@@ -37,8 +37,7 @@ from tltui.questions.timing.timing_events import (
     read_groups,
     timing_of,
 )
-from tltui.questions.timing.timing_report import outliers_of, single_of, timing_steps
-from tltui.questions.timing.timing_results import ProcessTime, Timing
+from tltui.questions.timing.timing_report import ProcessTime, Timing, outliers_of, single_of, timing_steps
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)

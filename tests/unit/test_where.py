@@ -557,7 +557,8 @@ def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
 
 def test_of_several_logs_that_nobody_here_writes(tmp_path: Path) -> None:
     run = open_run(discover([str(job(tmp_path, *others(0, 1)))]))
-    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=200), sample_processes(files_of(run), stacks=False))))
+    here = sample_processes(files_of(run), stacks=False)
+    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=200), here)))
     assert "no process here has one of 2 logs open for writing" in lines
 
 

@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
@@ -30,9 +30,68 @@ from tltui.questions.timing.timing_events import (
     record_page,
     timing_of,
 )
-from tltui.questions.timing.timing_results import CompileTime, Kernels, KernelTime, Tuning
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
+
+
+@frozen
+class CompileTime:
+    """One compile: its forward and, where it was compiled, its backward."""
+
+    ref: str
+    function: str | None
+    file: str | None
+    line: int | None
+    status: str | None
+    seconds: float
+    source: str
+    """`metrics`, or `events` for what has no metrics: records without an id, compiles that were cut off."""
+    start: float | None
+    phases: tuple[Phase, ...]
+
+
+@frozen
+class KernelTime:
+    """A Triton kernel."""
+
+    name: str
+    seconds: float
+    ref: str
+    """Where it is stated."""
+    cache: str | None = None
+    """What the cache of tuned configurations said: hit, miss, only 1 config."""
+    configs: int | None = None
+    """Configurations that were tried."""
+
+
+class Tuning(NamedTuple):
+    """What the metrics of a compile state of autotuning."""
+
+    what: str
+    seconds: float
+    ref: str
+
+
+@frozen
+class Kernels:
+    """Compiling kernels."""
+
+    triton: tuple[KernelTime, ...]
+    """The slowest first."""
+    triton_s: float
+    """All of them added up; workers compile them side by side."""
+    files: int
+    """C++ and other files that were compiled (`compile_file`)."""
+    files_s: float
+    """All of them added up."""
+    longest_file_s: float
+    longest_file: str | None
+    """The page of its event."""
+    wait_s: float
+    """While a compile waited for kernels (`async_compile.wait`)."""
+    tuning: tuple[Tuning, ...] = ()
+    """Autotuning and CUDA graphs as the metrics state them, of one compile."""
+
 
 _RANK = {group: number for number, group in enumerate(PRIORITY)}
 

@@ -23,19 +23,21 @@ from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.overview.summary_sections import TOLD, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
+from tltui.questions.timing.event_sums import CompileTime, KernelTime
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
-from tltui.questions.timing.timing_report import compile_times, function_times, index_process_times, timing_steps
-from tltui.questions.timing.timing_results import (
+from tltui.questions.timing.timing_report import (
     Bar,
-    CompileTime,
     Flame,
     FunctionTime,
-    KernelTime,
     NameTime,
     Outlier,
     ProcessTime,
     StillOpen,
     Timing,
+    compile_times,
+    function_times,
+    index_process_times,
+    timing_steps,
 )
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

@@ -13,6 +13,9 @@ from tltui.questions.ranks.pace import MORE_S, is_minority, stands_out
 from tltui.questions.ranks.pace_analysis import QUARTILE, SIGMAS, explained_by
 from tltui.questions.timing.event_sums import (
     Block,
+    CompileTime,
+    Kernels,
+    KernelTime,
     NameSum,
     NameTotal,
     ProcessSum,
@@ -27,20 +30,170 @@ from tltui.questions.timing.event_sums import (
     stretches_of,
     time_of,
 )
-from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, ReadStats, read_groups, record_page
-from tltui.questions.timing.timing_results import (
-    Bar,
-    CompileTime,
-    Flame,
-    FunctionTime,
-    Gap,
-    KernelTime,
-    NameTime,
-    Outlier,
-    ProcessTime,
-    StillOpen,
-    Timing,
-)
+from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Phase, ReadStats, read_groups, record_page
+from tltui.text.frozen import frozen
+
+
+@frozen
+class NameTime:
+    """All timing events of one name."""
+
+    name: str
+    phase: str
+    """The part of the compiler's work it belongs to: dynamo, inductor, kernels …"""
+    self_s: float
+    """Without what began inside of it."""
+    total_s: float
+    """While it was active; nested or parallel ones of the same name count once."""
+    work_s: float
+    """All of them added up: more than the total where threads work side by side."""
+    count: int
+    longest_s: float
+    longest: str | None
+    """The address of the compile with the longest one."""
+    record: str | None
+    """The page of the event that began the longest one."""
+
+
+@frozen
+class FunctionTime:
+    """All compiles of a code object, on all ranks."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+    frame: str
+    """The address of the frame, on the rank where its slowest compile is."""
+    seconds: float
+    compiles: int
+    ranks: int
+    slowest: str
+    slowest_s: float
+    phases: tuple[Phase, ...]
+
+
+@frozen
+class ProcessTime:
+    """One process of a rank."""
+
+    ref: str
+    rank: int | None
+    pid: int
+    seconds: float
+    compiles: int
+    phases: tuple[Phase, ...]
+    busy_s: float | None
+    """While anything was compiled, by the events."""
+    span_s: float | None
+    """From its first event to its last."""
+
+
+@frozen
+class Outlier:
+    """A rank that took much longer than the others."""
+
+    ref: str
+    rank: int
+    seconds: float
+    typical_s: float
+    """The median of all ranks, of an even number the lower one."""
+    phase: str | None
+    """Where most of the difference is."""
+    phase_s: float
+    """By how much it took longer there."""
+    event: str = ""
+    """The innermost timing event that explains it; '' where none does or that is not known."""
+    event_s: float = 0.0
+    """By how much it was longer in it."""
+
+
+@frozen
+class StillOpen:
+    """A compile with events that began and were not seen to end."""
+
+    ref: str
+    names: tuple[str, ...]
+    """The outermost first."""
+    record: str
+    """The page of the event that began the innermost."""
+    since: float
+    """When the outermost began."""
+    seconds: float | None
+    """From then to the last event of the process: at least so long. None: it is the last event, nothing is known of the time."""
+    inner_s: float | None
+    """The same of the innermost."""
+    last: float
+    """The last event of the process."""
+    finished: bool
+    """Whether its metrics were written all the same: then only the end events are missing."""
+
+
+@frozen
+class Gap:
+    """A time during which a process compiled nothing."""
+
+    seconds: float
+    start: float
+    after: str
+    """The address of the compile before it."""
+    before: str
+
+
+@frozen
+class Bar:
+    """One event of a flame view."""
+
+    name: str
+    depth: int
+    start_s: float
+    """From the beginning of its group."""
+    seconds: float
+    self_s: float
+    record: str
+    open: bool
+    """Not seen to end: it took at least so long."""
+
+
+@frozen
+class Flame:
+    """The nested events of a compile between two moments at which nothing was open: its forward, later its backward."""
+
+    title: str
+    start: float
+    seconds: float
+    bars: tuple[Bar, ...]
+    """Parents before their children."""
+
+
+@frozen
+class Timing:
+    """Where the time went."""
+
+    schema: int
+    ref: str
+    source: str
+    """`events`, `metrics`, `events and metrics`, or '' where nothing is known."""
+    events: int
+    unreadable: int
+    lone_ends: int
+    seconds: float
+    """All compiles added up."""
+    phases: tuple[Phase, ...]
+    names: tuple[NameTime, ...]
+    beside: tuple[NameTime, ...]
+    """Of worker threads, while a compile waits for them."""
+    compiles: tuple[CompileTime, ...]
+    """The slowest first."""
+    functions: tuple[FunctionTime, ...]
+    processes: tuple[ProcessTime, ...]
+    outliers: tuple[Outlier, ...]
+    open: tuple[StillOpen, ...]
+    gaps: tuple[Gap, ...]
+    """The longest first."""
+    kernels: Kernels
+    flames: tuple[Flame, ...]
+    """Of a single compile."""
+
 
 _BACKWARD = "entire_backward_compile"
 

@@ -136,7 +136,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
         elif sign == "B":
             stack.append(Phase(name, at))
         elif sign == "E":
-            _end(stack, name)
+            end_phase(stack, name)
     if readable and len(records) and (stack or not compile_.is_closed):  # unreadable records may become readable
         parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
     return tuple(stack), event_count
@@ -153,7 +153,8 @@ def _start(compile_: Compile) -> int:
     return bisect_left(compile_.records, max(ends) + 1) if ends else 0
 
 
-def _end(stack: list[Phase], name: str) -> None:
+def end_phase(stack: list[Phase], name: str) -> None:
+    """Remove the innermost open phase of a name, if there is one."""
     for place in range(len(stack) - 1, -1, -1):
         if stack[place].name == name:
             del stack[place]

@@ -22,6 +22,7 @@ from tltui.questions.hang.open_phases import (
     Inside,
     Phase,
     all_inside,
+    end_phase,
     inside,
     inside_of,
     last_record,
@@ -78,10 +79,8 @@ def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
     for event in events[:first]:
         if event.phase == "B":
             stack.append(Phase(event.name, event.at))
-            continue
-        place = next((n for n in range(len(stack) - 1, -1, -1) if stack[n].name == event.name), None)
-        if place is not None:
-            del stack[place]
+        else:
+            end_phase(stack, event.name)
     return tuple(stack)
 
 

@@ -248,10 +248,6 @@ class IndexedLanes:
         """Return the course of a saved process. Raises `BadIndex`, OSError."""
         return self._courses.of(saved_process)
 
-    def times(self, saved_process: SavedProcess) -> Times:
-        """Return the times of a saved process. Raises `BadIndex`, OSError."""
-        return times_of_saved(saved_process)
-
     def lane(self, rank: int) -> Lane | None:
         """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
         if rank not in self._lanes:
@@ -263,7 +259,7 @@ class IndexedLanes:
             place = str(Ref(rank, len(others) + 1 if others else None)).removesuffix(":")
             self._lanes[rank] = Lane(
                 rank, _key(newest, saved), place if others or len(self._newest) > 1 else "", newest.host, newest.pid, saved.ended,
-                True, saved.last, self.course(saved), self.times(saved),
+                True, saved.last, self.course(saved), times_of_saved(saved),
                 tuple(_older_index(older, n, saved) for n, older in enumerate(others, 1)), saved.inside,
             )  # fmt: skip
         return self._lanes[rank]
@@ -396,7 +392,7 @@ def _indexed_lane(rank: Rank, process: Process, index: IndexedLanes) -> Lane | N
     if saved is None:
         return None
     try:
-        course_and_times = index.course(saved), index.times(saved)
+        course_and_times = index.course(saved), times_of_saved(saved)
     except OSError as error:
         index.damaged[saved.index.path] = error.strerror or str(error)
         return None

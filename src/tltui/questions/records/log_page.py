@@ -272,11 +272,11 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
     if ref.n is not None:
         return _at_record(run, node, ref, models, options)
     if not models:
-        return output_document(run, options) if run.found.outputs else _empty_document(page, run, options)
+        return output_document(run, options) if run.found.outputs else _empty_document(page, options)
     extents = list(_extents(models) if node is None else _extents_of(run, models, node))
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:
-        return _empty_document(page, run, options, of)
+        return _empty_document(page, options, of)
     is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
     return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
 
@@ -297,7 +297,7 @@ def _at_record(
     return document
 
 
-def _empty_document(ref: str, run: Run, options: Options, of: str = "") -> Document:
+def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     page = Page(ref, f"log{of}", options)
     if of:
         page.say(page.so_far(f"Nothing in what the job printed is{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)

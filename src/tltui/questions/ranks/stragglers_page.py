@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -40,6 +41,7 @@ REASON = 80
 """Characters of the reason of a recompile."""
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
+T = TypeVar("T")
 
 
 def name(key: Key) -> str:
@@ -124,15 +126,13 @@ def add_late(page: Page, pace: Pace) -> None:
     if not pace.late:
         return
     page.heading(f"Late ({fmt.count(len(pace.late))})")
-    for number, one in enumerate(pace.late[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(pace.late), "who was late")
+    for one in _folded(page, pace.late, "who was late"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
             *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
             ("the others", tokens.LINK, one.typical_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
-    _end_fold(page, len(pace.late))
 
 
 def _behind(page: Page, one: Late) -> list[Piece]:
@@ -156,8 +156,7 @@ def add_extra(page: Page, run: Run, pace: Pace) -> None:
     if not pace.extra:
         return
     page.heading(f"Compiles that the others do not have ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
-    for number, one in enumerate(pace.extra[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(pace.extra), "who had them")
+    for one in _folded(page, pace.extra, "who had them"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
             fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
@@ -170,7 +169,6 @@ def add_extra(page: Page, run: Run, pace: Pace) -> None:
             ], "    ")  # fmt: skip
         if one.compiles[SHOWN:]:
             page.add("    ", (f"and {fmt.plural(len(one.compiles) - SHOWN, 'more compile')}", tokens.DIM))
-    _end_fold(page, len(pace.extra))
 
 
 def add_slow(page: Page, pace: Pace) -> None:
@@ -181,8 +179,7 @@ def add_slow(page: Page, pace: Pace) -> None:
     for one in pace.slow:
         groups.setdefault((one.ranks, one.phase), []).append(one)
     page.heading(f"Slow ({fmt.count(len(pace.slow))})")
-    for number, group in enumerate(list(groups.values())[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(groups), "who was slow")
+    for group in _folded(page, list(groups.values()), "who was slow"):
         _slow(page, pace, group[0])
         if group[1:]:
             page.add("    ", (f"and in {fmt.plural(len(group) - 1, 'other compile')}: ", tokens.DIM))
@@ -190,7 +187,6 @@ def add_slow(page: Page, pace: Pace) -> None:
             for one in group[1:FOLDED]:
                 links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.seconds)}  "]
             page.row(links, "      ")
-    _end_fold(page, len(groups))
 
 
 def _slow(page: Page, pace: Pace, one: Slow) -> None:
@@ -223,15 +219,15 @@ def _function(page: Page, key: Key) -> list[Piece]:
     return [(name(key), tokens.FUNCTION), *([" ", page.place(file, line)] if file is not None else [])]
 
 
-def _fold_from(page: Page, number: int, count: int, noun: str) -> None:
-    if number == SHOWN and count > SHOWN:
-        title = f"{fmt.count(count - SHOWN)} more of {noun}"
-        page.open(title, folded=True)
-        page.add("  ", (title, tokens.DIM))
-
-
-def _end_fold(page: Page, count: int) -> None:
-    if count > SHOWN:
+def _folded(page: Page, items: Sequence[T], noun: str) -> Iterator[T]:
+    """Yield items to be added to the page, all but the first in a fold."""
+    for number, item in enumerate(items[: SHOWN + FOLDED]):
+        if number == SHOWN:
+            title = f"{fmt.count(len(items) - SHOWN)} more of {noun}"
+            page.open(title, folded=True)
+            page.add("  ", (title, tokens.DIM))
+        yield item
+    if len(items) > SHOWN:
         page.close()
 
 
@@ -258,10 +254,8 @@ def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
     if not clocks:
         return
     page.heading("Clocks")
-    for number, clock in enumerate(clocks[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(clocks), "the clocks that are off")
+    for clock in _folded(page, clocks, "the clocks that are off"):
         page.say(clock_sentence(clock), "  ", hang="    ")
-    _end_fold(page, len(clocks))
     page.say("Times on this page are put right.", "  ", tokens.DIM)
 
 

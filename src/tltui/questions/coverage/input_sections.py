@@ -125,6 +125,6 @@ def add_not_indexed(page: Page, away: Sequence[Away], view: str) -> None:
         more = f"and {fmt.count(len(members) - COMPILES_LISTED)} more " if members[COMPILES_LISTED:] else ""
         page.row([*pieces, more, f"on {sanitize(f'{host}:{path}')}"])
         if command := members[0][1].command(view=view):
-            page.add("    ", (command, tokens.STRONG))  # in one line: it is there to be copied
+            page.add("    ", (command, tokens.STRONG))  # on one line, so that it can be copied
     if len(logs) > LOGS:
         page.say(f"and {fmt.plural(len(logs) - LOGS, 'more log')}", "  ", tokens.DIM)

@@ -186,7 +186,7 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
             try:
                 same = (base.md5(record) or "").lower() == (left.md5(again) or "").lower()
             except OSError:
-                same = True  # what cannot be read is said elsewhere
+                same = True  # unreadable files are reported by `not_read`
             if same:
                 yield None
                 continue

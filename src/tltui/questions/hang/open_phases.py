@@ -87,7 +87,7 @@ def trail(names: Sequence[str]) -> str:
     if LOWERING in specific:
         specific = specific[len(specific) - 1 - specific[::-1].index(LOWERING) :]
     merged: list[str] = []
-    for name in specific:  # of threads that do the same there is one stack
+    for name in specific:  # threads share one stack
         if not merged or merged[-1].partition(" ×")[0] != name:
             merged.append(name)
         else:
@@ -169,7 +169,7 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
     if not phases and (closed or events or not compile_.is_compile):
         return None
     if not compile_.is_compile and closed:
-        phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end follows at once
+        phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end event follows immediately
         if not phases:
             return None
     text = _kind(compile_, phases, closed)

@@ -322,7 +322,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(places)) if sentence]
         report = WhereReport(f"{end} {first}".strip(), places, here, groups, recorded, failures)
         at_once = frozenset() if str(scope.ref) else add_overlaps(page, run)
-        if at_once:  # they are the processes of another job, no older ones
+        if at_once:  # processes of another job, not older ones of this job
             places = replace(places, restarted=tuple(one for one in places.restarted if one.pid not in at_once))
         if failures:
             add_ends(page, run, failures)

@@ -146,7 +146,7 @@ def _state(frames: Sequence[StackFrame]) -> tuple[str, str]:
     """Return the state of a `StackGroup` with these frames, and its collective."""
     for frame in frames:
         if _owner(frame) is Owner.USER:
-            break  # code of the user that a collective or a backward has called does something else
+            break  # user code that a collective or a backward calls is no wait
         if frame.file.endswith(COLLECTIVE_FILES) and frame.function in COLLECTIVES:
             return IN_COLLECTIVE, _outermost(frames, frame)
         if frame.file.endswith(BACKWARD[0]) and frame.function == BACKWARD[1]:
@@ -376,7 +376,7 @@ def sample_processes(files: dict[str, Identity], stacks: bool) -> Here:
 def add_processes(page: Page, run: Run, here: Here) -> None:
     """Add a section for each log with a writer on this machine, and a line for all others."""
     ranks = {process.log.path: process.rank for process in run.processes()}
-    # they were asked in the order in which they matter; here one looks for a rank
+    # sampled by importance, shown by rank
     written = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
     over = {model.log.path for model in run.models if model.log.ended}
     add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")

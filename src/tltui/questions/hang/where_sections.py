@@ -97,7 +97,7 @@ def since_when(group: Group) -> str:
     if group.since is None or group.until is None:
         return ""
     first, last = fmt.when(group.since), fmt.when(group.until)
-    if fmt.when(group.last).startswith(first[:10]):  # of another day the date is said
+    if fmt.when(group.last).startswith(first[:10]):  # the date is shown only of another day
         first, last = fmt.clock(group.since), fmt.clock(group.until)
     return f"since {first}" if first == last else f"since {first} to {last}"
 
@@ -127,7 +127,7 @@ def waited_for(places: Where) -> str:
     absent = [group for group in places.groups if not group.waits_for]
     first, *others = [group for group in places.groups if group.waits_for]
     compile_ = "" if first.what == OUTSIDE else doing(first, compile_ids(first))
-    missed = "" if first.passed else compile_  # one of them has finished this compile: then it has come to it
+    missed = "" if first.passed else compile_  # a rank that finished this compile was there
     culprits = [_absent(group, missed, places) for group in absent[:FEW]]
     if (rest := sum(group.count for group in absent[FEW:])) > 0:
         culprits.append(f"{_ranks(rest, places)} elsewhere")

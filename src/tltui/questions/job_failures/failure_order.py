@@ -580,7 +580,7 @@ def _name_ranks(ends: LaunchEnds) -> None:
     """Mark the processes that torchrun ended; name the rank of a worker by its local rank where the job has one node."""
     for pid, (output, report) in ends.stops.items():
         if not _has_process(ends, pid):
-            continue  # its rank may have another message, and one process would be two
+            continue  # a message about its rank would make a second end of it
         end = ends.end_of(output, report.offset, pid, None)
         end.is_stopped, end.exit, end.program = True, end.exit or report.signal, end.program or TORCHRUN
     numbered = [end for end in ends.ends if end.index is not None and end.rank is not None]
@@ -591,7 +591,7 @@ def _name_ranks(ends: LaunchEnds) -> None:
             end.rank = end.index
     for end in [end for end in ends.ends if end.pid is None and end.rank is not None]:
         twin = next((other for other in ends.ends if other is not end and other.rank == end.rank), None)
-        if twin is not None:  # its traceback names the rank, the agent's line named only its pid
+        if twin is not None:  # the traceback has its rank, the agent's line only its pid
             twin.tracebacks += end.tracebacks
             twin.timed_out = twin.timed_out or end.timed_out
             ends.ends.remove(end)
@@ -602,7 +602,7 @@ def _assign_loose(ends: LaunchEnds) -> None:
     deadly = [pair for pair in ends.loose if pair[1].is_deadly]
     silent = [end for end in ends.ends if not end.tracebacks and not end.recorded and not end.exit.startswith("SIG")]
     raised = [end for end in silent if end.exit == f"exit code {PYTHON_ERROR}"]
-    if len(deadly) > len(raised):  # the launcher ended some while they printed theirs
+    if len(deadly) > len(raised):  # the launcher ended some processes while they printed their tracebacks
         raised += [end for end in ends.ends if not end.tracebacks and not end.recorded and end.is_stopped and end not in raised]
     if raised and len({_error(item) for _, item in deadly}) == 1:
         for pair, end in zip(deadly, raised, strict=False):

@@ -447,7 +447,7 @@ def traced_processes(run: Run) -> tuple[list[TracedProcess], list[Overlap]]:
     """Return the processes of a run that wrote logs, with their launches, and the ranks of which two ran at once."""
     mains = [process for process in run.processes() if process.parent is None and process.is_traced]
     ranks = [process.rank for process in mains if process.rank is not None]
-    is_repeated = len(ranks) != len(set(ranks))  # only then the times of last records matter, which are read
+    is_repeated = len(ranks) != len(set(ranks))  # only then the times of last records are needed
     traced = []
     for process in mains:
         last = last_record(process) if is_repeated else None

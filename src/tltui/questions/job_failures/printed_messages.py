@@ -505,7 +505,7 @@ class TracebackReader:
         opener = _OPENER.match(text)
         for block in list(self._open.values()):
             if has_gap and not block.prefix.outer and block.prefix.rank is None and block.state in ("message", "blank"):
-                self._close(block)  # a log record stands between: the message is over
+                self._close(block)  # a log record follows: the message is over
         if (owner := self._owner(text)) is not None:
             match = owner.pattern.match(text)
             assert match is not None
@@ -655,7 +655,7 @@ def _traceback(block: _Block, rank: int | None, text: str) -> Traceback:
     frames = (user_stack(parts) if is_compile_failure(block.type) else ()) or (last.frames if last else ())
     lead = next((frame for frame in reversed(frames) if frame.owner is Owner.USER), None)
     type_, message = block.type, last.message if last else ""
-    if not type_ and last is not None:  # a group: its bars stand before the name
+    if not type_ and last is not None:  # the name of a group comes after its bars
         type_ = last.type
     if block.lines[0].startswith("  File "):
         message = next(line for line in block.lines if line.startswith(block.type)).partition(": ")[2]

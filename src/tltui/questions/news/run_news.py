@@ -129,10 +129,10 @@ class Watch:
         self._failures: set[tuple[int, str, str]] = set()  # (launch, ranks, sentence) of those that were reported
         self._ends: Counter[int] = Counter()  # log → ends of processes in it that launchers had reported
         self._open: dict[Compile, _Open] = {}
-        self._processes: Counter[int] = Counter()  # log → how many of its processes are known
+        self._processes: Counter[int] = Counter()  # log → number of its reported processes
         self._epochs: dict[Process, int] = {}
         self._logs_breaks: set[Process] = set()
-        self._unread: set[int] = set()  # logs of which nothing is told until what they have now has been read
+        self._unread: set[int] = set()  # logs without news until their present content is read
         for number, model in enumerate(run.models if quiet else ()):
             if model.log.ended or model.log.waiting:
                 self._skip_present(number)
@@ -277,7 +277,7 @@ class Watch:
             yield self._of(NewsKind.BREAK, number, record, owner, "graph break")
         elif name == AHEAD:
             yield self._of(NewsKind.BACKWARD, number, record, owner, "the backward could not be compiled ahead of its first call")
-        elif name == REASONS and not _ended_before(owner, record):  # else they are those of the next one with this id
+        elif name == REASONS and not _ended_before(owner, record):  # else they belong to the next compile with this id
             self._open.setdefault(owner, _Open()).reasons = True
         elif name.startswith(CACHES) and (state := self._open.get(owner)) is not None:
             state.caches |= {name.rpartition("_")[2]}
@@ -325,7 +325,7 @@ class Watch:
             del self._open[owner]
             facts = without_backward(owner.facts)
             if not facts.traced and not facts.failed:
-                continue  # no text tells of the end of a compile
+                continue  # TORCH_LOGS text has no end of compiles
             news = self._of(NewsKind.UNFINISHED, number, last, owner, "no end of it in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
         for owner in compiles:

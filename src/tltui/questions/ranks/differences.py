@@ -274,7 +274,7 @@ def _folded(facts: Sequence[Fact]) -> list[tuple[Fact, tuple[str, ...]]]:
     """Return the leading fact per compile and partition of ranks, with the facets that follow from it."""
     groups: dict[Hashable, list[Fact]] = defaultdict(list)
     for fact in facts:
-        apart = fact.facet if fact.facet in (*WIDE, UNFINISHED) else ""  # what was traced is no consequence of the end
+        apart = fact.facet if fact.facet in (*WIDE, UNFINISHED) else ""  # a traced graph does not follow from how the compile ended
         groups[fact.code, fact.number, apart, fact.partition].append(fact)
     results = []
     for group in groups.values():
@@ -371,10 +371,10 @@ def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side
     having = [class_ for class_ in classes if class_.codes.get(fact.code)]
     ref = ""
     if having:
-        # ids on a rank that differs in something else may be others
+        # a rank that differs in more may have other ids
         class_ = min(having, key=lambda class_: (-len(class_.lanes), class_.first.rank))
         places = class_.codes[fact.code]
-        # of the number of compiles the last one is of interest: why was there one more?
+        # where counts differ the last compile tells why there was one more
         step = class_.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])
         ref = compile_ref(class_.first, step)
         if fact.facet == COUNT and len(places) > fewest and (reason := class_.lines(places[-1], RECOMPILE)):

@@ -266,7 +266,7 @@ def _usual(values: Mapping[Class, Hashable]) -> Hashable:
     counts: Counter[Hashable] = Counter()
     for class_, value in values.items():
         counts[value] += len(class_.lanes)
-    return max(counts, key=lambda value: counts[value], default=None)  # of equal ones the first, that of the lowest rank
+    return max(counts, key=lambda value: counts[value], default=None)  # on a tie the first: that of the lowest rank
 
 
 def _parted(
@@ -427,7 +427,7 @@ def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class,
         return {class_: class_lines[:least] for class_, class_lines in lines.items()}
     if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
         return {class_: class_.step(place).of("end") if facet == FAILED else b"" for class_, place in done.items()}
-    if facet == CACHE:  # in which order they were asked is no difference
+    if facet == CACHE:  # the order of lookups is no difference
         return {class_: tuple(sorted(class_.lines(place, facet))) for class_, place in done.items()}
     return {class_: class_.step(place).of(facet) for class_, place in done.items()}
 
@@ -456,7 +456,7 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
     if len(set(values.values())) < 2:
         return []
     lines: dict[Hashable, Sequence[str]] = {}
-    for class_ in sorted(values, key=lambda class_: not class_.is_over(places[class_])):  # those first that came to their end
+    for class_ in sorted(values, key=lambda class_: not class_.is_over(places[class_])):  # finished compiles first
         lines.setdefault(values[class_], class_.lines(places[class_], facet))
     if facet == GUARDS and _differ_in_rank_number(values, lines):
         return []

@@ -225,7 +225,7 @@ class _Cells:
         differs = "".join(self._differs(class_, n, step, facets[n]) for n, step in enumerate(steps))
         may_come = not class_.ended or class_.first.rank in behind
         usual = [self.step(self._usual[id(class_)], number) is not None for number in range(len(steps))]
-        is_open = any(step is not None and step.status in UNFINISHED for step in steps)  # where its log ends
+        is_open = any(step is not None and step.status in UNFINISHED for step in steps)  # its log ends within a compile
         lacks = [steps[n] is None and (may_come or not usual[n] or (is_open and differs[n] == ENDED)) for n in range(len(steps))]
         first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
         facet = "" if first < 0 else facets[first] or _facet_of(differs[first])

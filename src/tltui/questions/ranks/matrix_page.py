@@ -282,7 +282,7 @@ class Grid:
         self._page.close(0)
         self._page.blank()
         self._page.open("Compiles")
-        self._names()  # the head of all that follows: a fold that began here would hold it
+        self._names()  # before the first fold, which would hide it
         lines = 0
         for is_alike, group in groupby(range(len(self._columns)), self._alike):
             numbers = list(group)

@@ -141,7 +141,7 @@ def offset_of(apart: Sequence[float], times: Sequence[float]) -> Offset | None:
         return None
     apart, times = sampled(apart), sampled(times)
     middle = median(apart)
-    is_concurrent = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # when they began their first compile: their clocks agreed
+    is_concurrent = abs(middle) >= LEAST_S and abs(apart[0]) <= SPREAD_S  # at their first compile their clocks agreed
     if not is_concurrent and (agreement := _agreed([value - middle for value in apart])) is not None:
         return Offset(middle, *agreement)
     return _growing(apart, [at / 1e6 for at in times])

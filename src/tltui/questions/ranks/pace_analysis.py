@@ -102,7 +102,7 @@ class Columns:
         for number, class_ in enumerate(self.classes):
             if any(lane.rank in self.offsets for lane in class_):
                 self._shifts[number] = [self.offsets.get(lane.rank) for lane in class_]
-        if len(self.offsets) * FEW > len(lanes):  # else the middle one hardly is another
+        if len(self.offsets) * FEW > len(lanes):  # with fewer wrong clocks the median hardly changes
             self.usual = self._usual()
 
     def compiles(self) -> list[Key]:
@@ -158,7 +158,7 @@ class Columns:
                 begin = lane.times.begin
                 pairs = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
                 if again < 0 or (again and any(at >= usual for at, usual in pairs)):
-                    continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
+                    continue  # a rank that was restarted alone began everything later
                 rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in pairs], [at for at, _ in pairs]))
         times = ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_)
         return without_late(offsets_from_begins(rows), times)
@@ -252,7 +252,7 @@ class Lateness:
         ranks = len(numbers) + column.pending
         bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in numbers)[(ranks - 1) // 2])
         late = [number for number in numbers if apart[number] > bound]
-        if not is_minority(len(late) + column.pending, ranks):  # those to come begin it later still
+        if not is_minority(len(late) + column.pending, ranks):  # pending ranks will begin it even later
             return
         fresh = self._fresh(column, late, apart)
         for members in _alike(fresh, apart):
@@ -445,7 +445,7 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     usual = (took[finished[int(0.75 * (len(finished) - 1))]] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual)
     slow = [number for number in reversed(finished) if took[number] > bound or stands_out(took[number], typical)]
-    if not is_minority(len(slow) + pending, len(finished) + pending):  # those to come take longer still
+    if not is_minority(len(slow) + pending, len(finished) + pending):  # pending ranks will take even longer
         return []
     others = finished[: len(finished) - len(slow)]
     first = max((len(others) - COMPARED) // 2, 0)
@@ -496,7 +496,7 @@ def explained_by(durations: Mapping[str, float], compared: Sequence[Mapping[str,
         if name != WAITING and stands_out(seconds, typical):
             candidates.append((seconds, typical, name))
     most = max((seconds - typical for seconds, typical, _ in candidates), default=0.0)
-    # what holds another one took longer than that
+    # an outer phase takes longer than the phases within it
     inner = min((one for one in candidates if one[0] - one[1] >= EXPLAINS * most), default=None)
     if inner is None or inner[2] in ALL_OF_COMPILE or inner[2].startswith("compile_attempt_"):
         return UNEXPLAINED

@@ -48,7 +48,7 @@ def wrong_payloads(compile_: Compile, reader: Reader) -> tuple[tuple[int, str], 
         try:
             checked = log.check(record)
         except Elsewhere:
-            continue  # of what is not here nothing is known
+            continue  # its bytes are in a log that is not here
         except OSError as error:
             wrong.append((record, f"cannot be read: {error.strerror or error}"))
             continue

@@ -132,7 +132,7 @@ class LogDocument(BytesDocument):
             return False
         with self._lock:
             assert isinstance(self._index, TerminalLines)
-            self._lines = Lru(8 << 20)  # the last one may go on
+            self._lines = Lru(8 << 20)  # the last line may continue
             self._extents.grow(last.model.log.scanned)
             self._index.grow(self._extents.size())
             self.payload, self.complete, self._sections = self._index.payload, self._index.complete, None
@@ -277,7 +277,7 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:
         return _empty_document(page, options, of)
-    is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
+    is_live = node is None and not models[-1].log.ended  # a part of the run does not grow
     return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
 
 

@@ -94,7 +94,7 @@ class OutputDocument(BytesDocument):
             printed, status = self._printed, self._status
         if n < printed:
             return super().line(n, lo, hi)
-        line = status[n - printed] if n - printed < len(status) else Line("")  # what stood behind the end a moment ago
+        line = status[n - printed] if n - printed < len(status) else Line("")  # the status line has just become shorter
         return line if lo == 0 and (hi is None or hi >= len(line.text)) else Line(line.text[lo:hi], line.spans, (), lo)
 
     def length(self, n: int) -> int:

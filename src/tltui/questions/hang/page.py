@@ -30,7 +30,7 @@ from tltui.questions.hang.where_sections import (
     subject,
     these,
 )
-from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, end_answer
+from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, end_answer
 from tltui.questions.job_failures.job_failures import RunFailure, run_failures
 from tltui.questions.question import Question
 from tltui.questions.ranks.stragglers_page import clock_sentence
@@ -327,7 +327,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         if failures:
             add_ends(page, run, failures)
         elif is_cause_unknown(run, places):
-            page.say(UNNAMED, "", tokens.WARN)
+            page.say(CAUSE_UNKNOWN, "", tokens.WARN)
         page.say(first, "", "" if failures else tokens.STRONG)
         for sentence in others:
             page.say(sentence)

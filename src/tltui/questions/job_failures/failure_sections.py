@@ -33,7 +33,7 @@ FOLDED = 100
 """Failures that are listed below the first ones."""
 RANKS_SHOWN = 4
 """Ranks with two processes at once that are listed."""
-UNNAMED = (
+CAUSE_UNKNOWN = (
     "These logs do not show which rank failed first. Open the job's output too: add its file to the command, as in "
     "`tltui where TRACE job.out`."
 )

@@ -23,7 +23,7 @@ from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain
 from tltui.questions.hang.where import Where
 from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
-from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
+from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
@@ -83,7 +83,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     add_ends(page, run, failures)
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
     if not failures and is_cause_unknown(run, at_end):
-        page.say(UNNAMED, "", tokens.WARN)
+        page.say(CAUSE_UNKNOWN, "", tokens.WARN)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)

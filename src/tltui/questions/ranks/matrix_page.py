@@ -214,7 +214,7 @@ LABEL = 30
 """Columns that are left for the name of a compile."""
 HEAD_EVERY = 20
 """Lines of cells between repeated column headers."""
-ALIKE_NAMED, SHOWN = 400, 1000
+ALIKE_LISTED, SHOWN = 400, 1000
 """Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
 
 
@@ -408,12 +408,12 @@ class Grid:
         over = [rank for row, mine in signs if mine == ENDED for rank in row.numbers]
         ended = f" ({with_noun(ranges(over))} ended before)" if over else ""
         page.add("  ", (f"{drawn} ", style), (f"{text}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
-        columns = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
+        columns = [self._columns[number] for number in numbers[:ALIKE_LISTED]]
         width = min(page.width - 6, max(map(self._needs, columns)))
         for column in columns:
             page.add("  ", (f"{drawn} ", style), *self._name_pieces(column, width))
-        if len(numbers) > ALIKE_NAMED:
-            page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
+        if len(numbers) > ALIKE_LISTED:
+            page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_LISTED)} more", tokens.DIM))
         page.close()
 
 

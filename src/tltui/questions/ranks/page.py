@@ -79,7 +79,7 @@ def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     add_behind(page, differing)
 
 
-STAGES_NAMED = 16
+STAGES_LISTED = 16
 """Maximum number of listed stages; of more only the count is shown."""
 
 
@@ -92,21 +92,21 @@ def add_stages(page: Page, differing: Differing) -> None:
     alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
-    for stage in differing.stages[:STAGES_NAMED]:
+    for stage in differing.stages[:STAGES_LISTED]:
         pieces: list[Piece] = [(with_noun(stage.ranks), tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
         if stage.file is not None:
             pieces += ["  ", page.place(stage.file, stage.line)]
         page.row(pieces)
-    if differing.stages[STAGES_NAMED:]:
-        page.add("  ", (f"and {fmt.count(len(differing.stages) - STAGES_NAMED)} more", tokens.DIM))
+    if differing.stages[STAGES_LISTED:]:
+        page.add("  ", (f"and {fmt.count(len(differing.stages) - STAGES_LISTED)} more", tokens.DIM))
 
 
 def stages_words(differing: Differing) -> str:
     """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
     title = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
-    shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_NAMED]]
-    more = f" and {fmt.count(len(differing.stages) - STAGES_NAMED)} more" if differing.stages[STAGES_NAMED:] else ""
+    shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_LISTED]]
+    more = f" and {fmt.count(len(differing.stages) - STAGES_LISTED)} more" if differing.stages[STAGES_LISTED:] else ""
     return f"{title}: {'; '.join(shown)}{more}"
 
 

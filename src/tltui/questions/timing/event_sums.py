@@ -312,7 +312,7 @@ def nested(spans: list[Span]) -> Iterator[tuple[Span, int, float]]:
 
 INFO = "triton_kernel_info"
 FILE, WAIT = "compile_file", "async_compile.wait"
-KEPT = 200
+MAX_KERNELS = 200
 Names = dict[str, NameSum]
 TUNING = (
     ("triton_compile_time_us", "of compiling kernels or waiting for them, as the metrics state it"),
@@ -346,7 +346,7 @@ def kernels_of(
             wait += names[WAIT].total
     triton = sorted(triton, key=lambda kernel: -kernel.seconds)
     return Kernels(
-        tuple(triton[:KEPT]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
+        tuple(triton[:MAX_KERNELS]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
         max(file.longest, 0.0) / 1e6, record_page(files_of, file.record) if files_of is not None else None,
         wait / 1e6, tuning,
     )  # fmt: skip

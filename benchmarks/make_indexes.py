@@ -40,7 +40,7 @@ class Maker:
         courses = Courses()
         self.models = [process for process in index.saved if process.compiles]
         course = courses.of(self.models[0])
-        self.steps, self.said = course.steps, course.said
+        self.steps, self.said = course.steps, course.texts
         self.times = times_of_saved(self.models[0])
         self.begins = [1.7e15 + 1e6 * at for at in accumulate(map(self.took, range(len(self.steps) - 1)), initial=0.0)]
         self.drawn = self.rng.sample(range(ranks), 4)

@@ -63,7 +63,7 @@ from tltui.questions.shapes.page import ShapeRow, ShapesReport
 from tltui.questions.stacks.page import StackRow
 from tltui.questions.stacks.stack_tree import Stacks
 from tltui.questions.timing.page import TimingRow
-from tltui.questions.timing.timing_results import Timing
+from tltui.questions.timing.timing_report import Timing
 from tltui.questions.vllm.page import Vllm, VllmRow
 
 __version__: str

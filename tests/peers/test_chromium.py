@@ -15,7 +15,7 @@ import pytest
 from pages import LOGS, label, page
 from real import opened
 
-from tltui.questions.timing.timing_events import Seen, read_groups
+from tltui.questions.timing.timing_events import ReadStats, read_groups
 from tltui.writers.perfetto import Written, chunks
 
 
@@ -33,7 +33,7 @@ def test_the_same_events_as_tlparse(path: Path, tmp_path_factory: pytest.TempPat
     ours = [e for e in json.loads(b"".join(chunks(compiles, written)))["traceEvents"] if e["ph"] != "M"]
     assert multiset(ours) == multiset(theirs)
     assert written.events == len(theirs) and written.unreadable == 0
-    seen = Seen()
+    seen = ReadStats()
     for _ in read_groups(compiles, seen):
         pass
     assert (seen.events, seen.unreadable, seen.lone_ends) == (len(theirs), 0, 0)

@@ -18,7 +18,7 @@ from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.hang.open_phases import inside
-from tltui.questions.news.run_news import What
+from tltui.questions.news.run_news import NewsKind
 from tltui.questions.problems.problem_list import problems
 from tltui.text.document import Options
 from tltui.tree.listing import listing_document
@@ -95,8 +95,8 @@ def test_the_news_has_it_once() -> None:
     followed.look()
     followed.writers.over = True
     followed.look()
-    last = [news for news in followed.news if news.what is What.UNFINISHED]
+    last = [news for news in followed.news if news.kind is NewsKind.UNFINISHED]
     assert [(news.label, news.text, news.status) for news in last] == [
         ("[0/0]", "no end of its backward in the log", Status.MISSING)
     ]
-    assert [news.status for news in followed.news if news.what is What.ENDED] == [Status.OK], "its forward did end"
+    assert [news.status for news in followed.news if news.kind is NewsKind.ENDED] == [Status.OK], "its forward did end"

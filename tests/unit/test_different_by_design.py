@@ -14,11 +14,10 @@ from viewed import lead_somewhere, text
 
 from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits
-from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.differences import Differing, differences_of
 from tltui.questions.ranks.lanes import lanes_of
 from tltui.questions.ranks.pace_analysis import pace_of
 from tltui.questions.ranks.rank_course import groups_of
-from tltui.questions.ranks.rank_report import differences_of
 
 STAGES, BLOCKS, LOGGING = "rank_jobs/stages", "rank_jobs/blocks", "rank_jobs/logging"
 

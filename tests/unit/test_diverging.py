@@ -23,10 +23,10 @@ from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.overview.run_page import run_document
 from tltui.questions.ranks import compile_facets
+from tltui.questions.ranks.compile_facets import canonical
 from tltui.questions.ranks.differences import Differing
-from tltui.questions.ranks.facet_texts import canonical
+from tltui.questions.ranks.differences import differences_of as diverging
 from tltui.questions.ranks.rank_course import fact
-from tltui.questions.ranks.rank_report import differences_of as diverging
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 from tltui.text.normalisation import RankIdentity

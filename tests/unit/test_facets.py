@@ -12,11 +12,11 @@ from replaying import HeldWriters
 
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.ranks.compile_facets import course_of
-from tltui.questions.ranks.facet_texts import (
+from tltui.questions.ranks.compile_facets import (
     bare,
     code_digest,
     collectives_fact,
+    course_of,
     dumps_in,
     estimates_fact,
     graph_fact,
@@ -25,8 +25,8 @@ from tltui.questions.ranks.facet_texts import (
     parity_fact,
     settings_fact,
 )
+from tltui.questions.ranks.differences import differences_of
 from tltui.questions.ranks.rank_course import FACETS, Course, Fact
-from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
 from tltui.text.normalisation import RankIdentity
 
@@ -68,7 +68,7 @@ def test_guards_of_two_ranks() -> None:
     ):  # fmt: skip
         assert was in GUARD and of(1, GUARD.replace(was, now)) != of(1), now
     assert of(1, GUARD.replace(":3 in f", ":4 in f")) == of(1), "the line of the code is no guard"
-    said = guards_fact(GUARD.replace("K", "1").encode(), OWN).said.split("\n")
+    said = guards_fact(GUARD.replace("K", "1").encode(), OWN).text.split("\n")
     assert "EQUALS_MATCH: G['rank'] == ‹rank›" in said
 
 
@@ -101,7 +101,7 @@ def test_what_is_taken_out_of_bytes_says_nothing() -> None:
 def test_a_graph_says_how_many_nodes_it_has() -> None:
     graph = b'def forward(self, x: "f32[2]cuda:1"):\n    y: "f32[2]cuda:1" = torch.relu(x);  x = None\n    return (y,)\n'
     other = graph.replace(b"cuda:1", b"cuda:3")
-    assert graph_fact(graph, OWN).said == "3 nodes" and graph_fact(graph, OWN) == graph_fact(other, RankIdentity("cuda", 3, True))
+    assert graph_fact(graph, OWN).text == "3 nodes" and graph_fact(graph, OWN) == graph_fact(other, RankIdentity("cuda", 3, True))
     assert graph_fact(b"", OWN).digest == b""
 
 
@@ -124,11 +124,11 @@ def source(number: int, describer: int, name: str) -> bytes:
 def test_inputs_are_known_by_their_source() -> None:
     one = inputs_fact([tensor(0, 0, 1), tensor(3, 0, 1)], [source(0, 0, "L['a']"), source(3, 0, 'L["b"]')], OWN)
     what = "float16 · [4, 8] · stride [8, 1] · cuda"
-    assert one.said.split("\n") == [f'L["b"]: {what}', f"L['a']: {what}"]
+    assert one.text.split("\n") == [f'L["b"]: {what}', f"L['a']: {what}"]
     other = [tensor(5, 9, 2, address="0x7fff"), tensor(1, 9, 2)]
     assert inputs_fact(other, [source(1, 9, 'L["b"]'), source(5, 9, "L['a']")], RankIdentity("cuda", 2, True)) == one
     assert inputs_fact([tensor(0, 0, 1, "[1, 4]"), tensor(3, 0, 1)], [source(0, 0, "L['a']")], OWN) != one
-    assert "cuda:5" in inputs_fact([tensor(0, 0, 5)], [source(0, 0, "L['a']")], OWN).said
+    assert "cuda:5" in inputs_fact([tensor(0, 0, 5)], [source(0, 0, "L['a']")], OWN).text
     assert inputs_fact([tensor(0, 0, 1)], [], OWN).digest == b"", "what has no source is no input"
     assert inputs_fact([b"V0916 torn", tensor(0, 0, 1)[:200]], [b"", source(0, 0, "L['a']")[:90]], OWN).digest == b""
 
@@ -147,10 +147,10 @@ def test_settings_are_told_by_name_and_value() -> None:
         return settings_fact(dumps_in(line), OWN, lambda _, make: make())
 
     own = settings(line(8, "/tmp/rank_1/debug"))
-    assert own.said.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.said
-    assert {"dynamo_config.verbose false", "inductor_config.verbose true"} <= set(own.said.split("\n"))
+    assert own.text.split("\n")[0] == "recompile_limit 8" and "config_suppress_errors false" in own.text
+    assert {"dynamo_config.verbose false", "inductor_config.verbose true"} <= set(own.text.split("\n"))
     assert settings(line(8, "/tmp/rank_2/debug")).digest == own.digest, "a directory is no setting"
-    assert "debug_dir_root ‹tmp›\tdebug_dir_root /tmp/rank_1/debug" in own.said, "behind the tab as it is printed"
+    assert "debug_dir_root ‹tmp›\tdebug_dir_root /tmp/rank_1/debug" in own.text, "behind the tab as it is printed"
     assert settings(line(16, "/tmp/rank_1/debug")) != own
     assert settings(b'{"compilation_metrics": {"dynamo_config": "{\\"torn').digest == b""
 
@@ -163,7 +163,7 @@ def schedule(*names: str) -> bytes:
 
 
 def test_collectives_keep_their_order() -> None:
-    said = collectives_fact([schedule("all_reduce_", "wait_tensor")]).said
+    said = collectives_fact([schedule("all_reduce_", "wait_tensor")]).text
     assert said == "1. _c10d_functional.all_reduce_\n2. _c10d_functional.wait_tensor"
     assert collectives_fact([schedule("a", "b")]).digest != collectives_fact([schedule("b", "a")]).digest
     assert collectives_fact([schedule("a"), schedule("b")]) == collectives_fact([schedule("a", "b")])
@@ -173,7 +173,7 @@ def test_collectives_keep_their_order() -> None:
 def test_a_schedule_that_is_not_what_the_code_calls() -> None:
     code = b"    buf1 = torch.ops._c10d_functional.all_reduce_.default(buf0)\n    # torch.ops._c10d_functional.a.default(x)\n"
     assert parity_fact([schedule("all_reduce_")], [code]).digest == b""
-    assert parity_fact([schedule("all_reduce_", "wait_tensor")], [code]).said == "wait_tensor: 1 in the schedule, 0 in the code"
+    assert parity_fact([schedule("all_reduce_", "wait_tensor")], [code]).text == "wait_tensor: 1 in the schedule, 0 in the code"
     assert parity_fact([schedule("all_reduce_")], [b"nothing of the kind"]).digest == b"", "C++ code names them otherwise"
 
 

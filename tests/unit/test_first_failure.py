@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tltui.questions.job_failures.failure_order import Overlap, Printed, TracedProcess, number_launches, read_printed
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
-from tltui.questions.job_failures.launcher_reports import TextLine
-from tltui.questions.job_failures.launches import Overlap, Printed, TracedProcess, number_launches, read_printed
+from tltui.questions.job_failures.printed_messages import TextLine
 
 LOST = (
     "RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
@@ -175,7 +175,7 @@ def test_a_process_of_mp_spawn_has_the_error_that_its_parent_prints() -> None:
         + "\n-- Process 1 terminated with the following error:\n" + raised("ValueError: planted", line=9)
     )  # fmt: skip
     (only,) = failures(text)
-    assert (only.said, only.line, only.rank) == ("ValueError: planted", 9, 1)
+    assert (only.error, only.line, only.rank) == ("ValueError: planted", 9, 1)
 
 
 def test_a_signal_ends_a_process_of_mp_spawn() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tltui.questions.records.output_page import OutputDocument, said_of
+from tltui.questions.records.output_page import OutputDocument, job_status
 from tltui.running import keeper
 from tltui.running.job import Job, NotStarted, start
 from tltui.sources.discover import NothingFound, discover, without_logs
@@ -85,7 +85,7 @@ def test_what_a_signal_ended(started: Started) -> None:
     state = ended(job)
     assert (state.code, state.exit_code) == (-9, 137)
     assert printed(job) == b"last words\n"
-    assert said_of(state)[0] == "SIGKILL (exit code 137)"
+    assert job_status(state)[0] == "SIGKILL (exit code 137)"
 
 
 def test_ctrl_c_reaches_all_that_is_in_front(started: Started) -> None:
@@ -132,7 +132,7 @@ def test_what_is_left_behind_goes_on_and_is_kept(started: Started, tmp_path: Pat
     )
     state = ended(job)
     assert state.code == 0 and state.held and not job.runs
-    assert "go on" in said_of(state)[1]
+    assert "go on" in job_status(state)[1]
     until(lambda: printed(job) == b"first\n", "first")
     go.touch()
     until(lambda: job.state is not None and not job.state.held, "the end of what it left behind")
@@ -196,7 +196,7 @@ def test_a_full_disk_costs_output_and_nothing_else(tmp_path: Path) -> None:
     subprocess.run(words, input=b"", stdout=subprocess.DEVNULL, start_new_session=True, check=True)
     found = read_state(str(tmp_path / "output.txt"))
     assert found is not None and (found.code, found.missing) == (4, 100_000)
-    assert "97.7 KB that it printed are missing here: No space left on device" in said_of(found)[1]
+    assert "97.7 KB that it printed are missing here: No space left on device" in job_status(found)[1]
 
 
 def test_whose_keeper_was_killed(started: Started) -> None:
@@ -205,11 +205,11 @@ def test_whose_keeper_was_killed(started: Started) -> None:
     until(lambda: printed(job) == b"1\n", "its output")
     state = read_state(job.output)
     assert state is not None and is_recorded_job(state)
-    assert said_of(state)[:2] == (f"runs, pid {job.pid}", "")
+    assert job_status(state)[:2] == (f"runs, pid {job.pid}", "")
     os.kill(state.keeper, signal.SIGKILL)
     until(lambda: job.is_lost, "that nobody will tell")
     assert not job.runs and not job.has_ended
-    assert "How the job ended is not known" in said_of(state)[1]
+    assert "How the job ended is not known" in job_status(state)[1]
     os.kill(job.pid, signal.SIGKILL)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tltui.questions.job_failures.failure_order import Printed, may_report, parse_torchrun, read_printed
 from tltui.questions.job_failures.job_failures import JobFailure, job_failures
-from tltui.questions.job_failures.launcher_reports import ROWS, Report, TextLine, report_of
-from tltui.questions.job_failures.launches import Printed, may_report, parse_torchrun, read_printed
+from tltui.questions.job_failures.printed_messages import ROWS, Report, TextLine, report_of
 from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER
 
 INPUTS = Path(__file__).parent.parent / "traces" / "inputs"
@@ -67,9 +67,9 @@ def test_failed_compiles_are_told_from_other_exceptions() -> None:
     unsupported, backend, sizes = printed("printed.txt").tracebacks
     assert [item.is_compile for item in (unsupported, backend, sizes)] == [True, True, True]
     assert unsupported.type == "torch._dynamo.exc.Unsupported"
-    assert unsupported.said == "Unsupported: Call to `torch._dynamo.graph_break()`"
+    assert unsupported.headline == "Unsupported: Call to `torch._dynamo.graph_break()`"
     assert (unsupported.line, unsupported.function) == (18, "whole")  # what was being compiled, not who called it
-    assert backend.said == "BackendCompilerFailed: backend='bad' raised: ValueError: this backend has no"
+    assert backend.headline == "BackendCompilerFailed: backend='bad' raised: ValueError: this backend has no"
     assert (sizes.line, sizes.function) == (30, "sizes")
     assert not printed("chained.txt").tracebacks[0].is_compile
 
@@ -83,16 +83,16 @@ def test_a_message_ends_where_the_log_goes_on() -> None:
 
 def test_groups_chains_and_other_forms() -> None:
     (group,) = printed("group.txt").tracebacks
-    assert group.said == "ExceptionGroup: two shards (2 sub-exceptions)"
+    assert group.headline == "ExceptionGroup: two shards (2 sub-exceptions)"
     assert [(part.link, part.type) for part in group.parts[1:]] == [(MEMBER, "ValueError"), (MEMBER, "OSError")]
     (chained,) = printed("chained.txt").tracebacks
     assert [(part.link, part.type) for part in chained.parts] == [("", "KeyError"), (HANDLING, "RuntimeError")]
     (interrupt,) = printed("interrupt.txt").tracebacks
-    assert (interrupt.said, interrupt.function) == ("KeyboardInterrupt", "interrupt")
+    assert (interrupt.headline, interrupt.function) == ("KeyboardInterrupt", "interrupt")
     (syntax,) = printed("syntax.txt").tracebacks
-    assert (syntax.said, syntax.line) == ("SyntaxError: '(' was never closed", 1)
+    assert (syntax.headline, syntax.line) == ("SyntaxError: '(' was never closed", 1)
     (fatal,) = printed("fatal.txt").tracebacks
-    assert (fatal.said, fatal.line, fatal.function) == ("Fatal Python error: Segmentation fault", 77, "fatal")
+    assert (fatal.headline, fatal.line, fatal.function) == ("Fatal Python error: Segmentation fault", 77, "fatal")
 
 
 def test_an_exception_in_a_thread_ends_no_job() -> None:
@@ -112,28 +112,28 @@ def test_launchers_prefixes_are_taken_off(prefix: str) -> None:
     text = (OTHER / "chained.txt").read_text()
     mixed = "".join(f"{prefix}{line}\nstep {n} of another program\n" for n, line in enumerate(text.splitlines()))
     (found,) = read_printed(lines_of(mixed.encode())).tracebacks
-    assert found.said == "RuntimeError: settings are"
+    assert found.headline == "RuntimeError: settings are"
     assert [part.type for part in found.parts] == ["KeyError", "RuntimeError"]
 
 
 def test_colours_and_progress_bars_are_no_hindrance() -> None:
     text = (OTHER / "chained.txt").read_text()
     coloured = "".join(f"\r 10%|█\r 20%|██\r\x1b[31m{line}\x1b[0m\r\n" if line else "\n" for line in text.splitlines())
-    assert [item.said for item in read_printed(lines_of(coloured.encode())).tracebacks] == ["RuntimeError: settings are"]
+    assert [item.headline for item in read_printed(lines_of(coloured.encode())).tracebacks] == ["RuntimeError: settings are"]
 
 
 def test_two_ranks_that_fail_at_once_have_a_traceback_each() -> None:
     text = (OTHER / "chained.txt").read_text().splitlines()
     mixed = "".join(f"[rank{rank}]: {line}\n" for line in text if line for rank in (0, 1))
     found = read_printed(lines_of(mixed.encode())).tracebacks
-    assert [(item.rank, item.said) for item in found] == [(0, "RuntimeError: settings are"), (1, "RuntimeError: settings are")]
+    assert [(item.rank, item.headline) for item in found] == [(0, "RuntimeError: settings are"), (1, "RuntimeError: settings are")]
     assert found[0].message == "settings are\nincomplete"
 
 
 def test_a_traceback_that_is_cut_off_says_so() -> None:
     text = (OTHER / "interrupt.txt").read_text().rpartition("KeyboardInterrupt")[0]
     (failure,) = job_failures([read_printed(lines_of(text.encode()))])
-    assert failure.said == "a traceback whose end is not in the output"
+    assert failure.error == "a traceback whose end is not in the output"
     begun = "ChildFailedError:\n====\ntrain.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause"
     assert parse_torchrun(0, begun).root is None
 

@@ -20,7 +20,7 @@ from replaying import HeldWriters
 from tltui.model import follow
 from tltui.model.follow import DELETED, Follower, open_run
 from tltui.model.run import Event, Run, settle
-from tltui.questions.ranks.rank_report import differences_of
+from tltui.questions.ranks.differences import differences_of
 from tltui.sources import polling
 from tltui.sources.discover import Discovery, Found, discover
 from tltui.sources.polling import SELDOM, Turns

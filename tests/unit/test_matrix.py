@@ -150,7 +150,7 @@ def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
     ]  # fmt: skip
     columns = [Column(f"{n}/0", f"0:{n}/0", f"f{n}", "f.py", n, 1, 3, None) for n in range(5)]
     told = [
-        [text_ for text_, _ in ASPECTS["difference"].told(row, columns, rows[0], [own for own in rows if own is not row])]
+        [text_ for text_, _ in ASPECTS["difference"].descriptions(row, columns, rows[0], [own for own in rows if own is not row])]
         for row in rows
     ]
     assert told == [[], ["[0/0] f0: graph breaks", "+1"], ["[0/0] f0: not compiled", "+2"]]

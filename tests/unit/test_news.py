@@ -18,13 +18,13 @@ from tltui.model.follow import DELETED, Follower
 from tltui.model.nodes import Compile
 from tltui.model.run import Run, settle
 from tltui.model.status import Status, status_of
-from tltui.questions.news.news_sections import Layout, TailLine, Told, in_order, line_of, told
-from tltui.questions.news.run_news import News, Watch, What
+from tltui.questions.news.news_sections import Layout, Sentence, TailLine, in_order, line_of, sentence_of
+from tltui.questions.news.run_news import News, NewsKind, Watch
 from tltui.sources.discover import Discovery, NothingFound
 from tltui.text.document import Options
 from tltui.trace.files import CUT_OFF, REPLACED, WRITTEN_ANEW, FileBytes
 
-ENDS = (What.ENDED, What.ERROR, What.EAGER, What.LIMIT, What.UNFINISHED)
+ENDS = (NewsKind.ENDED, NewsKind.ERROR, NewsKind.EAGER, NewsKind.LIMIT, NewsKind.UNFINISHED)
 TORCH = TRACES / "torch-2.13"
 SOME = [
     *(TORCH / name for name in ("breaks", "errors", "recompiles", "ddp", "ca", "cache_hit", "resets", "outcomes", "reasons")),
@@ -50,14 +50,14 @@ class Followed:
         found: list[News] = []
         self.now += 10.0
         for event in self.follower.read(self.size) if everything else self.follower.look():
-            found += self.watch.take(event, self.run.take(event))
+            found += self.watch.read_event(event, self.run.take(event))
         settle(self.run)
         self.news += found
         self.lines += [line_of(self.run, news) for news in found]
         return found
 
-    def said(self, news: News) -> Told:
-        return told(self.run, news)
+    def said(self, news: News) -> Sentence:
+        return sentence_of(self.run, news)
 
 
 def fact(line: TailLine) -> tuple[object, ...]:
@@ -97,7 +97,7 @@ def assert_agrees(followed: Followed) -> None:
     """Each compile has one end, and it is what the pages say of it, but for its backward."""
     ends: dict[str, Status | None] = {}
     for news, line in zip(followed.news, followed.lines, strict=True):
-        if news.what in ENDS and not line.text.startswith("backward"):
+        if news.kind in ENDS and not line.text.startswith("backward"):
             assert line.ref not in ends
             compile_ = followed.run.resolve(line.ref)
             assert isinstance(compile_, Compile) and line.function == compile_.frame.code[0]
@@ -105,9 +105,9 @@ def assert_agrees(followed: Followed) -> None:
     compiles = [compile_ for compile_ in followed.run.compiles() if compile_.is_compile]
     assert ends == {str(c.ref): status_of(replace(c.facts, backward_failed=False)) for c in compiles}
     breaks = sum(compile_.tally.breaks for compile_ in followed.run.compiles())
-    assert sum(line.kind is What.BREAK for line in followed.lines) == breaks
+    assert sum(line.kind is NewsKind.BREAK for line in followed.lines) == breaks
     recompiles = {str(compile_.ref) for compile_ in compiles if compile_.is_recompile}
-    assert {line.ref for line in followed.lines if line.kind is What.RECOMPILE} == recompiles
+    assert {line.ref for line in followed.lines if line.kind is NewsKind.RECOMPILE} == recompiles
 
 
 class Writing:
@@ -127,7 +127,7 @@ class Writing:
         return self.look()
 
     def look(self) -> list[str]:
-        return [f"{news.what} {news.label} {self.followed.said(news).text}".replace("  ", " ") for news in self.followed.look()]
+        return [f"{news.kind} {news.label} {self.followed.said(news).text}".replace("  ", " ") for news in self.followed.look()]
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_what_the_caches_answered(writing: Writing) -> None:
         records = [mt.artifact(name, "{}", **ids(frame=number)) for name in asked]
         said = ", from the cache" if number == 0 else ""
         assert writing.write(*records, ended(frame=number)) == [f"ended [{number}/0] ended 1.50 s{said}"]
-    assert [news.cached for news in writing.followed.news if news.what is What.ENDED] == ["hit", "", "miss"]
+    assert [news.cached for news in writing.followed.news if news.kind is NewsKind.ENDED] == ["hit", "", "miss"]
 
 
 def test_a_recompile_is_told_when_its_graph_is_there(writing: Writing) -> None:
@@ -237,7 +237,7 @@ def test_what_the_end_of_a_log_means(writing: Writing) -> None:
 def test_a_limit_that_torch_25_does_not_say_is_told_when_the_log_has_ended(tmp_path: Path) -> None:
     (log,) = (TRACES / "versions" / "torch-2.5").glob("*.log")
     writing = Writing(tmp_path / "trace", log.read_bytes())
-    assert not any(news.what is What.LIMIT for news in writing.followed.news)
+    assert not any(news.kind is NewsKind.LIMIT for news in writing.followed.news)
     writing.followed.writers.over = True
     assert [text.partition(" ")[0] for text in writing.look()] == ["recompile", "limit", "over"]
 
@@ -247,14 +247,14 @@ def test_a_restart_is_a_graph_break_only_where_torch_logs_it_so(tmp_path: Path) 
     for version in ("2.5", "2.6"):
         followed = Followed(TRACES / "versions" / f"torch-{version}")
         followed.look()
-        kinds[version] = [line.kind.value for line in followed.lines if line.ref == "0/0"], followed.news[1].what
-    assert kinds == {version: (["begun", "break", "ended"], What.BEGUN) for version in kinds}
+        kinds[version] = [line.kind.value for line in followed.lines if line.ref == "0/0"], followed.news[1].kind
+    assert kinds == {version: (["begun", "break", "ended"], NewsKind.BEGUN) for version in kinds}
     log = Log(tmp_path / "a.log").start().metrics(restart_reasons=["why\nnot"], pytorch_version=None)
     log.open()
     followed = Followed(tmp_path)
     followed.look()
     assert [(line.kind, line.text, line.status) for line in followed.lines][2:] == [
-        (What.RESTART, "the analysis began again: why", None), (What.ENDED, "ended 1.50 s", Status.OK),
+        (NewsKind.RESTART, "the analysis began again: why", None), (NewsKind.ENDED, "ended 1.50 s", Status.OK),
     ]  # fmt: skip
 
 
@@ -282,7 +282,7 @@ def test_what_was_there_is_not_told_to_who_came_later(tmp_path: Path) -> None:
     assert writing.followed.news == []
     graph = mt.record("dynamo_output_graph", {}, "graph", **ids(1))
     assert writing.write(graph) == ["recompile [0/1] recompile: int value, n: no longer 2"]
-    assert Watch(writing.followed.run, quiet=True)._open.popitem()[1].told, "its graph was there"
+    assert Watch(writing.followed.run, quiet=True)._open.popitem()[1].reported, "its graph was there"
     assert writing.write(ended(1)) == ["ended [0/1] ended 1.50 s"]
     late = Watch(writing.followed.run, quiet=True)
     assert late.size > 0
@@ -303,14 +303,14 @@ def test_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
         delta = followed.run.take(event)
         with monkeypatch.context() as patched:
             patched.setattr(FileBytes, "read", read)
-            found += followed.watch.take(event, delta)
+            found += followed.watch.read_event(event, delta)
     assert [news.text for news in found if news.is_trouble][2:5] == [
         "graph break", "given up after a graph break: it runs in eager mode", "graph break",
     ]  # fmt: skip
 
 
 def faults(followed: Followed) -> list[tuple[str, str]]:
-    told_of = (What.LOST, What.MOVED, What.UNREADABLE, What.READABLE)
+    told_of = (NewsKind.LOST, NewsKind.MOVED, NewsKind.UNREADABLE, NewsKind.READABLE)
     return [(str(line.kind), line.text) for line in followed.lines if line.kind in told_of]
 
 
@@ -328,7 +328,7 @@ def test_a_log_that_is_cut_off(job: Writing) -> None:
     job.path.write_bytes(mt.start(frame=5, compile=0, attempt=0))
     looks(job.followed)
     assert faults(job.followed) == [("lost", f"{job.path.name}: {CUT_OFF}")]
-    assert [(str(news.what), news.label) for news in job.followed.news[4:]] == [
+    assert [(str(news.kind), news.label) for news in job.followed.news[4:]] == [
         ("lost", ""), ("unfinished", "[0/1]"), ("process", ""), ("begun", "[5/0]"),
     ]  # fmt: skip
 
@@ -356,7 +356,7 @@ def test_a_log_that_is_rotated(job: Writing) -> None:
     with moved.open("ab") as file:
         file.write(ended(1))
     looks(job.followed)
-    assert {news.label for news in job.followed.news[5:] if news.what is not What.PROCESS} == {"[5/0]", "[0/1]"}
+    assert {news.label for news in job.followed.news[5:] if news.kind is not NewsKind.PROCESS} == {"[5/0]", "[0/1]"}
 
 
 def test_a_log_that_is_deleted_and_comes_back(job: Writing, tmp_path: Path) -> None:
@@ -385,8 +385,8 @@ def test_a_day_of_compiles_leaves_nothing(tmp_path: Path) -> None:
         writing.followed.look()
         sizes.add(writing.followed.watch.size)
     assert len(sizes) == 1
-    assert Counter(news.what for news in writing.followed.news) == {
-        What.PROCESS: 1, What.BEGUN: 2160, What.ENDED: 2160, What.RECOMPILE: 2159,
+    assert Counter(news.kind for news in writing.followed.news) == {
+        NewsKind.PROCESS: 1, NewsKind.BEGUN: 2160, NewsKind.ENDED: 2160, NewsKind.RECOMPILE: 2159,
     }  # fmt: skip
 
 

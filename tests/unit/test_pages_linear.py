@@ -17,8 +17,7 @@ from tltui.questions.passes import page as passes
 from tltui.questions.provenance import provenance
 from tltui.questions.recompiles.explanations import Explained, Reason
 from tltui.questions.recompiles.recompile_sections import differing
-from tltui.questions.timing.timing_report import outliers_of
-from tltui.questions.timing.timing_results import ProcessTime
+from tltui.questions.timing.timing_report import ProcessTime, outliers_of
 from tltui.text import composite_documents
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Options

@@ -11,7 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import Ref
 from tltui.questions.build import build
 from tltui.questions.provenance.graph_names import names_of
-from tltui.questions.stacks.function_names import known_as
+from tltui.questions.stacks.tracebacks import qualified_name
 from tltui.text.document import Options
 from tltui.tree.name_search import BLOCK, LOOKED_AT, Place, Places, everything, recent
 
@@ -126,7 +126,7 @@ def test_a_row_tells_function_place_direction_status_and_rank() -> None:
     of_frame = [place.text for ref, place in rows.items() if ref.startswith("0/") and ":" not in ref]
     assert len(of_frame) == len(set(of_frame)) == 6 and "0/  f  recompiles.py:2  frame of 5 compiles" in of_frame
     run = trace("torch-2.13/train")
-    train = {place.ref: place.text for place in everything(run, list(run.compiles()), None, name_of=known_as)}
+    train = {place.ref: place.text for place in everything(run, list(run.compiles()), None, name_of=qualified_name)}
     code = [text for ref, text in train.items() if ":inductor_output_code" in ref]
     assert [text.split("  ")[-3:] for text in code] == [[unit, "M.forward", "train.py:15"] for unit in ("forward", "backward")]
     ddp = trace("torch-2.13/ddp")

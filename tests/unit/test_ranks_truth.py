@@ -18,12 +18,11 @@ from tltui.model.follow import open_run
 from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf
-from tltui.questions.ranks.differences import Differing, differing
+from tltui.questions.ranks.differences import Differing, differences_of, differing
 from tltui.questions.ranks.lanes import lanes_of
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import pace_of
 from tltui.questions.ranks.page import document
-from tltui.questions.ranks.rank_report import differences_of
 from tltui.sources.discover import discover
 from tltui.text.document import Options
 

@@ -12,9 +12,8 @@ from real import TRACES, fresh, trace
 from viewed import text
 
 from tltui.model.run import Run
-from tltui.questions.ranks.differences import Differing, Divergence
+from tltui.questions.ranks.differences import Differing, Divergence, differences_of
 from tltui.questions.ranks.matching import words
-from tltui.questions.ranks.rank_report import differences_of
 
 KILLED, RACE, CUT = "rank_jobs/backward", "rank_jobs/cache", b"\nV"
 

@@ -27,7 +27,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.index import QUESTIONS
-from tltui.questions.ranks.lanes import lanes_of, told
+from tltui.questions.ranks.lanes import indexed_lanes, lanes_of
 from tltui.sources.discover import NothingFound, discover
 from tltui.tree.listing import listing_data, listing_document
 from tltui.writers.index import log_part, settled
@@ -358,7 +358,7 @@ def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> No
     run = reopened(tmp_path / "job")
     saved = reopened(index([tmp_path / "job"], tmp_path / "x.tlx"))
     assert saved.crowd is not None
-    known = told(saved.crowd)
+    known = indexed_lanes(saved.crowd)
     before, after = lanes_of(run), [lane for rank in known.ranks if (lane := known.lane(rank)) is not None]
     assert len(before) == 8
     for old, new in zip(before, after, strict=True):
@@ -368,8 +368,8 @@ def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> No
         assert repr(old.times.begin) == repr(new.times.begin) and repr(old.times.took) == repr(new.times.took)
         assert bool(new.times.phases) == any(step.status == "ok" for step in new.course.steps)
         assert all(len(own) == len(new.course.steps) for own in new.times.phases.values())
-        digests = {digest for step in old.course.steps for digest in step.facets} & old.course.said.keys()
-        assert {digest: new.course.said[digest] for digest in digests} == {digest: old.course.said[digest] for digest in digests}
+        digests = {digest for step in old.course.steps for digest in step.facets} & old.course.texts.keys()
+        assert {digest: new.course.texts[digest] for digest in digests} == {digest: old.course.texts[digest] for digest in digests}
     courses = {id(lane.course) for lane in after}
     assert len(courses) == len({lane.course.digest for lane in after})
 

@@ -21,14 +21,12 @@ from viewed import lead_somewhere, text
 
 from tltui.cli import main
 from tltui.model.run import Run
-from tltui.questions.hang.clock_offsets import off, offset_of
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, phases_of, times_of
 from tltui.questions.ranks.lanes import lanes_of, with_hosts
-from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, stands_out
+from tltui.questions.ranks.pace import LATE_S, RULE, Pace, is_minority, offset_of, offsets_from_begins, stands_out
 from tltui.questions.ranks.pace_analysis import Columns, pace_of, read_phase_spreads
 from tltui.questions.ranks.rank_course import FACETS, Course, Lane, Older, Step, Times, classes
-from tltui.questions.timing.timing_report import outliers_of
-from tltui.questions.timing.timing_results import ProcessTime
+from tltui.questions.timing.timing_report import ProcessTime, outliers_of
 
 NAN = float("nan")
 SECOND = 1e6
@@ -339,7 +337,7 @@ def test_a_clock_that_goes_wrong() -> None:
     clock, = found.clocks
     assert clock.ranks == "3" and clock.gained_s == pytest.approx(7.2, abs=0.2) and found.late == ()
     assert offset_of([2.0 * n for n in range(12)], [60e6 * n for n in range(12)]) is None, "that fast no clock goes wrong"
-    assert off([(0, [0.0, 0.0], [1.0, 2.0]), (1, [NAN], [1.0])]) == {}
+    assert offsets_from_begins([(0, [0.0, 0.0], [1.0, 2.0]), (1, [NAN], [1.0])]) == {}
 
 
 def test_waiting_in_a_collective_of_the_compiler_is_no_own_time() -> None:

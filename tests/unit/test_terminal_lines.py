@@ -57,7 +57,7 @@ def grown(path: Path, pieces: list[bytes]) -> OutputDocument:
     for piece in pieces:
         with path.open("ab") as file:
             file.write(piece)
-        document.look()
+        document.refresh()
         lines_of(document)
     return document
 
@@ -69,7 +69,7 @@ def test_growing_comes_to_the_same(pieces: list[bytes], tmp_path_factory: pytest
     document = grown(path, pieces)
     whole = naive(b"".join(pieces))
     assert lines_of(document) == whole
-    assert list(document.text()) == (whole or [output_page.NOTHING])
+    assert list(document.text()) == (whole or [output_page.NO_OUTPUT])
     for text in ("a", "b a", "ab"):
         pattern = re.compile(text)
         wanted = [(n, m.start(), m.end()) for n, line in enumerate(whole) for m in pattern.finditer(line)]
@@ -135,7 +135,7 @@ def test_the_last_line_is_never_kept_from_before(tmp_path: Path) -> None:
     for more, wanted in ((b"0.5", "loss 0.5"), (b"\r" + b"x" * 20_000, "x" * 20_000), (b"y", "x" * 20_000 + "y")):
         with path.open("ab") as file:
             file.write(more)
-        assert document.look()
+        assert document.refresh()
         document.advance()
         assert document.line(0, 0, None).text[:30_000] == wanted[: bytes_document.CHUNK][:16_384]
         assert document.length(0) == len(wanted)
@@ -145,5 +145,5 @@ def test_a_file_that_was_cut_off_is_told(tmp_path: Path) -> None:
     path = tmp_path / "output.txt"
     document = grown(path, [b"one\ntwo\n"])
     path.write_bytes(b"1\n")
-    assert document.look()
+    assert document.refresh()
     assert document.line(len(document) - 1).text == output_page.CUT

@@ -25,8 +25,8 @@ from tltui.questions.build import build
 from tltui.questions.check.limits import gates, needing_a_trace, parse_limits, why_a_trace
 from tltui.questions.compare.page import compare_nodes
 from tltui.questions.index import QUESTIONS
-from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
-from tltui.questions.ranks.rank_report import differences_of as diverging
+from tltui.questions.job_failures.job_failures import independent_failures, printed_of, run_failures
+from tltui.questions.ranks.differences import differences_of as diverging
 from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.records.log_page import LogDocument
 from tltui.sources.discover import Found, FoundLog, discover
@@ -101,7 +101,7 @@ def test_the_first_lines_name_the_rank_that_failed_first() -> None:
     problems = joined(run, "@problems")
     assert "rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up" in problems
     assert "rank 0 lost the connection to another rank (SIGTERM)" in problems
-    assert [item.rank for item in own_failures(run_failures(run))] == [1]
+    assert [item.rank for item in independent_failures(run_failures(run))] == [1]
 
 
 def test_the_failure_in_a_file_of_its_own_belongs_to_what_torchrun_says_in_another() -> None:
@@ -243,10 +243,10 @@ def test_what_was_read_of_an_output_is_not_read_again(tmp_path: Path) -> None:
     whole = unpacked("ranks_merged/stderr.txt.xz").read_bytes()
     log = text_run(*RUNS["ranks"]).models[0].log
     assert printed_of(log) is printed_of(log)
-    assert printed_of(log).tracebacks[0].said == "RuntimeError: rank 1 gives up"
+    assert printed_of(log).tracebacks[0].headline == "RuntimeError: rank 1 gives up"
     cut = tmp_path / "cut.txt"
     cut.write_bytes(whole[: whole.index(b"[rank1]: RuntimeError")])
-    assert printed_of(text_run(cut).models[0].log).tracebacks[0].said == ""
+    assert printed_of(text_run(cut).models[0].log).tracebacks[0].headline == ""
 
 
 def test_an_artifact_knows_its_lines() -> None:
@@ -270,13 +270,13 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
         for event in follower.read(1 << 20):
             run.take(event)
         document = page(run, "@log")
-        assert isinstance(document, LogDocument) and document.is_live and not document.look()
+        assert isinstance(document, LogDocument) and document.is_live and not document.refresh()
         before = list(document.text())
         job.write(whole[50_000:])
         job.flush()
         for event in follower.look():
             run.take(event)
-    assert document.look() and document.advance()
+    assert document.refresh() and document.advance()
     after = list(document.text())
     assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")
     assert run_failures(run)[0].is_first
@@ -461,5 +461,5 @@ def test_a_failed_compile_behind_what_launchers_put_in_front(before: str, tmp_pa
     run = text_run(tmp_path / "job.err")
     [failed] = [own for process in run.processes() for own in process.ordered() if own.status is Status.ERROR]
     assert str(failed.ref) == "2/0" and failed.frame.code[0] == "bad"
-    [item] = own_failures(run_failures(run))
+    [item] = independent_failures(run_failures(run))
     assert item.compile == "2/0" and "Failed to trace builtin operator" in item.sentence

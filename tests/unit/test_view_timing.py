@@ -25,10 +25,19 @@ from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.questions.timing import timing_events as spans_module
 from tltui.questions.timing.event_sums import NameSum, Sums, add_names, nested
-from tltui.questions.timing.flame_sections import _children
-from tltui.questions.timing.timing_events import Event, Group, Seen, Span, events_of, intervals_of, ordered, read_groups, timing_of
-from tltui.questions.timing.timing_report import outliers_of, single_of, timing_steps
-from tltui.questions.timing.timing_results import ProcessTime, Timing
+from tltui.questions.timing.page import _children
+from tltui.questions.timing.timing_events import (
+    Event,
+    Group,
+    ReadStats,
+    Span,
+    events_of,
+    intervals_of,
+    ordered,
+    read_groups,
+    timing_of,
+)
+from tltui.questions.timing.timing_report import ProcessTime, Timing, outliers_of, single_of, timing_steps
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
@@ -94,7 +103,7 @@ def test_phases_are_those_of_the_overviews(name: str) -> None:
     """One way reads block by block and adds up nested spans, the other sorts all intervals of a compile."""
     compiles = [c for c in opened(name).compiles() if c.id != NO_ID]
     sums = Sums()
-    for groups in read_groups(compiles, Seen()):
+    for groups in read_groups(compiles, ReadStats()):
         for group in groups:
             sums.add(group)
     for compile_ in compiles:
@@ -122,7 +131,7 @@ def test_pairing_and_sums_against_the_plain_way(seed: int, tmp_path: Path) -> No
             opened_.append(chance.choice("abc"))
             log.event(opened_[-1], "B", at)
     compile_ = log.compile()
-    groups = [group for found in read_groups([compile_], Seen()) for group in found]
+    groups = [group for found in read_groups([compile_], ReadStats()) for group in found]
     plain = intervals_of(events_of(compile_))
     last = log.micros + at * 1e6
     assert sorted((s, e, n) for g in groups for s, _, e, n in g.spans) == sorted(
@@ -154,7 +163,7 @@ def test_self_and_total_time() -> None:
     names: dict[str, NameSum] = {}
     wall = add_names(group_of_spans((0, 10, "a"), (1, 4, "b"), (2, 3, "b"), (5, 9, "c")), names)
     assert wall == 10
-    assert {name: (s.count, s.own, s.total, s.work) for name, s in names.items()} == {
+    assert {name: (s.count, s.self_time, s.total, s.work) for name, s in names.items()} == {
         "a": (1, 3, 10, 10), "b": (2, 3, 3, 4), "c": (1, 4, 4, 4),
     }  # fmt: skip
 
@@ -162,7 +171,7 @@ def test_self_and_total_time() -> None:
 def test_threads_side_by_side() -> None:
     names: dict[str, NameSum] = {}
     wall = add_names(group_of_spans((0, 10, "wait"), (1, 5, "file"), (3, 8, "file")), names)
-    assert wall == 10 and names["wait"].own == 3
+    assert wall == 10 and names["wait"].self_time == 3
     assert (names["file"].total, names["file"].work) == (7, 9)
     depths = [(name, depth, own) for (_, _, _, name), depth, own in nested(group_of_spans((0, 2, "a"), (1, 3, "b")).spans)]
     assert depths == [("a", 0, 2), ("b", 0, 2)]

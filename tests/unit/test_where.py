@@ -30,7 +30,7 @@ from tltui.model.record_reader import Reader
 from tltui.model.run import Run
 from tltui.questions.hang.open_phases import Inside, Phase, all_inside, begun, inside, last_record, trail
 from tltui.questions.hang.page import where_document
-from tltui.questions.hang.process_sections import Here, ask, files_of
+from tltui.questions.hang.process_sections import Here, files_of, sample_processes
 from tltui.questions.hang.where import Where, place_of, where
 from tltui.questions.hang.where_sections import answer
 from tltui.sources.discover import Discovery, discover
@@ -517,7 +517,7 @@ def test_what_its_processes_do_is_asked_of_the_machine(tmp_path: Path) -> None:
     log.write_bytes(source.read_bytes())
     with log.open("ab"):
         run = open_run(discover([str(tmp_path)]))
-        here = ask(files_of(run), stacks=False)
+        here = sample_processes(files_of(run), stacks=False)
         lines = "\n".join(texts_of(where_document(run, scope_of(run), Options(width=100), here)))
     assert f"pid {os.getpid()}" in lines and " thread" in lines and "on this machine" in lines
     assert "Python stack" not in lines
@@ -551,13 +551,14 @@ def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
     source = next((HANGS / "backend").glob("*.log"))
     (tmp_path / source.name).write_bytes(source.read_bytes())
     run = open_run(discover([str(tmp_path)]))
-    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=100), ask(files_of(run), stacks=True))))
+    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=100), sample_processes(files_of(run), stacks=True))))
     assert "has the log open for writing: the job has ended, or runs on another machine" in lines
 
 
 def test_of_several_logs_that_nobody_here_writes(tmp_path: Path) -> None:
     run = open_run(discover([str(job(tmp_path, *others(0, 1)))]))
-    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=200), ask(files_of(run), stacks=False))))
+    here = sample_processes(files_of(run), stacks=False)
+    lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=200), here)))
     assert "no process here has one of 2 logs open for writing" in lines
 
 

@@ -18,8 +18,7 @@ from tltui.questions.provenance.line_groups import places_of
 from tltui.questions.provenance.links import KernelLink, Links, Texts
 from tltui.questions.provenance.unit_artifacts import Stacks
 from tltui.questions.source_lines.page import source_line
-from tltui.questions.stacks.function_names import known_as, shown_name
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name, qualified_name
 from tltui.text.document import Document
 from tltui.text.torch_names import Owner, owner_of
 
@@ -118,7 +117,7 @@ def test_a_chain_of_exceptions_is_shown_as_one() -> None:
 
 def named_frames(run: Run) -> dict[str, str | None]:
     (process,) = run.processes()
-    return {str(frame.ref): known_as(frame) for frame in process.frames.values() if frame.code[0]}
+    return {str(frame.ref): qualified_name(frame) for frame in process.frames.values() if frame.code[0]}
 
 
 def test_functions_are_named_so_that_one_knows_them() -> None:
@@ -133,7 +132,7 @@ def test_a_name_is_shown_and_the_identity_stays() -> None:
     frame = run.resolve("5/")
     assert isinstance(frame, (Frame, Compile))
     frame = frame.frame if isinstance(frame, Compile) else frame
-    assert frame.code == ("wrapper", PROGRAM, line_with("def wrapper(self")) and shown_name(frame) == known_as(frame)
+    assert frame.code == ("wrapper", PROGRAM, line_with("def wrapper(self")) and display_name(frame) == qualified_name(frame)
     assert "Decorated.forward (wrapper)" in "\n".join(page(run, "5/0").text())
     assert "Net.forward and others" in "\n".join(page(run, "@summary").text())
 
@@ -164,21 +163,21 @@ def guards(*lines: tuple[str, int, str]) -> str:
 def test_names_follow_from_what_is_known(name: str, tree: str, known: str | None, tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start(name)
     log.add("dynamo_cpp_guards_str", {}, tree).metrics()
-    assert known_as(log.compile().frame) == known
+    assert qualified_name(log.compile().frame) == known
 
 
 def test_a_wrapper_is_that_of_what_the_stack_has_below_it(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start("wrapper")
     frames = [{"line": n, "name": name, "filename": 0} for n, name in enumerate(("wrapper", "inner", "scaled", "helper"), 4)]
     log.add("create_symbol", {"symbol": "s1", "user_stack": frames}).metrics()
-    assert known_as(log.compile().frame) == "scaled (wrapper)"
+    assert qualified_name(log.compile().frame) == "scaled (wrapper)"
 
 
 def test_a_graph_of_several_functions_names_no_one(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start("wrapper").add("dynamo_cpp_guards_str", {}, guards(("fn", 1, "function")))
     origin = "        # File: /home/user/f.py:{} in {}, code: y = x\n"
     log.add("dynamo_output_graph", {}, origin.format(3, "scaled") + origin.format(9, "helper")).metrics()
-    assert known_as(log.compile().frame) is None
+    assert qualified_name(log.compile().frame) is None
 
 
 def test_a_line_is_told_to_have_fixed_a_size() -> None:

@@ -162,7 +162,7 @@ class _Tail:
         """Yield the lines until the logs end, nothing is written for long, or the reader is gone."""
         from tltui.model.follow import Follower
         from tltui.model.run import settle
-        from tltui.questions.news.run_news import Numbered, Once, Watch, What
+        from tltui.questions.news.run_news import NewsKind, Numbered, Once, Watch
 
         most: int | None = None if self._waited else self._options.lines
         watch, follower = Watch(run, most == 0, reads_outputs=True), Follower(run, self._discovery)
@@ -175,8 +175,8 @@ class _Tail:
                 delta = run.take(event)
                 is_new |= delta.new
                 self._note(event)
-                for news in watch.take(event, delta):
-                    if news.what is What.OVER:
+                for news in watch.read_event(event, delta):
+                    if news.kind is NewsKind.OVER:
                         over.append(news)
                     else:
                         streams.setdefault(news.log, deque(maxlen=most if is_first else None)).append(once.number(news))

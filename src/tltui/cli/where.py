@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         return
     from tltui.documents.scope import scope_of
     from tltui.questions.hang.page import where_document
-    from tltui.questions.hang.process_sections import ask, files_of
+    from tltui.questions.hang.process_sections import files_of, sample_processes
 
     opened = load(options)
-    here = ask(files_of(opened), options.stacks)
+    here = sample_processes(files_of(opened), options.stacks)
     document = where_document(opened, scope_of(opened, view.part(options)), layout(options), here)
     if options.json:
         yield from as_json({"schema": 1, "view": options.command, "result": result_of(document)})

@@ -73,6 +73,16 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width or end < 0 else f"{text[:end]} …"
 
 
+def is_several(text: str) -> bool:
+    """Return whether a text of `ranges` has more than one rank."""
+    return any(sign in text for sign in "–, ")
+
+
+def with_noun(text: str) -> str:
+    """Return `rank 7`, `ranks 0–6, 8–511` for a text of `ranges`."""
+    return f"{'ranks' if is_several(text) else 'rank'} {text}"
+
+
 def _even(runs: Sequence[Range]) -> str:
     """Numbers of an even distance, but a few that are missing; '' for others."""
     if any(a != b for a, b in runs):

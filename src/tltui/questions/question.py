@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tltui.questions.index import BY_NAME
 
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from tltui.text.document import Document, Options
 
 LAST = 1000
+T = TypeVar("T")
+
+
+def result_of(steps: Generator[object, None, T]) -> T:
+    """Run the steps of an answer to their end, and return it."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return cast(T, stop.value)
 
 
 @dataclass(frozen=True)

@@ -164,9 +164,9 @@ class Processes:
         self._bench.scheduler.do(self._asking(files_of(self._bench.trace), stacks), place=Place.LONG, owner=self)
 
     def _asking(self, files: dict[str, Identity], stacks: bool) -> Steps:
-        from tltui.questions.hang.process_sections import ask
+        from tltui.questions.hang.process_sections import sample_processes
 
-        here = ask(files, stacks)
+        here = sample_processes(files, stacks)
         self._bench.answer(lambda: self._found(here))
         yield None
 
@@ -291,7 +291,7 @@ class JobControl:
         """On the thread that watches."""
         for document in list(self._documents.values()):
             try:
-                is_new = document.look()
+                is_new = document.refresh()
                 while not document.advance(STEP):
                     yield
                 if is_new:

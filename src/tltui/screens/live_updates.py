@@ -18,7 +18,7 @@ from tltui.model.follow import Follower
 from tltui.model.input_joining import REST
 from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, settle
 from tltui.model.status import Status, glyph
-from tltui.questions.news.run_news import News, Numbered, Once, Watch, What
+from tltui.questions.news.run_news import News, NewsKind, Numbered, Once, Watch
 from tltui.screens.main_screen import MainScreen
 from tltui.screens.panes import PanesScreen
 from tltui.sources.discover import Discovery, FoundLog
@@ -31,9 +31,9 @@ from tltui.work.scheduler import Place, Steps, Task
 if TYPE_CHECKING:
     from tltui.questions.runtime.profile_results import Refused
 
-WORST = (What.ERROR, What.EAGER, What.LIMIT, What.BREAK)
+WORST = (NewsKind.ERROR, NewsKind.EAGER, NewsKind.LIMIT, NewsKind.BREAK)
 """What is worth a remark, the worst first. What happens to the files is told by itself."""
-STYLES = {What.ERROR: tokens.ERROR, What.EAGER: tokens.EAGER, What.LIMIT: tokens.EAGER, What.BREAK: tokens.BREAK}
+STYLES = {NewsKind.ERROR: tokens.ERROR, NewsKind.EAGER: tokens.EAGER, NewsKind.LIMIT: tokens.EAGER, NewsKind.BREAK: tokens.BREAK}
 COMMAND = BY_ID["app.news"]
 
 
@@ -61,8 +61,8 @@ class Remarks:
         if self._watch is not None:
             self._new += [
                 self._once.number(news)
-                for news in self._watch.take(event, delta)
-                if news.what in WORST and news.key is not None
+                for news in self._watch.read_event(event, delta)
+                if news.kind in WORST and news.key is not None
             ]
 
     def tell(self) -> None:
@@ -84,20 +84,20 @@ class Remarks:
         self._told = None
 
     def _telling(self, news: News, others: int) -> Steps:
-        from tltui.questions.news.news_sections import told
+        from tltui.questions.news.news_sections import sentence_of
 
         yield None
-        text = told(self._run, news).text
+        text = sentence_of(self._run, news).text
         self._bench.answer(lambda: self._say(news, text, others))
 
     def _say(self, news: News, text: str, others: int) -> None:
         ascii_only = self._bench.ascii_only
-        status = {What.ERROR: Status.ERROR, What.BREAK: Status.BREAK}.get(news.what, Status.EAGER)
+        status = {NewsKind.ERROR: Status.ERROR, NewsKind.BREAK: Status.BREAK}.get(news.kind, Status.EAGER)
         key = self._bench.key_of(COMMAND.id)
         rank = f"rank {news.rank} " if news.rank is not None and len(self._run.ranks) > 1 else ""
         more = f" (and {others} more)" if others else ""
         said = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
-        self._bench.tell(said, STYLES[news.what])
+        self._bench.tell(said, STYLES[news.kind])
 
     def go(self) -> None:
         """To what the last remark was about."""
@@ -117,7 +117,7 @@ class Remarks:
 
 def _worst(news: list[News]) -> News:
     """The worst; of those that are as bad the latest."""
-    return min(reversed(news), key=lambda own: WORST.index(own.what))
+    return min(reversed(news), key=lambda own: WORST.index(own.kind))
 
 
 SOON = 0.5

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.check.limits import BadLimit, Gates, Limit, Outcome, gates, needing_a_profile, parse_limits
-from tltui.questions.check.measures import MEASURES
+from tltui.questions.check.limits import MEASURES, BadLimit, Gates, Limit, Outcome, gates, needing_a_profile, parse_limits
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 from tltui.text.safe_files import quoted

@@ -15,7 +15,7 @@ from tltui.model.run import Run
 from tltui.model.status import TABLE, Facts, glyph, tlparse_status
 from tltui.model.torch_version import torch_version
 from tltui.questions.runtime.costs import Costs, costs_of
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Builder, Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
@@ -51,7 +51,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
 
 
 def _lines(builder: Builder, node: Node, depth: int, options: Options, costs: Costs | None) -> None:
-    shown = label(node, options.ascii, shown_name, costs)
+    shown = label(node, options.ascii, display_name, costs)
     pieces_left: list[Piece] = ["  " * depth, *shown.left, *shown.detail]
     width = options.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1
     builder.add(*_fitted(pieces_left, width), *shown.right)

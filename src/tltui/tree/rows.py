@@ -10,7 +10,7 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import NO_ID, CompileId
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.questions.stacks.function_names import known_as, says_little
+from tltui.questions.stacks.tracebacks import is_ambiguous, qualified_name
 from tltui.text.document import piece_text
 from tltui.text.frozen import frozen
 from tltui.text.search.child_process import compiled
@@ -128,7 +128,7 @@ class FunctionNames:
     def __call__(self, frame: Frame) -> str | None:
         """Return the name of a function as known so far."""
         name = frame.code[0]
-        if not says_little(name):
+        if not is_ambiguous(name):
             return name
         key = (frame.process.key, frame.key)
         stamp, cached = self._cache.get(key, (-1, None))
@@ -140,7 +140,7 @@ class FunctionNames:
         """Look up the requested names one by one; yield whether each changed."""
         while self._requested:
             key, frame = next(iter(self._requested.items()))
-            stamp, name = frame.stamp, known_as(frame)
+            stamp, name = frame.stamp, qualified_name(frame)
             _, before = self._cache.get(key, (-1, None))
             self._cache[key] = stamp, name
             self._requested.pop(key, None)

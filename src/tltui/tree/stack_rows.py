@@ -13,7 +13,7 @@ from tltui.model.ref import NO_ID, Ref
 from tltui.model.run import Run
 from tltui.model.status import Tally
 from tltui.questions.stacks.stack_tree import AHEAD, Branch, Trie, without_suffix
-from tltui.questions.stacks.tracebacks import whole_stack
+from tltui.questions.stacks.tracebacks import full_stack
 from tltui.tree.outline import (
     Attempt,
     CallGroup,
@@ -139,7 +139,7 @@ class ProcessStacks:
             stack = list_in(self._reader.event(compile_.started.record), "stack")
         except OSError:
             return
-        branch = self._trie.insert(self.process, without_suffix(self.process, whole_stack(compile_, stack)))
+        branch = self._trie.insert(self.process, without_suffix(self.process, full_stack(compile_, stack)))
         if branch is not self._trie.root:
             self._changed(branch)
             branch.compiles.append(compile_)

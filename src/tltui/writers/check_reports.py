@@ -14,8 +14,7 @@ from tltui import __version__
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.status import Status
-from tltui.questions.check.limits import Gates, Outcome, Reason
-from tltui.questions.check.measures import REASONS
+from tltui.questions.check.limits import REASONS, Gates, Outcome, Reason
 from tltui.text import tokens
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen

@@ -24,7 +24,7 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.ranks.compile_facets import course_of
 from tltui.questions.ranks.rank_course import steps_in
 from tltui.questions.records.index_page import pages
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import formatting, tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text, with_text
 from tltui.text.formatting import cells
@@ -558,12 +558,12 @@ def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal
         own = list(group)
         deeper = indent
         if len(frame.compiles) > 1 and own[0].is_compile:
-            _row(page, label(frame_node(frame), page.ascii, shown_name), indent, frame, "")
+            _row(page, label(frame_node(frame), page.ascii, display_name), indent, frame, "")
             deeper = f"{indent}  "
         for compile_ in own:
             ref = str(compile_.ref)
             ranks = said_ranks(equal.refs.get(ref, ()), page.newest)
-            _row(page, label(compile_node(compile_), page.ascii, shown_name), deeper, compile_, ranks)
+            _row(page, label(compile_node(compile_), page.ascii, display_name), deeper, compile_, ranks)
 
 
 def _row(page: Page, shown: Label, indent: str, node: Frame | Compile, ranks: str) -> None:

@@ -3,14 +3,510 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from tltui.model.artifacts import artifact_name
 from tltui.model.input_coverage import HOW, compiling, title_of
-from tltui.model.ref import Ref
+from tltui.model.kind import Kind as Row
+from tltui.model.kinds import kind_of
+from tltui.model.nodes import Compile
+from tltui.model.rank_ranges import with_noun
+from tltui.model.ref import NO_ID, Ref
 from tltui.model.run import Run
-from tltui.questions.check import measures as runtime
-from tltui.questions.check.measures import MEASURES, REASONS, Facts
+from tltui.model.status import Status
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.run_summary import Code
+from tltui.questions.problems.problem_list import Problems, problems
+from tltui.questions.ranks.differences import Side, differences_of
+from tltui.questions.ranks.matching import WORDS
+from tltui.questions.recompiles.recompile_reasons import parse_reason
+from tltui.questions.runtime.costs import own_us
+from tltui.questions.runtime.eager_code import break_times, fallback_times
+from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, compile_at
+from tltui.questions.runtime.profile_sums import runtimes_of
+from tltui.questions.timing.timing_events import record_page
+from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
+from tltui.text.torch_names import is_framework
+from tltui.trace.batch import Kind
+from tltui.trace.scan import BROKEN, FOREIGN
+
+REASONS = 50
+
+
+class Occurrence(NamedTuple):
+    """Occurrence of what a gate counts."""
+
+    ref: str
+    """Its address."""
+    text: str
+    key: str
+    """A key that is equal for the same occurrence in another run."""
+    file: str | None = None
+    """The user's file that it is about, as torch named it; None where that is not known."""
+    line: int | None = None
+
+
+class Facts:
+    """A run as the gates see it. Payloads are read once, and only if a gate asks for them."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.everything: list[Compile] = list(run.compiles())
+        self.compiles = [compile_ for compile_ in self.everything if compile_.is_compile]
+        self._problems: Problems | None = None
+
+    @property
+    def problems(self) -> Problems:
+        """All problems."""
+        if self._problems is None:
+            self._problems = problems(self.everything)
+        return self._problems
+
+
+@frozen
+class Measure:
+    """Measure of a limited quantity."""
+
+    title: str
+    """The counted quantity, as a phrase."""
+    value: Callable[[Facts], float]
+    reasons: Callable[[Facts], list[Occurrence]]
+    page: str
+    """The page with more about it: a name of `questions/index.py`, or `damage`."""
+    seconds: bool = False
+    share: bool = False
+    """Whether it is a share, in percent."""
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line for a reason, at most 300 characters."""
+    return " ".join(text.split())[:300]
+
+
+def differences(run: Run) -> int:
+    """Return the number of differences."""
+    result = differences_of(run)
+    return result.count if result is not None else 0
+
+
+def difference_reasons(run: Run) -> list[Occurrence]:
+    """Return each difference with its location and a key that is independent of ranks and runs."""
+    result = differences_of(run)
+    reasons = []
+    for divergence in result.divergences if result is not None else ():
+        sides = " | ".join(map(_side, divergence.sides)) + (f" | {divergence.more} more ranks" if divergence.more else "")
+        ref = next((side.ref for side in (*divergence.sides[1:], divergence.sides[0]) if side.ref), "@ranks")
+        title = WORDS[divergence.facets[0]].difference
+        if divergence.whole:
+            reasons.append(Occurrence(ref, f"{title}: {sides}", f"{divergence.facets[0]}\0{divergence.sides[-1].said}"))
+            continue
+        for function in (divergence.function, *divergence.others):
+            where = f" ({function.file}:{function.line})" if function.file else ""
+            of = f", compile {divergence.number}" if divergence.number > 1 else ""
+            key = f"{divergence.facets[0]}\0{function.name}\0{divergence.number}"
+            text = f"{function.name}{where}{of}: {title}: {sides}"
+            reasons.append(Occurrence(ref, text, key, function.file, function.line))
+    return reasons
+
+
+def _side(side: Side) -> str:
+    ranks = with_noun(side.ranks)
+    return f"{ranks}: {' '.join(side.said.split())[:120]}" if side.said else ranks
+
+
+def joined(run: Run) -> list[Runtime]:
+    """Return the joined profiles."""
+    return [item for item in runtimes_of(run) if isinstance(item, Runtime)]
+
+
+def why_no_profile(run: Run) -> str:
+    """Return why nothing measured the run: no profile, or none that fits; '' where one does."""
+    runtimes = runtimes_of(run)
+    if any(isinstance(item, Runtime) for item in runtimes):
+        return ""
+    refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
+    return "; ".join(refused) or "there is none. Name it with --profile FILE; tltui runtime PATH says how to record one"
+
+
+def _most(part: Callable[[Runtime], float], of: Callable[[Runtime], float]) -> Callable[[Facts], float]:
+    """Return a measure: the largest share in percent over all profiles."""
+    return lambda facts: max((100 * part(runtime) / of(runtime) for runtime in joined(facts.run) if of(runtime) > 0), default=0.0)
+
+
+def _compiled(runtime: Runtime) -> float:
+    share = runtime.share
+    return share.kernels_us + share.wrapper_us + share.guards_us + share.overhead_us
+
+
+def _graphs(runtime: Runtime) -> float:
+    return runtime.share.kernels_us + runtime.share.wrapper_us
+
+
+def _guards(facts: Facts) -> list[Occurrence]:
+    def describe(compile_time: CompileTime) -> str:
+        lookups = compile_time.lookups
+        return f"{micros(lookups.mean_us)} a call, {_percent(lookups.us, own_us(compile_time))} of the time of "
+
+    occurrences = _dearest(facts, lambda compile_time: compile_time.lookups.us, describe)
+    fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
+    us = sum(item.lookup_us for item in fell)
+    text = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
+    return [Occurrence(fell[0].ref or "@runtime", text, "fallbacks"), *occurrences] if fell else occurrences
+
+
+def _wrappers(facts: Facts) -> list[Occurrence]:
+    def us(compile_time: CompileTime) -> float:
+        return sum(graph.wrapper_us for graph in compile_time.graphs)
+
+    def describe(compile_time: CompileTime) -> str:
+        total_us = sum(graph.time.us for graph in compile_time.graphs)
+        return f"{_percent(us(compile_time), total_us)} of the graphs' time is in no kernel: "
+
+    return _dearest(facts, us, describe)
+
+
+def _dearest(facts: Facts, us: Callable[[CompileTime], float], describe: Callable[[CompileTime], str]) -> list[Occurrence]:
+    compiles = [compile_time for runtime in joined(facts.run) for compile_time in runtime.compiles if us(compile_time) > 0]
+    compiles.sort(key=us, reverse=True)
+    return [_of_compile(facts, item.ref, describe(item) + _name(facts, item.ref)) for item in compiles[:REASONS]]
+
+
+def _of_compile(facts: Facts, ref: str, text: str) -> Occurrence:
+    """Return an occurrence in a compile."""
+    compile_ = compile_at(facts.run, ref)
+    _, file, line = compile_.frame.code if compile_ is not None else (None, None, None)
+    return Occurrence(ref or "@runtime", text, _name(facts, ref), file, line)
+
+
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.0f} %" if total > 0 else "0 %"
+
+
+def _name(facts: Facts, ref: str) -> str:
+    compile_ = compile_at(facts.run, ref)
+    return (compile_.frame.code[0] if compile_ is not None else None) or ref or "a function"
+
+
+def _eager_share(facts: Facts) -> list[Occurrence]:
+    occurrences = []
+    for runtime in joined(facts.run):
+        for item in break_times(facts.run, runtime):
+            if item.eager_us:
+                lead = item.breaks[0].lead if len(item.breaks) == 1 else None
+                at = f" at {lead.file}:{lead.line}" if lead is not None else ""
+                text = f"breaks{at}: {micros(item.eager_us)} eager in {item.ops[0].op}" + (" and others" if item.ops[1:] else "")
+                file, line = (lead.file, lead.line) if lead is not None else (None, None)
+                occurrences.append((item.eager_us, Occurrence(item.ref, text, text.partition(":")[0], file, line)))
+        outside = [item for item in runtime.eager if item.inside is None]
+        if outside:
+            us = sum(item.us for item in outside)
+            most = max(outside, key=lambda item: item.us)
+            text = f"{micros(us)} outside of all compiled code, most of it in {most.op}"
+            occurrences.append((us, Occurrence("@runtime", text, text)))
+    occurrences.sort(key=lambda one: (-one[0], one[1].ref, one[1].text))
+    return [one for _, one in occurrences[:REASONS]]
+
+
+def _fallbacks(facts: Facts) -> Iterator[Occurrence]:
+    for runtime in joined(facts.run):
+        for item in fallback_times(runtime.fallbacks):
+            ops = ", ".join(item.ops[:4]) or "no operator"
+            yield _of_compile(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
+
+
+def _never(facts: Facts) -> Iterator[Occurrence]:
+    for runtime in joined(facts.run):
+        for ref in runtime.never_called:
+            compile_ = compile_at(facts.run, ref)
+            took = f", compiled in {compile_.tally.seconds:.2f} s" if compile_ is not None and compile_.tally.seconds else ""
+            yield _of_compile(facts, ref, f"{_name(facts, ref)}{took}")
+
+
+RUNTIME_MEASURES: dict[str, Measure] = {
+    "guard_overhead": Measure(
+        "guards, of the time of compiled code", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
+        share=True),
+    "eager_share": Measure(
+        "eager operators, of a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.whole_us),
+        _eager_share, "runtime",
+        share=True),
+    "wrapper_share": Measure(
+        "between kernels, of the time of graphs", _most(lambda runtime: runtime.share.wrapper_us, _graphs), _wrappers, "runtime",
+        share=True),
+    "fallback_calls": Measure(
+        "calls that fell back to eager mode", lambda f: sum(len(runtime.fallbacks) for runtime in joined(f.run)),
+        lambda f: list(_fallbacks(f)), "runtime"),
+    "never_called": Measure(
+        "compiles that were never called", lambda f: sum(len(runtime.never_called) for runtime in joined(f.run)),
+        lambda f: list(_never(f)), "runtime"),
+}  # fmt: skip
+"""Measures that need a profile."""
+
+
+def _function_name(compile_: Compile) -> str:
+    name, file, line = compile_.frame.code
+    return f"{name or '?'} ({file}:{line})" if file else name or "?"
+
+
+def _errors(facts: Facts) -> list[Occurrence]:
+    occurrences = []
+    for group in (*facts.problems.errors, *facts.problems.backward):
+        failure = group.failure
+        side = "backward: " if failure.backward else ""
+        where = f" at {failure.file}:{failure.line}" if failure.file else ""
+        text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
+        key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
+        location = _user_location(failure.file, failure.line, group.code)
+        occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
+    for item in _printed(facts):
+        sentence = one_line(item.sentence)
+        occurrences.append(Occurrence(item.compile or "@problems", sentence, f"printed\0{sentence}"))
+    return occurrences + _limits(facts, False)
+
+
+def _user_location(file: str | None, line: int | None, code: Code) -> tuple[str | None, int | None]:
+    """Return the user location of an event: where it happened, else the start of the compiled function."""
+    if file and (not is_framework(file) or not code.file):
+        return file, line
+    return code.file, code.line
+
+
+def _at(compile_: Compile) -> tuple[str | None, int | None]:
+    """Return the start of the compiled function."""
+    return compile_.frame.code[1:]
+
+
+def _printed(facts: Facts) -> list[RunFailure]:
+    """Return failures that are only in the job output."""
+    return independent_failures(failures_outside_trace(facts.run))
+
+
+def _traced_errors(facts: Facts) -> int:
+    return sum(compile_.tally.errors for compile_ in facts.compiles if compile_.facts.traced)
+
+
+def _eager(facts: Facts) -> list[Occurrence]:
+    occurrences = []
+    for group in facts.problems.eager:
+        where = f" at {group.file}:{group.line}" if group.file else ""
+        text = f"{group.eager}: {one_line(group.headline)} (in {group.code.name or '?'}{where})"
+        key = f"{group.eager}\0{group.headline}\0{group.code.name}"
+        location = _user_location(group.file, group.line, group.code)
+        occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
+    return occurrences + _limits(facts, True)
+
+
+def _limits(facts: Facts, eager: bool | None = None) -> list[Occurrence]:
+    """Return the hits of the recompile limit: all, or only those that are errors or not (`eager`)."""
+    return [
+        Occurrence(item.ref, f"recompile limit reached by {group.code.name or '?'}", f"limit\0{group.code.name}",
+              group.code.file, group.code.line)
+        for group in facts.problems.limits
+        if eager is None or group.eager is eager
+        for item in group.occurrences
+    ]
+
+
+def _breaks(facts: Facts) -> list[Occurrence]:
+    results = []
+    for group in facts.problems.breaks:
+        where = f" at {group.user_file}:{group.user_line}" if group.user_file else ""
+        text = f"{group.found.gb or ''} {one_line(group.found.headline)}{where}".strip()
+        key = f"{group.found.gb or group.found.headline}\0{group.user_file}\0{group.found.code or group.user_line}"
+        results += [Occurrence(item.ref, text, key, group.user_file, group.user_line) for item in group.occurrences]
+    return results
+
+
+def _distinct(occurrences: list[Occurrence]) -> list[Occurrence]:
+    first: dict[str, Occurrence] = {}
+    for item in occurrences:
+        first.setdefault(item.text, item)
+    return list(first.values())
+
+
+def _recompiled(facts: Facts) -> list[Occurrence]:
+    results = []
+    for compile_ in facts.compiles:
+        if compile_.is_recompile:
+            recorded = next((m.recompile_reason for m in compile_.metrics if m.recompile_reason), None)
+            reason = one_line(parse_reason(recorded).text) if recorded else "the metrics give no reason"
+            text, key = f"{_function_name(compile_)}: {reason}", f"{compile_.frame.code[0]}\0{reason}"
+            results.append(Occurrence(str(compile_.ref), text, key, *_at(compile_)))
+    return results
+
+
+def _by_frame(facts: Facts) -> list[list[Compile]]:
+    frames: dict[int, list[Compile]] = defaultdict(list)
+    for compile_ in facts.compiles:
+        if compile_.is_recompile:
+            frames[id(compile_.frame)].append(compile_)
+    return sorted(frames.values(), key=len, reverse=True)
+
+
+def _most_recompiled(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence(
+            str(members[0].frame.ref),
+            f"{_function_name(members[0])}: {_recompiles(len(members))}",
+            f"{members[0].frame.code[0]}",
+            *_at(members[0]),
+        )
+        for members in _by_frame(facts)
+    ]
+
+
+def _recompiles(count: int) -> str:
+    return "1 recompile" if count == 1 else f"{count} recompiles"
+
+
+MISSES = {"fx_graph_cache_miss": "FX graph cache", "aotautograd_cache_miss": "AOTAutograd cache"}
+
+
+def _cache_misses(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence(str(c.ref), f"{title} missed: {_function_name(c)}", f"{name}\0{c.frame.code[0]}\0{c.id}", *_at(c))
+        for c in facts.everything
+        for name, title in MISSES.items()
+        for _ in range(c.counts[name])
+    ]
+
+
+def _slowest_rank(facts: Facts) -> float:
+    """Return the compile time of the slowest rank, for which the job waits: processes of one rank run after each other."""
+    return max((rank.tally.seconds for rank in facts.run.ranks), default=0.0)
+
+
+def _costs(facts: Facts) -> list[Occurrence]:
+    slow = max(facts.run.ranks, key=lambda rank: rank.tally.seconds, default=None)
+    compiles = [c for process in slow.processes for c in process.ordered() if c.is_compile] if slow else []
+    compiles.sort(key=lambda c: -c.tally.seconds)
+    return [
+        Occurrence(str(c.ref), f"{c.tally.seconds:.2f} s in {_function_name(c)}", f"{c.frame.code[0]}\0{c.id}", *_at(c))
+        for c in compiles[:REASONS]
+    ]
+
+
+def _damage(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence("@damage", f"{model.log.path}, byte {item.offset}: {item.reason}", item.reason)
+        for model in facts.run.models
+        for item in model.log.damage
+    ]
+
+
+def _unfinished(facts: Facts) -> list[Occurrence]:
+    items = (*facts.problems.unfinished, *facts.problems.running)
+    return [
+        Occurrence(item.ref, f"no end{' of the backward' if item.backward else ''}: {item.function or '?'}", str(item.function))
+        for item in items
+    ]
+
+
+def _skipped(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence(item.ref, f"no operations: {group.code.name or '?'}", f"{group.code.name}", group.code.file, group.code.line)
+        for group in facts.problems.skipped
+        for item in group.occurrences
+    ]
+
+
+def _of(status: Status) -> Callable[[Facts], float]:
+    """Return a measure: the number of compiles with a status."""
+    return lambda facts: sum(compile_.tally.counted(status) for compile_ in facts.compiles)
+
+
+def _row(kind: Kind) -> Row:
+    """Return the entry of a kind in the table of kinds."""
+    return kind_of(kind.event, kind.name or None, kind.encoding or None)
+
+
+def _is_unknown(kind: Kind) -> bool:
+    """Return whether both the kind and the line format are unknown to tltui."""
+    return not kind.event or _row(kind).generic
+
+
+def _unknown_records(facts: Facts) -> Iterator[tuple[Compile, int, Kind]]:
+    for compile_ in facts.everything:
+        log = compile_.process.log
+        kinds = {number: kind for number, kind in enumerate(log.kinds) if _is_unknown(kind)}
+        if kinds:
+            column = log.columns.kind
+            yield from ((compile_, record, kinds[column[record]]) for record in compile_.records if column[record] in kinds)
+
+
+def _unknown(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence(record_page(c.process, record), _record_words(kind), f"{kind.event}\0{kind.name}")
+        for c, record, kind in _unknown_records(facts)
+    ]
+
+
+def _record_words(kind: Kind) -> str:
+    if kind.event:
+        return f"a record of a kind that tltui does not know: {one_line(artifact_name(kind))}"
+    words = {BROKEN: "a record without a readable envelope", FOREIGN: "a line that is no record"}
+    return words.get(kind.name, "a record that does not say what it is")
+
+
+def _without_id(facts: Facts) -> Iterator[tuple[Compile, int, Kind]]:
+    """Yield artifacts that belong to no compile. Torch writes the artifact `torch_version` once, before any."""
+    for compile_ in facts.everything:
+        if compile_.id != NO_ID:
+            continue
+        log = compile_.process.log
+        wanted = {
+            number: kind for number, kind in enumerate(log.kinds)
+            if kind.event and kind.name != "torch_version" and _row(kind).artifact
+        }  # fmt: skip
+        column = log.columns.kind
+        yield from ((compile_, record, wanted[column[record]]) for record in compile_.records if column[record] in wanted)
+
+
+def _no_compile_id(facts: Facts) -> list[Occurrence]:
+    return [
+        Occurrence(record_page(c.process, record), f"{one_line(artifact_name(kind))} without a compile id", artifact_name(kind))
+        for c, record, kind in _without_id(facts)
+    ]
+
+
+MEASURES: dict[str, Measure] = {
+    "error": Measure(
+        "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
+    "eager": Measure(
+        "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
+    "break": Measure(
+        "graph breaks", lambda f: sum(c.tally.breaks for c in f.everything), _breaks, "problems"),
+    "distinct_break": Measure(
+        "distinct graph breaks", lambda f: len(f.problems.breaks), lambda f: _distinct(_breaks(f)), "problems"),
+    "recompiles": Measure(
+        "recompiles", lambda f: sum(c.is_recompile for c in f.compiles), _recompiled, "recompiles"),
+    "frame_recompiles": Measure(
+        "recompiles of one frame, at most", lambda f: max(map(len, _by_frame(f)), default=0), _most_recompiled, "recompiles"),
+    "recompile_limit": Measure(
+        "hits of the recompile limit", lambda f: sum(c.facts.recompile_limit for c in f.compiles), _limits, "problems"),
+    "cache_miss": Measure(
+        "cache misses", lambda f: len(_cache_misses(f)), _cache_misses, "caches"),
+    "compile_time": Measure(
+        "compile time of the slowest rank", _slowest_rank, _costs, "timing", seconds=True),
+    "empty": Measure(
+        "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
+    "unfinished": Measure(
+        "compiles that did not finish", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+    "damage": Measure(
+        "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
+    "unknown": Measure(
+        "records of unknown kinds, and lines that are no records", lambda f: len(_unknown(f)), _unknown, "records"),
+    "no_compile_id": Measure(
+        "artifacts that belong to no compile", lambda f: len(_no_compile_id(f)), _no_compile_id, "records"),
+    "diverge": Measure(
+        "differences between ranks", lambda f: differences(f.run), lambda f: difference_reasons(f.run), "summary"),
+    **RUNTIME_MEASURES,
+}  # fmt: skip
+"""All gates, in the order in which help lists them."""
+
 
 SCHEMA = 2
 
@@ -114,8 +610,8 @@ def _limit(name: str, number: str) -> Limit:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
             raise BadLimit(f"{name}={number}: it is a share. Write {name}=5%, or with --baseline {name}=+2% for two points more")
     elif not math.isfinite(value) or value < 0 or (percent and not more):
-        what = "not a share" if percent and math.isfinite(value) else "not a number"
-        raise BadLimit(f"{name}={number}: {what}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
+        fault = "not a share" if percent and math.isfinite(value) else "not a number"
+        raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
 
@@ -133,27 +629,27 @@ def needing_a_trace(run: Run, limits: Sequence[Limit]) -> tuple[str, ...]:
 
 def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
     """Return the names of limits that need a profile."""
-    return tuple(limit.name for limit in limits if limit.name in runtime.RUNTIME_MEASURES)
+    return tuple(limit.name for limit in limits if limit.name in RUNTIME_MEASURES)
 
 
 def why_a_profile(run: Run, names: Sequence[str]) -> str:
-    """Why these limits cannot be checked, '' where they can."""
-    why = runtime.why_no_profile(run) if names else ""
+    """Return why these limits cannot be checked without a profile; '' if they can."""
+    why = why_no_profile(run) if names else ""
     return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile, and {why}" if why else ""
 
 
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
-    """Why these limits cannot be checked."""
+    """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
     return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not tell of it: {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:
-    """Measure the limited quantities."""
+    """Measure the limited quantities, and compare them with the limits."""
     facts = Facts(run)
     before = None if baseline is None else Facts(baseline)
-    found = tuple(_measured(limit, facts, before) for limit in limits)
-    return Gates(SCHEMA, not any(outcome.exceeded for outcome in found), len(facts.compiles), found)
+    outcomes = tuple(_measured(limit, facts, before) for limit in limits)
+    return Gates(SCHEMA, not any(outcome.exceeded for outcome in outcomes), len(facts.compiles), outcomes)
 
 
 def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
@@ -168,10 +664,10 @@ def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:
     reasons: tuple[Reason, ...] = ()
     if exceeded:
         compared = before is not None and not measure.seconds
-        known = {found.key for found in measure.reasons(before)} if before is not None and compared else set()
+        baseline_keys = {occurrence.key for occurrence in measure.reasons(before)} if before is not None and compared else set()
         listed = [
-            Reason(found.ref, found.text, compared and found.key not in known, found.file, found.line)
-            for found in measure.reasons(facts)
+            Reason(item.ref, item.text, compared and item.key not in baseline_keys, item.file, item.line)
+            for item in measure.reasons(facts)
         ]
         reasons = tuple(sorted(listed, key=lambda reason: not reason.new)[:REASONS])
     page = str(Ref(view=measure.page))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.job_inputs import Conflict, Holding, Missing, NotRead
 from tltui.text import tokens
@@ -16,15 +16,15 @@ from tltui.text.document import Piece
 from tltui.text.sanitize import sanitize
 
 
-def held_words(held: Holding) -> str:
+def holding_words(holding: Holding) -> str:
     """`TORCH_LOGS text of rank 0`, `trace of 2 ranks`, `torch_compile_debug of 1 process`"""
-    if len(held.ranks) == 1:
-        return f"{held.title} of rank {held.ranks[0]}"
-    if held.ranks:
-        return f"{held.title} of {fmt.plural(len(held.ranks), 'rank')}"
-    if held.processes:
-        return f"{held.title} of {fmt.plural(held.processes, 'process', 'processes')}"
-    return f"{held.title} ({fmt.plural(held.files, 'file')})"
+    if len(holding.ranks) == 1:
+        return f"{holding.title} of rank {holding.ranks[0]}"
+    if holding.ranks:
+        return f"{holding.title} of {fmt.plural(len(holding.ranks), 'rank')}"
+    if holding.processes:
+        return f"{holding.title} of {fmt.plural(holding.processes, 'process', 'processes')}"
+    return f"{holding.title} ({fmt.plural(holding.files, 'file')})"
 
 
 def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
@@ -45,7 +45,7 @@ def _name(path: str) -> str:
     return sanitize(os.path.basename(path))
 
 
-FILES_NAMED = 4
+FILES_LISTED = 4
 
 
 def add_missing(page: Page, missing: Missing | None) -> None:
@@ -75,20 +75,20 @@ def _nodes(missing: Missing) -> str:
 
 def add_not_read(page: Page, files: Sequence[NotRead]) -> None:
     """Add `Not read: node6.tlx: it is damaged: a checksum is wrong (ranks 48–55)`, a line each file."""
-    for file in files[:FILES_NAMED]:
+    for file in files[:FILES_LISTED]:
         page.say(f"Not read: {sanitize(fmt.home(file.path))}: {file.reason}{of_ranks(file.ranks)}", "", tokens.WARN, hang="  ")
-    if len(files) > FILES_NAMED:
-        more = fmt.plural(len(files) - FILES_NAMED, "more file")
+    if len(files) > FILES_LISTED:
+        more = fmt.plural(len(files) - FILES_LISTED, "more file")
         page.row([(f"Not read: {more}: ", tokens.WARN), ("[damage]", tokens.LINK, "@damage")], "")
 
 
 def of_ranks(ranks: str) -> str:
     """Write ` (ranks 48–55)`; '' for none."""
-    return f" ({'ranks' if any(sign in ranks for sign in '–, ') else 'rank'} {ranks})" if ranks else ""
+    return f" ({with_noun(ranks)})" if ranks else ""
 
 
 def why_not(run: Run) -> str:
-    """In a sentence or two."""
+    """Return why the ranks of a run cannot be compared, in a sentence or two."""
     numbered = [rank for rank in run.ranks if rank.number is not None]
     if len(numbered) > 1:
         return "The ranks cannot be compared: what was logged leaves out which functions were compiled."
@@ -96,20 +96,20 @@ def why_not(run: Run) -> str:
         names = {process.rank_by_name for process in numbered[0].processes} - {None}
         if len(names) > 1:
             count = fmt.plural(len(numbered[0].processes), "process", "processes")
-            said = ranges(name for name in names if name is not None)
+            file_ranks = ranges(name for name in names if name is not None)
             return (
-                f"The records of {count} here state rank {numbered[0].number}, though their files are named after ranks {said}: "
-                "records count, so they are one rank that was started again. tltui diff compares two of them."
+                f"The records of {count} here state rank {numbered[0].number}, though their files are named after ranks "
+                f"{file_ranks}: records count, so they are one rank that was started again. tltui diff compares two of them."
             )
     return "There is nothing to compare: this takes the logs of two ranks or more."
 
 
-LOGS, NAMED = 4, 6
+LOGS, COMPILES_LISTED = 4, 6
 Away = tuple[str, Elsewhere]
 """Compile that cannot be shown, and the location of its texts."""
 
 
-def add_elsewhere(page: Page, away: Sequence[Away], view: str) -> None:
+def add_not_indexed(page: Page, away: Sequence[Away], view: str) -> None:
     """Add compiles that a page cannot show, by the log that has their texts. `view`: the page."""
     if not away:
         return
@@ -118,13 +118,13 @@ def add_elsewhere(page: Page, away: Sequence[Away], view: str) -> None:
     logs: dict[tuple[str, str], list[Away]] = {}
     for ref, error in away:
         logs.setdefault((error.host, error.path), []).append((ref, error))
-    for (host, path), own in list(logs.items())[:LOGS]:
+    for (host, path), members in list(logs.items())[:LOGS]:
         pieces: list[Piece] = []
-        for ref, _ in own[:NAMED]:
+        for ref, _ in members[:COMPILES_LISTED]:
             pieces += [(f"[{ref}]", tokens.LINK, ref), " "]
-        more = f"and {fmt.count(len(own) - NAMED)} more " if own[NAMED:] else ""
+        more = f"and {fmt.count(len(members) - COMPILES_LISTED)} more " if members[COMPILES_LISTED:] else ""
         page.row([*pieces, more, f"on {sanitize(f'{host}:{path}')}"])
-        if command := own[0][1].command(view=view):
-            page.add("    ", (command, tokens.STRONG))  # in one line: it is there to be copied
+        if command := members[0][1].command(view=view):
+            page.add("    ", (command, tokens.STRONG))  # on one line, so that it can be copied
     if len(logs) > LOGS:
         page.say(f"and {fmt.plural(len(logs) - LOGS, 'more log')}", "  ", tokens.DIM)

@@ -14,7 +14,7 @@ from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import Range, gaps, range_text, ranges
 from tltui.model.record_reader import named
 from tltui.model.run import Run
-from tltui.questions.ranks.lanes import told
+from tltui.questions.ranks.lanes import indexed_lanes
 from tltui.text.frozen import frozen
 
 SCRIPT = "fx_graph_runnable"
@@ -59,7 +59,7 @@ def missing_ranks(run: Run) -> Missing | None:
     Logs that were named one by one are a choice: nothing is missing.
     """
     have = ranks_here(run)
-    if not have or run.is_sought or _are_named(run):
+    if not have or run.is_sought or _are_chosen(run):
         return None
     size, ref = world_size(run)
     highest = max(have)
@@ -81,7 +81,7 @@ def ranks_here(run: Run) -> set[int]:
     return ranks
 
 
-def _are_named(run: Run) -> bool:
+def _are_chosen(run: Run) -> bool:
     return all(log.is_here and log.path in run.found.paths for log in run.found.logs)
 
 
@@ -127,10 +127,10 @@ class Holding:
     """Inputs of one form."""
 
     form: str
-    """As `tltui.inputs.forms` names it."""
+    """The name of the form in `tltui.inputs.forms`."""
     title: str
     ranks: tuple[int, ...]
-    """Of the processes that state one."""
+    """Ranks of its processes that have one."""
     processes: int
     files: int
 
@@ -179,19 +179,19 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
             continue
         for twins in merged.twins:
             (member, record), (other, again) = twins.kept, twins.left
-            kept, left = merged.members[member].log, merged.members[other].log
-            name = artifact_name(kept.kind(record))
+            base, left = merged.members[member].log, merged.members[other].log
+            name = artifact_name(base.kind(record))
             if name not in EXACT:
                 continue
             try:
-                same = (kept.md5(record) or "").lower() == (left.md5(again) or "").lower()
+                same = (base.md5(record) or "").lower() == (left.md5(again) or "").lower()
             except OSError:
-                same = True  # what cannot be read is said elsewhere
+                same = True  # unreadable files are reported by `not_read`
             if same:
                 yield None
                 continue
             owner = merged.model.owner(merged.places[member][record])
-            yield Conflict(f"{owner.ref}:{name}", name, kept.path, left.path, "they differ")
+            yield Conflict(f"{owner.ref}:{name}", name, base.path, left.path, "they differ")
 
 
 @frozen
@@ -218,7 +218,7 @@ def failed_files(run: Run) -> tuple[NotRead, ...]:
         path = name if log is None or log.is_here else log.index
         ranks.setdefault((path, reason), set()).update(_ranks_of(run, name))
     if run.crowd is not None:
-        for path, reason in told(run.crowd).damaged.items():
+        for path, reason in indexed_lanes(run.crowd).damaged.items():
             ranks.setdefault((path, reason), set())
     return tuple(NotRead(path, reason, ranges(numbers)) for (path, reason), numbers in ranks.items())
 

@@ -15,7 +15,7 @@ from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.questions.compare.artifacts_page import diff_ref
-from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.fusion.fusion_decisions import (
     BufferUse,
     CompileFusion,
@@ -444,7 +444,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
         if compile_fusions or not away:
             yield from _page(page, scope, report)
-        add_elsewhere(page, away, "fusion")
+        add_not_indexed(page, away, "fusion")
         return report
 
     return GrowingDocument(scope.page("fusion"), f"fusion{scope.title}", options, fill, Page)

@@ -31,7 +31,7 @@ from tltui.questions.guards.guard_report import (
 from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
 from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
 from tltui.questions.question import Keyword, Question
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -148,7 +148,7 @@ class _Table:
         """`[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`"""
         compile_, counts = rows[0]
         ref, several = counts.ref, len(rows) > 1
-        name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or "?"), 20)
+        name = fmt.clip_middle(sanitize(display_name(compile_.frame) or "?"), 20)
         times = [own.latency_us for _, own in rows if own.latency_us is not None]
         low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
         latency = f"{low if low == high else f'{low}–{high}'} µs" if times else ""
@@ -252,7 +252,7 @@ class _Tree:
     def title(self) -> list[Piece]:
         """`[0/1] f  models/f.py:4`"""
         _, file, line = self._compile.frame.code
-        name = shown_name(self._compile.frame)
+        name = display_name(self._compile.frame)
         ref = str(self._compile.ref)
         pieces: list[Piece] = [(f"[{ref}]", tokens.LINK, ref), " ", (fmt.clip_middle(sanitize(name or "?"), 40), tokens.FUNCTION)]
         if file is not None:

@@ -19,7 +19,7 @@ SAME_SIZES = frozenset((
 ))  # fmt: skip
 """Operations whose inputs have the same sizes on all ranks. Those with lists of tensors may be uneven by design."""
 MISMATCHES = 8
-"""That are reported."""
+"""Maximum number of reported mismatches."""
 Key = tuple[str, str, tuple[int, ...]]
 """A process group: its name, its description, and its ranks where a dump has them. Names are not unique over all ranks."""
 

@@ -83,11 +83,11 @@ class Inside:
 
 def trail(names: Sequence[str]) -> str:
     """Return nested phases without mere containers."""
-    telling = [name for name in names if name not in WRAPPERS and not name.startswith("compile_attempt_")] or list(names[-1:])
-    if LOWERING in telling:
-        telling = telling[len(telling) - 1 - telling[::-1].index(LOWERING) :]
+    specific = [name for name in names if name not in WRAPPERS and not name.startswith("compile_attempt_")] or list(names[-1:])
+    if LOWERING in specific:
+        specific = specific[len(specific) - 1 - specific[::-1].index(LOWERING) :]
     merged: list[str] = []
-    for name in telling:  # of threads that do the same there is one stack
+    for name in specific:  # threads share one stack
         if not merged or merged[-1].partition(" ×")[0] != name:
             merged.append(name)
         else:
@@ -106,7 +106,7 @@ class _Fold:
     last: int
     """The record at which the reading stands: records of an id with several epochs may be given to another."""
     open: tuple[Phase, ...]
-    seen: int
+    events: int
     """Events that were read."""
 
 
@@ -123,7 +123,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
         fold = _Fold(start, start, records[start - 1] if start else -1, (), 0)
     kinds = {number for number, kind in enumerate(log.kinds) if kind.event == EVENT}
     column = log.columns.kind
-    stack, event_count, readable = list(fold.open), fold.seen, True
+    stack, event_count, readable = list(fold.open), fold.events, True
     for place in range(fold.count, len(records)):
         record = records[place]
         if column[record] not in kinds:
@@ -136,7 +136,7 @@ def begun(compile_: Compile, reader: Reader) -> tuple[tuple[Phase, ...], int]:
         elif sign == "B":
             stack.append(Phase(name, at))
         elif sign == "E":
-            _end(stack, name)
+            end_phase(stack, name)
     if readable and len(records) and (stack or not compile_.is_closed):  # unreadable records may become readable
         parts.put(_Fold, compile_, (), _Fold(start, len(records), records[-1], tuple(stack), event_count))
     return tuple(stack), event_count
@@ -153,7 +153,8 @@ def _start(compile_: Compile) -> int:
     return bisect_left(compile_.records, max(ends) + 1) if ends else 0
 
 
-def _end(stack: list[Phase], name: str) -> None:
+def end_phase(stack: list[Phase], name: str) -> None:
+    """Remove the innermost open phase of a name, if there is one."""
     for place in range(len(stack) - 1, -1, -1):
         if stack[place].name == name:
             del stack[place]
@@ -168,10 +169,10 @@ def inside_of(compile_: Compile, reader: Reader) -> Inside | None:
     if not phases and (closed or events or not compile_.is_compile):
         return None
     if not compile_.is_compile and closed:
-        phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end follows at once
+        phases = tuple(phase for phase in phases if phase.name != "compiled_autograd")  # its end event follows immediately
         if not phases:
             return None
-    text = _what(compile_, phases, closed)
+    text = _kind(compile_, phases, closed)
     ref, label, code = str(compile_.ref), compile_.label, compile_.frame.code
     if text in (AGAIN, CAPTURE, OUTSIDE):
         label, code = compile_.id.of(0).bracketed, (None, None, None)
@@ -197,7 +198,7 @@ def _waits_for_backward(compile_: Compile) -> bool:
     return next(named(compile_, ("aot_backward_graph",)), None) is not None
 
 
-def _what(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:
+def _kind(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:
     if compile_.id == NO_ID:
         return OUTSIDE
     if not compile_.is_compile:
@@ -253,11 +254,11 @@ def all_inside(process: Process, reader: Reader) -> tuple[Inside, ...]:
     if not pairs:
         return ()
     newest = next((compile_.records[0] for compile_ in reversed(compiles) if compile_.is_compile and compile_.records), -1)
-    current = [position for compile_, position in pairs if not _given_up(position, compile_, newest)]
+    current = [position for compile_, position in pairs if not _is_abandoned(position, compile_, newest)]
     return tuple(sorted(current, key=lambda position: (position.what == OUTSIDE, -(position.since or 0.0))))
 
 
-def _given_up(position: Inside, compile_: Compile, newest: int) -> bool:
+def _is_abandoned(position: Inside, compile_: Compile, newest: int) -> bool:
     """Return whether the process has begun another compile although this one has no end.
 
     An exception leaves a captured backward without an end, and a compile without timing events may lack its metrics.
@@ -288,6 +289,12 @@ def last_record(process: Process, reader: Reader) -> float | None:
         passed = _micros(reader.head(last)) - _micros(reader.head(record))
         return at + max(passed + DAY_US if passed < -DAY_US / 2 else passed, 0.0)
     return None
+
+
+def launch_number(process: Process) -> int:
+    """Return the number of a process's launch in the path of its log (`attempt_1` → 1); -1 for none."""
+    number = process.launch.rpartition("_")[2]
+    return int(number) if number.isdigit() and len(number) < 10 else -1
 
 
 def _micros(line: bytes) -> float:

@@ -10,6 +10,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.profiles_and_dumps import RefusedDump
+from tltui.model.rank_ranges import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
@@ -24,16 +25,15 @@ from tltui.questions.hang.where_sections import (
     add_rest,
     answer,
     doing,
-    is_unnamed,
-    many_ranks,
+    is_cause_unknown,
     short,
     subject,
     these,
 )
-from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, end_answer
+from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, end_answer
 from tltui.questions.job_failures.job_failures import RunFailure, run_failures
 from tltui.questions.question import Question
-from tltui.questions.ranks.stragglers_page import clock_said
+from tltui.questions.ranks.stragglers_page import clock_sentence
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -46,7 +46,7 @@ NAME_WIDTH = 40
 
 
 def collectives_answer(recorded: Collectives, over: bool = False) -> str:
-    """The answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that nobody waits any more."""
+    """Return the answer in a sentence; '' where no dump names a rank. `over`: the job has ended, so that no rank waits any more."""
     first = next((item for item in recorded.pending if item.missing), None)
     if first is not None:
         return _not_entered(first, over)
@@ -57,19 +57,19 @@ def collectives_answer(recorded: Collectives, over: bool = False) -> str:
         who = _these(_waiting(unknown))
         return (
             f"{who} {_wait(_waiting(unknown), over)} in {_call(unknown)}; no dump of the flight recorder shows whether "
-            f"{_these(unknown.unknown).lower()} entered it."
+            f"{with_noun(short(unknown.unknown))} entered it."
         )
     return ""
 
 
 def _not_entered(item: Pending, over: bool) -> str:
     """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
-    waiting, have = _waiting(item), "had" if over else "have" if many_ranks(item.missing) else "has"
-    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {_these(waiting).lower()} {_wait(waiting, over)}"
+    waiting, have = _waiting(item), "had" if over else "have" if is_several(item.missing) else "has"
+    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {_wait(waiting, over)}"
     text += f" since {fmt.clock(item.since)}"
     if len(item.last) == 1:
         last = item.last[0]
-        text += f"; the last one that {'they' if many_ranks(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+        text += f"; the last one that {'they' if is_several(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
     return f"{text}."
 
 
@@ -104,7 +104,7 @@ def _waiting(item: Pending) -> str:
 
 
 def _wait(ranks: str, over: bool) -> str:
-    return "waited" if over else "wait" if many_ranks(ranks) else "waits"
+    return "waited" if over else "wait" if is_several(ranks) else "waits"
 
 
 def _these(ranks: str) -> str:
@@ -112,11 +112,11 @@ def _these(ranks: str) -> str:
 
 
 def _mismatch(item: Mismatch) -> str:
-    calls = "; ".join(f"{_these(call.ranks).lower()}: {_made(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN])
-    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {calls}"
+    calls = [f"{with_noun(short(call.ranks))}: {_call_words(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN]]
+    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {'; '.join(calls)}"
 
 
-def _made(call: Call, differs: str) -> str:
+def _call_words(call: Call, differs: str) -> str:
     if differs == "operation":
         return _name(call.operation)
     if differs == "dtypes":
@@ -130,8 +130,8 @@ def _sizes(sizes: Sequence[Sequence[int]]) -> str:
 
 
 def add_collectives(page: Page, recorded: Collectives, refused: Sequence[RefusedDump]) -> None:
-    """Every collective in which ranks wait, calls that do not match, and dumps that could not be read."""
-    page.heading(f"Flight recorder of {_these(recorded.ranks).lower()}" if recorded.ranks else "Flight recorder")
+    """Add each collective in which ranks wait, calls that do not match, and dumps that could not be read."""
+    page.heading(f"Flight recorder of {with_noun(short(recorded.ranks))}" if recorded.ranks else "Flight recorder")
     for item in recorded.pending[:SHOWN]:
         _add_pending(page, item)
     if (more := len(recorded.pending) - SHOWN) > 0:
@@ -152,16 +152,16 @@ def _add_pending(page: Page, item: Pending) -> None:
     number = f"  number {item.sequence} of {_group(item.group)}"
     page.row([(_name(item.operation), tokens.STRONG), number, (f"  {_name(item.backend)}", tokens.DIM)])
     for call in item.waiting:
-        pieces: list[Piece] = [f"{_these(call.ranks).lower()}: {_name(call.state)}"]
+        pieces: list[Piece] = [f"{with_noun(short(call.ranks))}: {_name(call.state)}"]
         if call.input_sizes:
             pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
         page.row([*pieces, *_frame(page, call)], "    ")
     for call in item.last:
-        page.row([f"{_these(call.ranks).lower()}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
+        page.row([f"{with_noun(short(call.ranks))}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
     if item.missing and not item.last:
-        page.say(f"{_these(item.missing).lower()}: not entered, nor any other call of this group that the dumps have", "    ")
+        page.say(f"{with_noun(short(item.missing))}: not entered, nor any other call of this group that the dumps have", "    ")
     if item.unknown:
-        page.say(f"{_these(item.unknown).lower()}: no dump, or an older one", "    ", tokens.DIM)
+        page.say(f"{with_noun(short(item.unknown))}: no dump, or an older one", "    ", tokens.DIM)
 
 
 def _frame(page: Page, call: Call) -> list[Piece]:
@@ -175,15 +175,15 @@ PID_MAX = 1 << 22
 """No process of Linux has a greater number."""
 
 
-def add_remarks(page: Page, found: Where) -> None:
-    """What must be known to read it rightly: clocks, ranks without a log, older processes, others that have something open."""
-    remarks = [f"{clock_said(clock)} Times here are put right." for clock in found.clocks[:OTHERS_SHOWN]]
-    if len(found.clocks) > OTHERS_SHOWN:
-        remarks.append(f"{len(found.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
-    if found.missing:
-        remarks.append(page.so_far(f"There is no log of {these(short(found.missing)).lower()}."))
+def add_remarks(page: Page, places: Where) -> None:
+    """Add the remarks about clocks, ranks without a log, older processes, and other processes with open phases."""
+    remarks = [f"{clock_sentence(clock)} Times here are put right." for clock in places.clocks[:OTHERS_SHOWN]]
+    if len(places.clocks) > OTHERS_SHOWN:
+        remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
+    if places.missing:
+        remarks.append(page.so_far(f"There is no log of {with_noun(short(places.missing))}."))
     lines = [(text, "") for text in remarks]
-    lines += _restarted(found.restarted) + _beside(found)
+    lines += _restarted(places.restarted) + _additional(places)
     if lines:
         page.blank()
     for text, ref in lines:
@@ -198,60 +198,62 @@ Line = tuple[str, str]
 
 
 def _restarted(restarted: Sequence[Older]) -> list[Line]:
-    """Older processes of ranks: those that ended inside of something, then how many there are."""
-    stood = [one for one in restarted if one.open is not None]
+    """Describe the older processes of ranks: those that ended with open phases, then the number of the others."""
     lines = []
-    for one in stood[:OTHERS_SHOWN]:
+    for one in [one for one in restarted if one.open is not None][:OTHERS_SHOWN]:
         assert one.open is not None
         whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
         verb = "stood in" if one.over else "is in"
         lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
     rest = len(restarted) - len(lines)
     if rest:
-        what = "older process of the same ranks" if restarted[0].rank is not None else "older log"
-        many = "older processes of the same ranks" if restarted[0].rank is not None else "older logs"
-        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {what if rest == 1 else many} left out.", ""))
+        is_rank, s = restarted[0].rank is not None, "" if rest == 1 else "s"
+        noun = f"older process{'es' * bool(s)} of the same ranks" if is_rank else f"older log{s}"
+        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} left out.", ""))
     return lines
 
 
-def _beside(found: Where) -> list[Line]:
-    """Processes without a rank and forked ones, and other threads."""
+def _additional(places: Where) -> list[Line]:
+    """Describe processes without a rank, forked ones, and other threads."""
     lines = []
-    for one in found.beside[:OTHERS_SHOWN]:
+    for one in places.beside[:OTHERS_SHOWN]:
         assert one.open is not None
         lines.append((f"Beside them process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
-    rest = len(found.beside) - len(lines)
+    rest = len(places.beside) - len(lines)
     if rest:
         lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} beside them with something open.", ""))
-    if found.also:
-        first, more = found.also[0], len(found.also) - 1
-        whose = f"Also open on rank {first.rank}" if found.numbered else "Also open"
-        said = f"{whose}, in another thread: {_open(first.open)}"
-        lines.append((said + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
+    if places.also:
+        first, more = places.also[0], len(places.also) - 1
+        whose = f"Also open on rank {first.rank}" if places.numbered else "Also open"
+        text = f"{whose}, in another thread: {_open(first.open)}"
+        lines.append((text + (f" (and {fmt.count(more)} more)" if more else ""), first.open.ref))
     return lines
 
 
 def _open(one: Inside) -> str:
-    said = doing(one, one.id)
-    return f"{said}: {sanitize(one.trail)}" if one.trail else said
+    text = doing(one, one.id)
+    return f"{text}: {sanitize(one.trail)}" if one.trail else text
 
 
-def add_advice(page: Page, found: Where, asked: bool = False, missing: tuple[int, int] | None = None) -> None:
-    """What to do next, in a line or two. `asked`: what its processes do is on the page already. `missing`: a rank that others wait
-    for by the flight recorder, and its process: it is the one to look at."""
-    running = [group for group in found.groups if not group.over and group.what != INTERRUPTED]
+def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[int, int] | None = None) -> None:
+    """Add the next step in a line or two.
+
+    `asked`: the page has the state of its processes already. `missing`: a rank that others wait for by the flight recorder, and
+    its process: the one to look at.
+    """
+    running = [group for group in places.groups if not group.over and group.what != INTERRUPTED]
     if not running:
         if not asked:
-            _still_alive(page, found)
+            _still_alive(page, places)
         return
     page.blank()
     first = running[0]
     if any(group.waits_for for group in running):
         waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
-        page.say(f"{waits}: look at {subject(first, found)}.", "", tokens.DIM)
+        page.say(f"{waits}: look at {subject(first, places)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            f"So far the logs do not show whether the ranks with nothing open compute, or wait for {subject(first, found)}.", "",
+            f"So far the logs do not show whether the ranks with nothing open compute, or wait for {subject(first, places)}.", "",
             tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
@@ -261,22 +263,23 @@ def add_advice(page: Page, found: Where, asked: bool = False, missing: tuple[int
         )  # fmt: skip
     rank, pid = missing or (first.first, first.pid)
     if not asked:
-        _ask_it(page, pid, f"where rank {rank} runs" if found.numbered else "of the job")
+        _suggest_stacks(page, pid, f"where rank {rank} runs" if places.numbered else "of the job")
 
 
-def _still_alive(page: Page, found: Where) -> None:
-    """A log that nobody wrote into for ten minutes may count as ended, and a job may hang for hours."""
-    stood = next((group for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
-    if stood is not None:
+def _still_alive(page: Page, places: Where) -> None:
+    """Suggest to sample stacks of a job that seems over: a log without a write for ten minutes counts as ended."""
+    open_group = next((group for group in places.groups if group.state == INSIDE and group.what != INTERRUPTED), None)
+    if open_group is not None:
         page.blank()
-        _ask_it(page, stood.pid, "where it runs")
+        _suggest_stacks(page, open_group.pid, "where it runs")
 
 
-def _ask_it(page: Page, pid: int, which: str) -> None:
-    """How one sees what a process does now. Old logs, as of torch 2.4, have the number of the thread in place of the process."""
+def _suggest_stacks(page: Page, pid: int, place: str) -> None:
+    """Suggest how to see where a process is now."""
+    # logs of torch 2.4 and older have the number of the thread in place of the process
     command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
-        f"On the machine {which}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
+        f"On the machine {place}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
         f"--stacks where its Python code is{command}.", "", tokens.DIM,
     )  # fmt: skip
 
@@ -299,44 +302,44 @@ class WhereReport:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """Where the processes of the scope are."""
+    """Return the page with the positions of the processes of the scope."""
     return where_document(run, scope, options, None)
 
 
 def where_document(run: Run, scope: Scope, options: Options, here: Here | None, ref: str = "") -> Document:
-    """The same, with what its processes on this machine were found to do. `ref`: its address, where it is not that of the view."""
+    """Return the page `where` with the processes on this machine; `ref`: its address, where it is not that of the view."""
 
     def fill(page: Page) -> Generator[None, None, WhereReport]:
-        found = yield from read_where(run, scope.processes if str(scope.ref) else None)
+        places = yield from read_where(run, scope.processes if str(scope.ref) else None)
         yield from run.dumps.steps()
         recorded = _recorded(run, scope)
         groups = stack_groups(run, here) if here is not None else ()
-        failures = () if found.goes_on or str(scope.ref) else run_failures(run)
+        failures = () if places.goes_on or str(scope.ref) else run_failures(run)
         if failures:
-            found = replace(found, groups=_causes_first(found.groups, failures))
-        by_dumps = collectives_answer(recorded, not found.goes_on) if recorded is not None else ""
+            places = replace(places, groups=_causes_first(places.groups, failures))
+        by_dumps = collectives_answer(recorded, not places.goes_on) if recorded is not None else ""
         end = end_answer(failures)
-        first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(found)) if sentence]
-        report = WhereReport(f"{end} {first}".strip(), found, here, groups, recorded, failures)
+        first, *others = [sentence for sentence in (stacks_answer(groups), by_dumps, answer(places)) if sentence]
+        report = WhereReport(f"{end} {first}".strip(), places, here, groups, recorded, failures)
         at_once = frozenset() if str(scope.ref) else add_overlaps(page, run)
-        if at_once:  # they are the processes of another job, no older ones
-            found = replace(found, restarted=tuple(one for one in found.restarted if one.pid not in at_once))
+        if at_once:  # processes of another job, not older ones of this job
+            places = replace(places, restarted=tuple(one for one in places.restarted if one.pid not in at_once))
         if failures:
             add_ends(page, run, failures)
-        elif is_unnamed(run, found):
-            page.say(UNNAMED, "", tokens.WARN)
+        elif is_cause_unknown(run, places):
+            page.say(CAUSE_UNKNOWN, "", tokens.WARN)
         page.say(first, "", "" if failures else tokens.STRONG)
         for sentence in others:
             page.say(sentence)
         add_not_read(page, not_read(run))
         page.more("this is as far as it is written")
-        _groups(page, found)
+        _groups(page, places)
         if recorded is not None:
             add_collectives(page, recorded, run.dumps.refused)
-        add_remarks(page, found)
+        add_remarks(page, places)
         if here is not None:
             add_processes(page, run, here)
-        add_advice(page, found, here is not None or bool(failures), _missing(run, recorded))
+        add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
         return report
 
     return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
@@ -351,7 +354,7 @@ def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tu
 
 
 def _recorded(run: Run, scope: Scope) -> Collectives | None:
-    """What the dumps of the flight recorder show of the whole run; None without a dump."""
+    """Return the collectives in the dumps of the run's flight recorder; None without a dump."""
     if str(scope.ref) or not (run.dumps.dumps or run.dumps.refused):
         return None
     ranks = [rank.number for rank in run.ranks if rank.number is not None]
@@ -360,18 +363,18 @@ def _recorded(run: Run, scope: Scope) -> Collectives | None:
 
 
 def _missing(run: Run, recorded: Collectives | None) -> tuple[int, int] | None:
-    """A rank that has not entered a collective in which others wait, and its newest process; None where no dump shows one."""
-    rank = next((own.first_missing for own in recorded.pending if own.missing), None) if recorded is not None else None
+    """Return a rank that has not entered a collective in which others wait, and its newest process; None if no dump shows one."""
+    rank = next((item.first_missing for item in recorded.pending if item.missing), None) if recorded is not None else None
     processes = [process for process in run.processes() if process.rank == rank and process.is_traced] if rank is not None else []
     return (rank, processes[-1].pid) if rank is not None and processes else None
 
 
-def _groups(page: Page, found: Where) -> None:
-    if len(found.groups) > 1 or (found.groups and found.groups[0].state == INSIDE):
+def _groups(page: Page, places: Where) -> None:
+    if len(places.groups) > 1 or (places.groups and places.groups[0].state == INSIDE):
         page.blank()
-        for number, group in enumerate(found.groups[:GROUPS_SHOWN]):
-            add_group(page, group, found, number < FEW)
-        add_rest(page, found.groups[GROUPS_SHOWN:], found)
+        for number, group in enumerate(places.groups[:GROUPS_SHOWN]):
+            add_group(page, group, places, number < FEW)
+        add_rest(page, places.groups[GROUPS_SHOWN:], places)
 
 
 @frozen
@@ -407,11 +410,13 @@ class WhereRow:
 
 
 def where_rows(data: WhereReport) -> Iterator[WhereRow]:
-    """A row each."""
-    for own in data.where.groups:
-        since = None if own.since is None else own.since / 1e6
-        yield WhereRow(own.ranks, own.count, own.state, own.over, own.what, own.function, own.file, own.line, own.ref, own.trail,
-                       since, own.done, own.behind)  # fmt: skip
+    """Yield a row for each group of ranks."""
+    for group in data.where.groups:
+        since = None if group.since is None else group.since / 1e6
+        yield WhereRow(
+            group.ranks, group.count, group.state, group.over, group.what, group.function, group.file, group.line, group.ref,
+            group.trail, since, group.done, group.behind,
+        )  # fmt: skip
 
 
 QUESTION = Question(

@@ -13,7 +13,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens
@@ -38,7 +38,7 @@ COLLECTIVES = frozenset((
 """Functions of these files that return when other ranks have called them too: `__all__` of both in torch 2.13, without those that
 only start something or ask for something."""
 BACKWARD = ("torch/autograd/graph.py", "_engine_run_backward")
-"""Behind this frame is C++: kernels of the backward, and the hooks with which DDP and FSDP wait for their collectives."""
+"""The frame above C++ code: kernels of the backward, and the hooks with which DDP and FSDP wait for their collectives."""
 COMPILER = ("torch/_dynamo/convert_frame.py", "torch/_inductor/", "torch/_functorch/")
 _GENERATED = re.compile(r"/c[a-z2-7]{51}\.py$")
 """Code that Inductor wrote: it is named after its hash (`torch/_inductor/codecache.py`) and may lie in any directory."""
@@ -55,7 +55,7 @@ class StackFrame:
 
 @frozen
 class SampledStack:
-    """What py-spy printed of one process. `rank`: None for a process without one."""
+    """Output of py-spy for one process. `rank`: None for a process without one."""
 
     rank: int | None
     pid: int
@@ -98,8 +98,10 @@ class StackGroup:
 
 
 def group_stacks(stacks: Iterable[SampledStack]) -> tuple[StackGroup, ...]:
-    """Group stacks by the user's frames. The first group is the one to look at: ranks that are not in a collective while others
-    are, else the smallest group."""
+    """Group stacks by the user's frames.
+
+    The first group is the one to look at: ranks that are not in a collective while others are, else the smallest group.
+    """
     together: dict[tuple[object, ...], list[tuple[SampledStack, tuple[StackFrame, ...]]]] = defaultdict(list)
     for stack in stacks:
         frames = main_thread(stack.lines)
@@ -113,7 +115,7 @@ def group_stacks(stacks: Iterable[SampledStack]) -> tuple[StackGroup, ...]:
 
 
 def main_thread(lines: Iterable[str]) -> tuple[StackFrame, ...]:
-    """The frames of the main thread, the innermost first; where no thread has that name those of the first thread."""
+    """Return the frames of the main thread, the innermost first; of the first thread where none has that name."""
     threads: list[tuple[bool, list[StackFrame]]] = []
     for line in lines:
         if _THREAD.match(line):
@@ -125,7 +127,7 @@ def main_thread(lines: Iterable[str]) -> tuple[StackFrame, ...]:
 
 
 def _places(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
-    """The user's frames; of a process without any those of libraries, else all."""
+    """Return the user's frames; of a process without any those of libraries, else all."""
     for owner in (Owner.USER, Owner.LIBRARY):
         if chosen := tuple(frame for frame in frames if _owner(frame) is owner):
             return chosen
@@ -141,10 +143,10 @@ def _compiles(frames: Iterable[StackFrame]) -> bool:
 
 
 def _state(frames: Sequence[StackFrame]) -> tuple[str, str]:
-    """What the innermost frames do: the state of a `StackGroup`, and the collective."""
+    """Return the state of a `StackGroup` with these frames, and its collective."""
     for frame in frames:
         if _owner(frame) is Owner.USER:
-            break  # code of the user that a collective or a backward has called does something else
+            break  # user code that a collective or a backward calls is no wait
         if frame.file.endswith(COLLECTIVE_FILES) and frame.function in COLLECTIVES:
             return IN_COLLECTIVE, _outermost(frames, frame)
         if frame.file.endswith(BACKWARD[0]) and frame.function == BACKWARD[1]:
@@ -153,7 +155,7 @@ def _state(frames: Sequence[StackFrame]) -> tuple[str, str]:
 
 
 def _outermost(frames: Sequence[StackFrame], inner: StackFrame) -> str:
-    """The collective that the user's code called: `all_gather_object` rather than the `all_gather` inside of it."""
+    """Return the collective that the user's code called: `all_gather_object` rather than the `all_gather` inside of it."""
     name = inner.function
     for frame in frames[frames.index(inner) :]:
         if _owner(frame) is Owner.USER:
@@ -186,7 +188,7 @@ def _ranks(stacks: Iterable[SampledStack]) -> str:
 
 STACKS_SHOWN = 8
 """Groups that are listed."""
-NAMED = 3
+GROUPS_LISTED = 3
 """Groups that the answer names, and processes without a rank that are named by their numbers."""
 DEEPEST = 4
 """Frames of the user's code that are shown of a group."""
@@ -194,15 +196,15 @@ LIST_WIDTH = 40
 
 
 def stacks_answer(groups: Sequence[StackGroup]) -> str:
-    """The answer in a sentence; '' where there are no stacks, or only one process."""
+    """Return the answer in a sentence; '' where there are no stacks, or only one process."""
     if sum(group.count for group in groups) < 2:
         return ""
     waiting = [group for group in groups if group.state == IN_COLLECTIVE]
     absent = [group for group in groups if group.state == ELSEWHERE]
     if waiting and absent:
-        return _not_come(absent, waiting)
-    text = "; ".join(f"{_who(group)} {_are(group)} {_doing(group)}" for group in groups[:NAMED])
-    if more := sum(group.count for group in groups[NAMED:]):
+        return _absent_sentence(absent, waiting)
+    text = "; ".join(f"{_who(group)} {_are(group)} {_doing(group)}" for group in groups[:GROUPS_LISTED])
+    if more := sum(group.count for group in groups[GROUPS_LISTED:]):
         text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
     if len(waiting) > 1:
         text += ". These are different calls: where they use the same process group, none of them can end"
@@ -211,7 +213,7 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _not_come(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> str:
+def _absent_sentence(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> str:
     """`Rank 1 has not come to the barrier at job.py:288, in which ranks 0, 2 wait; it is at job.py:287 in sync.`"""
     largest = max(waiting, key=lambda group: group.count)
     first = absent[0]
@@ -220,8 +222,8 @@ def _not_come(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> st
     text = f"{_who(first)} {have} not come to the {_call(largest)}, in which {_who(largest)} {wait}"
     text += f"; {it} {_are(first)} {_doing(first)}"
     others = [*absent[1:], *(group for group in waiting if group is not largest)]
-    text += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: NAMED - 1])
-    if more := sum(group.count for group in others[NAMED - 1 :]):
+    text += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: GROUPS_LISTED - 1])
+    if more := sum(group.count for group in others[GROUPS_LISTED - 1 :]):
         text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -236,7 +238,7 @@ def _who(group: StackGroup | StackVariant) -> str:
     if group.ranks:
         shown = group.ranks if len(group.ranks) <= LIST_WIDTH else f"{group.ranks[: group.ranks.rindex(',', 0, LIST_WIDTH)]} …"
         return f"{'ranks' if many else 'rank'} {shown}"
-    numbers = ", ".join(map(str, group.pids[:NAMED])) + (" …" if len(group.pids) > NAMED else "")
+    numbers = ", ".join(map(str, group.pids[:GROUPS_LISTED])) + (" …" if len(group.pids) > GROUPS_LISTED else "")
     return f"{'processes' if many else 'process'} {numbers}"
 
 
@@ -266,7 +268,7 @@ def _function(frame: StackFrame) -> str:
 
 
 def add_stacks(page: Page, groups: Sequence[StackGroup], heading: str) -> None:
-    """A line for each group, the odd one first, then the full stacks, folded: one of each kind of a group."""
+    """Add a line for each group, the odd one first, then the full stacks, folded: one for each variant of a group."""
     if not groups:
         return
     page.heading(heading)
@@ -298,7 +300,7 @@ def _trail(page: Page, group: StackGroup, depth: int) -> list[Piece]:
 
 
 def _depth(groups: Sequence[StackGroup]) -> int:
-    """How many frames it takes until no two groups look alike."""
+    """Return the number of frames after which no two groups look alike."""
     for depth in range(1, DEEPEST):
         shown = [(group.frames[:depth], group.state, group.collective) for group in groups]
         if len(set(shown)) == len(shown):
@@ -309,13 +311,13 @@ def _depth(groups: Sequence[StackGroup]) -> int:
 ASKED = 64
 """Processes whose stacks are asked for: each takes a while."""
 AT_ONCE = 4
-"""Of these at the same time, so that one that gives no answer does not hold up all others."""
+"""Processes sampled at the same time, so that one without an answer does not hold up all others."""
 FEW = 8
 """Logs whose processes are shown one by one. Of more those that do the same are one line."""
 SHOWN = 16
 """Lines of such processes."""
 LAST = (True, math.inf)
-"""Where a log stands that has nothing open and no rank."""
+"""Sort key of a log with nothing open and without a rank."""
 
 
 @frozen
@@ -328,7 +330,7 @@ class ProcessStacks:
 
 @frozen
 class Here:
-    """What the processes of a run on this machine do."""
+    """Processes of a run on this machine."""
 
     logs: tuple[LogProcesses, ...] = ()
     """Each log that was read, and who writes it."""
@@ -341,9 +343,11 @@ class Here:
 
 
 def files_of(run: Run) -> dict[str, Identity]:
-    """The logs that are still what they were when they were read: those that end inside of a compile first, as stacks are
-    asked of some only; then by rank. Copies that tltui has made are left out: nobody but itself writes them. So are outputs beside
-    traces: the launcher, a shell or `tee` holds them open, which is no rank."""
+    """Return the logs that are the files that were read: those that end inside of a compile first, then by rank.
+
+    Stacks are sampled of the first ones only. Copies that tltui made are left out, since only tltui writes them, and so are
+    outputs beside traces: the launcher, a shell or `tee` holds them open, which is no rank.
+    """
     logs = [model for model in run.models if model.form != TEXT] or run.models
     models = sorted(logs, key=lambda model: min(map(_turn, model.processes), default=LAST))
     sources = {model.log.path: model.log.source for model in models}
@@ -359,52 +363,52 @@ def _turn(process: Process) -> tuple[bool, float]:
     return last is None or last.is_closed, math.inf if process.rank is None else process.rank
 
 
-def ask(files: dict[str, Identity], stacks: bool) -> Here:
-    """Ask: half a second where somebody writes them. With `stacks` py-spy is run, where it is installed."""
+def sample_processes(files: dict[str, Identity], stacks: bool) -> Here:
+    """Return the processes that write these logs, with `stacks` from py-spy if it is installed. Takes half a second or more."""
     logs = processes_of(files)
-    found = [process for log in logs for process in log.processes]
-    asked = found[:ASKED] if stacks else []
+    processes = [process for log in logs for process in log.processes]
+    asked = processes[:ASKED] if stacks else []
     with ThreadPoolExecutor(AT_ONCE) as pool:
         sampled = pool.map(lambda process: ProcessStacks(process.pid, stacks_of(process.pid, process.began)), asked)
-    return Here(logs, tuple(sampled), time.strftime("%H:%M:%S"), len(found) - len(asked) if stacks else 0)
+    return Here(logs, tuple(sampled), time.strftime("%H:%M:%S"), len(processes) - len(asked) if stacks else 0)
 
 
 def add_processes(page: Page, run: Run, here: Here) -> None:
-    """A section for each log that somebody writes here, and a line for all others."""
+    """Add a section for each log with a writer on this machine, and a line for all others."""
     ranks = {process.log.path: process.rank for process in run.processes()}
-    # they were asked in the order in which they matter; here one looks for a rank
-    held = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
+    # sampled by importance, shown by rank
+    written = sorted((log for log in here.logs if log.processes or log.others), key=lambda log: _order(ranks.get(log.log)))
     over = {model.log.path for model in run.models if model.log.ended}
     add_stacks(page, stack_groups(run, here), f"Python stacks{f' at {here.at}' if here.at else ''}")
     _add_faults(page, here)
     when = f" at {here.at}" if here.at else ""
-    if len(held) > FEW:
-        _add_alike(page, held, ranks, when)
-    for log in held if len(held) <= FEW else ():
+    if len(written) > FEW:
+        _add_alike(page, written, ranks, when)
+    for log in written if len(written) <= FEW else ():
         rank = ranks.get(log.log)
         whose = f"Rank {rank}" if rank is not None else fmt.file_name(log.log)
         page.heading(f"{whose} on this machine{when}{', before its log ended' if when and log.log in over else ''}")
         for line in lines_of(log):
             page.add("    ", line)
-    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(held))
+    _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(written))
     if here.unasked:
         page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
 
 
 def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int | None], when: str) -> None:
-    """Many processes: those that do the same are one line, the rarest first."""
+    """Add processes by activity, one line for each, the rarest first."""
     together: dict[str, list[tuple[int | None, int]]] = defaultdict(list)
     for log in logs:
         for process in log.processes:
             together[doing_of(process)].append((ranks.get(log.log), process.pid))
     page.heading(f"Processes on this machine{when}")
     lines = sorted(together.items(), key=lambda item: len(item[1]))
-    for what, own in lines[:SHOWN]:
-        numbered = ranges(rank for rank, _ in own if rank is not None)
-        who = f"{'rank' if len(own) == 1 else 'ranks'} {numbered}" if numbered else fmt.plural(len(own), "process", "processes")
-        pids = f"pid {own[0][1]}" if len(own) == 1 else f"pid {own[0][1]} and {len(own) - 1} more"
-        page.row([(who, tokens.STRONG), f": {what}", (f"  {pids}", tokens.DIM)])
-    if left := sum(len(own) for _, own in lines[SHOWN:]):
+    for activity, members in lines[:SHOWN]:
+        numbered = ranges(rank for rank, _ in members if rank is not None)
+        who = with_noun(numbered) if numbered else fmt.plural(len(members), "process", "processes")
+        pids = f"pid {members[0][1]}" if len(members) == 1 else f"pid {members[0][1]} and {len(members) - 1} more"
+        page.row([(who, tokens.STRONG), f": {activity}", (f"  {pids}", tokens.DIM)])
+    if left := sum(len(members) for _, members in lines[SHOWN:]):
         page.say(f"and {fmt.plural(left, 'more process', 'more processes')}", "  ", tokens.DIM)
     if others := sum(log.others for log in logs):
         page.say(f"{fmt.plural(others, 'process', 'processes')} of other users", "  ", tokens.DIM)
@@ -415,22 +419,22 @@ def _order(rank: int | None) -> tuple[bool, int]:
 
 
 def stack_groups(run: Run, here: Here) -> tuple[StackGroup, ...]:
-    """The stacks that were sampled, in groups."""
+    """Return the sampled stacks in groups."""
     ranks = {process.log.path: process.rank for process in run.processes()}
     rank_of = {process.pid: ranks.get(log.log) for log in here.logs for process in log.processes}
-    return group_stacks(SampledStack(rank_of.get(own.pid), own.pid, own.stacks.lines) for own in here.stacks)
+    return group_stacks(SampledStack(rank_of.get(sample.pid), sample.pid, sample.stacks.lines) for sample in here.stacks)
 
 
 def _add_faults(page: Page, here: Here) -> None:
-    """Why there are no stacks of some processes: the same reason once."""
-    for fault in dict.fromkeys(own.stacks.fault for own in here.stacks if own.stacks.fault):
+    """Add why some processes have no stacks, each reason once."""
+    for fault in dict.fromkeys(sample.stacks.fault for sample in here.stacks if sample.stacks.fault):
         page.say(fault, "  ", tokens.WARN)
 
 
-def _add_others(page: Page, logs: Sequence[LogProcesses], beside: bool) -> None:
+def _add_others(page: Page, logs: Sequence[LogProcesses], has_writers: bool) -> None:
     if not logs:
         return
-    page.heading("On this machine" if not beside else "Elsewhere")
-    which = "the log" if len(logs) == 1 and not beside else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
+    page.heading("On this machine" if not has_writers else "Elsewhere")
+    count = "the log" if len(logs) == 1 and not has_writers else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
     here = "no process of yours here" if any(log.unseen for log in logs) else "no process here"
-    page.say(f"{here} has {which} open for writing: the job has ended, or runs on another machine or in another container", "  ")
+    page.say(f"{here} has {count} open for writing: the job has ended, or runs on another machine or in another container", "  ")

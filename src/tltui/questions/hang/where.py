@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process, Rank
@@ -14,7 +14,6 @@ from tltui.model.ref import NO_ID, parse_ref
 from tltui.model.run import Run
 from tltui.questions.compare.pairing import code_of
 from tltui.questions.coverage.job_inputs import ranks_here
-from tltui.questions.hang.clock_offsets import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.hang.open_phases import (
     AGAIN,
     CAPTURE,
@@ -23,12 +22,16 @@ from tltui.questions.hang.open_phases import (
     Inside,
     Phase,
     all_inside,
+    end_phase,
     inside,
     inside_of,
     last_record,
+    launch_number,
     read_inside,
     written,
 )
+from tltui.questions.question import result_of
+from tltui.questions.ranks.pace import Clock, Offset, clocks, offsets, without_late, written_us
 from tltui.questions.timing.timing_events import Event, events_of
 from tltui.text.frozen import frozen
 
@@ -55,11 +58,11 @@ def awaited(collectives: Mapping[int, str]) -> dict[int, frozenset[int]]:
 TOGETHER_US = 500_000
 """Between two ends that an exception leaves one after the other."""
 AFTERWARDS = "gc"
-"""What torch does at the end of each compile, also of an interrupted one."""
+"""torch's last event of each compile, also of an interrupted one."""
 
 
 @part
-def stood_in(compile_: Compile, reader: Reader) -> Inside | None:
+def interrupted_position(compile_: Compile, reader: Reader) -> Inside | None:
     """Return the open phases of an interrupted compile; None if it was not interrupted."""
     if not compile_.facts.interrupted:
         return None
@@ -76,10 +79,8 @@ def before_the_ends(events: Sequence[Event]) -> tuple[Phase, ...]:
     for event in events[:first]:
         if event.phase == "B":
             stack.append(Phase(event.name, event.at))
-            continue
-        place = next((n for n in range(len(stack) - 1, -1, -1) if stack[n].name == event.name), None)
-        if place is not None:
-            del stack[place]
+        else:
+            end_phase(stack, event.name)
     return tuple(stack)
 
 
@@ -199,7 +200,7 @@ class Where:
     """What else is open on the same processes: other threads."""
 
 
-NAMED = 4
+IDS_LISTED = 4
 """Ids of one function that are told apart."""
 Code = tuple[str, "str | None", "int | None"]
 Key = tuple[Code, int]
@@ -211,12 +212,12 @@ class Step(NamedTuple):
     code: Code
     number: int
     start: float | None
-    """When it began, in microseconds by the clock of the process."""
+    """Its begin, in microseconds by the clock of the process."""
     done: bool
 
 
 @frozen
-class At:
+class CurrentCompile:
     """The current or last begun compile of a process."""
 
     key: Key
@@ -229,17 +230,17 @@ class At:
 
 
 @frozen
-class Place:
+class Position:
     """The position of one process."""
 
     inside: tuple[Inside, ...]
-    """What it is in the middle of first, then what else is open."""
-    at: At | None
+    """Open phases: the innermost compile first, then other threads."""
+    at: CurrentCompile | None
     """The compile that it is in, with nothing open the one that it began last; None for none."""
     done: int
     """Compiles that it finished."""
     last: float | None
-    """When its last record was written, by its own clock."""
+    """The time of its last record, by its own clock."""
 
 
 @frozen
@@ -248,7 +249,7 @@ class Unit:
 
     number: int
     process: Process
-    place: Place
+    place: Position
     over: bool
 
 
@@ -275,12 +276,12 @@ def _compiles(process: Process) -> list[Compile]:
 
 
 @part
-def place_of(process: Process, reader: Reader) -> Place:
+def place_of(process: Process, reader: Reader) -> Position:
     """Return the position of a process."""
     positions, steps = all_inside(process), steps_of(process)
     compiles, at = _compiles(process), None
-    if not positions and compiles and (stood := stood_in(compiles[-1])) is not None:
-        positions = (stood,)
+    if not positions and compiles and (interrupted := interrupted_position(compiles[-1])) is not None:
+        positions = (interrupted,)
     compile_: Compile | None = None
     if positions and positions[0].what not in (AGAIN, CAPTURE, OUTSIDE):
         compile_ = process.find(parse_ref(positions[0].ref).id or NO_ID)
@@ -288,18 +289,13 @@ def place_of(process: Process, reader: Reader) -> Place:
         compile_ = compiles[-1]
     if compile_ is not None:
         step = steps[compiles.index(compile_)]
-        at = At((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
-    return Place(positions, at, sum(step.done for step in steps), last_record(process))
+        at = CurrentCompile((step.code, step.number), step.done, str(compile_.ref), compile_.label, *compile_.frame.code)
+    return Position(positions, at, sum(step.done for step in steps), last_record(process))
 
 
 def where(run: Run, processes: Sequence[Process] | None = None) -> Where:
     """Return the positions of the processes of a run, or only of `processes`."""
-    reading = read_where(run, processes)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast(Where, stop.value)
+    return result_of(read_where(run, processes))
 
 
 def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generator[None, None, Where]:
@@ -309,10 +305,10 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     for process in chosen:
         yield from read_inside(process)
         place_of(process)
-    units, restarted, additional = _sorted_out(run.ranks, chosen)
+    units, restarted, additional = _split_processes(run.ranks, chosen)
     yield
     numbered = bool(units) and units[0].process.rank is not None
-    shifts = offsets(_starts(_begun_together(units, restarted))) if len(units) > 1 else {}
+    shifts = offsets(_starts(_without_restarted(units, restarted))) if len(units) > 1 else {}
     if shifts:
         shifts = without_late(shifts, ((unit.number, unit.place.last, written_us(unit.process.log)) for unit in units))
     yield
@@ -329,16 +325,16 @@ def read_where(run: Run, processes: Sequence[Process] | None = None) -> Generato
     )  # fmt: skip
 
 
-def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
+def _split_processes(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[Unit], list[Process], list[Process]]:
     """Split processes into compared units, replaced processes, and additional ones."""
     ids = {id(process) for process in chosen}
     by_rank = [(rank.number, [p for p in rank.processes if id(p) in ids]) for rank in ranks]
     numbered = [(number, processes) for number, processes in by_rank if number is not None and processes]
     unnumbered = [p for number, processes in by_rank if number is None for p in processes]
     if not numbered:
-        units, restarted = _at_once(unnumbered)
+        units, restarted = _split_by_time(unnumbered)
         return units, restarted, []
-    launch = max(_launch(p) for _, processes in numbered for p in processes)
+    launch = max(launch_number(p) for _, processes in numbered for p in processes)
     units, restarted, additional = [], [], unnumbered
     for number, processes in numbered:
         same = {id(p) for p in processes}
@@ -346,19 +342,14 @@ def _sorted_out(ranks: Sequence[Rank], chosen: Sequence[Process]) -> tuple[list[
         newest = next((p for p in reversed(mains) if steps_of(p)), mains[-1])
         additional += [p for p in processes if id(p.parent) in same and p is not newest]
         restarted += [p for p in mains if p is not newest]
-        if _launch(newest) == launch:
+        if launch_number(newest) == launch:
             units.append(_unit(number, newest))
         else:
             restarted.append(newest)
     return units, restarted, additional
 
 
-def _launch(process: Process) -> int:
-    number = process.launch.rpartition("_")[2]
-    return int(number) if number.isdigit() and len(number) < 10 else -1
-
-
-def _at_once(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
+def _split_by_time(processes: Sequence[Process]) -> tuple[list[Unit], list[Process]]:
     """Split processes without a rank: those concurrent with the newest, and those of earlier runs."""
     if not processes:
         return [], []
@@ -382,7 +373,7 @@ def _older(process: Process) -> Older:
     return Older(process.rank, str(process.ref), process.pid, process.log.ended, inside(process))
 
 
-def _begun_together(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
+def _without_restarted(units: Sequence[Unit], restarted: Sequence[Process]) -> Sequence[Unit]:
     """Return the units without a few restarted ones, whose begins are later."""
     again = {process.rank for process in restarted}
     few = [unit for unit in units if unit.process.rank not in again]
@@ -406,9 +397,9 @@ def _behind(units: Sequence[Unit]) -> set[int]:
         return set()
     first = max(units, key=lambda unit: len(steps_of(unit.process)))
     order = {(step.code, step.number): n for n, step in enumerate(steps_of(first.process))}
-    elsewhere = len(order)
-    reached = {u.number: order.get(u.place.at.key, elsewhere) if u.place.at is not None else -1 for u in units}
-    furthest = max((place for place in reached.values() if place < elsewhere), default=-1)
+    unknown = len(order)
+    reached = {u.number: order.get(u.place.at.key, unknown) if u.place.at is not None else -1 for u in units}
+    furthest = max((place for place in reached.values() if place < unknown), default=-1)
     most = max(unit.place.done for unit in units)
     late = {u.number for u in units if not u.place.inside and u.place.done < most and reached[u.number] < furthest}
     return late & _lacking(units) if all(unit.over for unit in units) else late
@@ -458,8 +449,8 @@ def _group(
     first = units[0]
     open_, at = first.place.inside[0] if first.place.inside else None, first.place.at
     begun = [(u.number, u.place.inside[0].since) for u in units if u.place.inside]
-    since = [_put_right(when, shift.get(number)) for number, when in begun if when is not None]
-    last = [_put_right(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
+    since = [_corrected(when, shift.get(number)) for number, when in begun if when is not None]
+    last = [_corrected(u.place.last, shift.get(u.number)) for u in units if u.place.last is not None]
     key = at.key if open_ is not None and at is not None and not at.done else None
     passed = {rank for rank, keys in finished.items() if key in keys}
     source = open_ or at
@@ -476,7 +467,7 @@ def _group(
     )  # fmt: skip
 
 
-def _put_right(when: float, clock: Offset | None) -> float:
+def _corrected(when: float, clock: Offset | None) -> float:
     return when if clock is None else when - clock.at(when)
 
 
@@ -489,4 +480,4 @@ def _ids(units: Sequence[Unit]) -> tuple[Named, ...]:
         if label:
             by_id[label].append(unit.number)
     most = sorted(by_id.items(), key=lambda item: -len(item[1]))
-    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:NAMED])
+    return tuple(Named(label, ranges(numbers)) for label, numbers in most[:IDS_LISTED])

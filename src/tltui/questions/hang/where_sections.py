@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import ranges, shortened
+from tltui.model.rank_ranges import is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
 from tltui.questions.hang.where import COMPILER_COLLECTIVE, EMPTY, GUARD_COLLECTIVE, INSIDE, Group, Where, where
+from tltui.questions.job_failures.failure_sections import capital
 from tltui.questions.job_failures.job_failures import outputs_of
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.timing.timing_events import group_of
@@ -27,33 +28,29 @@ LIST_WIDTH = 40
 """Characters of a list of ranks."""
 
 
-def answer(found: Where) -> str:
-    """The answer in a sentence."""
-    inside = [group for group in found.groups if group.state == INSIDE]
-    idle = [group for group in found.groups if group.state != INSIDE]
-    if not found.groups:
-        return "No process has written a record so far." if found.goes_on else "There are no records of a trace."
-    if any(group.waits_for for group in found.groups):
-        return _capital(waited_for(found)) + "."
+def answer(places: Where) -> str:
+    """Return the answer in a sentence."""
+    inside = [group for group in places.groups if group.state == INSIDE]
+    idle = [group for group in places.groups if group.state != INSIDE]
+    if not places.groups:
+        return "No process has written a record so far." if places.goes_on else "There are no records of a trace."
+    if any(group.waits_for for group in places.groups):
+        return capital(waited_for(places)) + "."
     if not inside:
-        return _capital(_idle(idle, found)) + "."
-    said = stands(inside[0], found)
-    said += elsewhere(inside, found)
+        return capital(_idle(idle, places)) + "."
+    text = position_words(inside[0], places)
+    text += others_inside(inside, places)
     if idle:
-        said += f"; {_idle(idle, found)}"
-    return _capital(said) + "."
+        text += f"; {_idle(idle, places)}"
+    return capital(text) + "."
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def subject(group: Group, found: Where) -> str:
+def subject(group: Group, places: Where) -> str:
     """`rank 7`, `all 8 ranks`, `process 2`; `the process` where there is one."""
-    word = ("rank" if found.numbered else "process") if group.count == 1 else "ranks" if found.numbered else "processes"
+    word = ("rank" if places.numbered else "process") if group.count == 1 else "ranks" if places.numbered else "processes"
     if not group.ranks:
         return "the process"
-    if group.count == found.ranks > 1:
+    if group.count == places.ranks > 1:
         return f"both {word}" if group.count == 2 else f"all {fmt.count(group.count)} {word}"
     if len(group.ranks) > LIST_WIDTH:  # the JSON has all
         return f"{fmt.count(group.count)} {word} ({short(group.ranks)})"
@@ -61,11 +58,11 @@ def subject(group: Group, found: Where) -> str:
 
 
 def short(ranks: str) -> str:
-    """The first of many ranges."""
+    """Shorten many ranges to the first of them."""
     return shortened(ranks, LIST_WIDTH)
 
 
-def named(group: Group) -> str:
+def compile_label(group: Group) -> str:
     """`block2 [2/0]`, as most of the ranks call it."""
     return f"{_function(group)} {group.ids[0].id if group.ids else ''}".strip()
 
@@ -76,23 +73,23 @@ def _function(group: Group | Inside) -> str:
     return "a function that the log does not name"
 
 
-def called(group: Group) -> str:
-    """The ids of a compile: `[1/0], [2/0] on 2`."""
+def compile_ids(group: Group) -> str:
+    """Return the ids of a compile: `[1/0], [2/0] on 2`."""
     return ", ".join(f"{one.id} on {short(one.ranks)}" if n else one.id for n, one in enumerate(group.ids))
 
 
-def doing(group: Group | Inside, called: str) -> str:
-    """What is open: `block2 [2/0]`, `the backward of f [0/0]`."""
+def doing(group: Group | Inside, ids: str) -> str:
+    """Describe the open work: `block2 [2/0]`, `the backward of f [0/0]`."""
     if group.what == AGAIN:
-        return f"another compile with the id {called}, of a function that the log does not name"
+        return f"another compile with the id {ids}, of a function that the log does not name"
     if group.what == CAPTURE:
-        return f"the capture of a backward by compiled autograd, {called}"
+        return f"the capture of a backward by compiled autograd, {ids}"
     if group.what == OUTSIDE:
         return "work outside of any compile with an id"
-    whole = f"{_function(group)} {called}"
+    label = f"{_function(group)} {ids}"
     if group.what == BACKWARD_OF:
-        return f"the backward of {whole}"
-    return f"code of {whole} at run time" if group.what == RUNTIME else whole
+        return f"the backward of {label}"
+    return f"code of {label} at run time" if group.what == RUNTIME else label
 
 
 def since_when(group: Group) -> str:
@@ -100,121 +97,121 @@ def since_when(group: Group) -> str:
     if group.since is None or group.until is None:
         return ""
     first, last = fmt.when(group.since), fmt.when(group.until)
-    if fmt.when(group.last).startswith(first[:10]):  # of another day the date is said
+    if fmt.when(group.last).startswith(first[:10]):  # the date is shown only of another day
         first, last = fmt.clock(group.since), fmt.clock(group.until)
     return f"since {first}" if first == last else f"since {first} to {last}"
 
 
-def stands(group: Group, found: Where) -> str:
+def position_words(group: Group, places: Where) -> str:
     """`rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since 19:41:03`"""
     many = group.count > 1
     stopped = group.what == INTERRUPTED
     is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
-    said = f"{subject(group, found)} {is_} in {doing(group, called(group))}"
+    text = f"{subject(group, places)} {is_} in {doing(group, compile_ids(group))}"
     if stopped:
-        said = f"when {'they were' if many else 'it was'} interrupted, {said}"
+        text = f"when {'they were' if many else 'it was'} interrupted, {text}"
     elif group.over:
-        said = f"at the end of {'their logs' if many else 'its log'} {said}"
-    return f"{said}: {sanitize(group.trail)} {since_when(group)}".rstrip() if group.trail else said
+        text = f"at the end of {'their logs' if many else 'its log'} {text}"
+    return f"{text}: {sanitize(group.trail)} {since_when(group)}".rstrip() if group.trail else text
 
 
 COLLECTIVES = {
     COMPILER_COLLECTIVE: "in the compiler's own collective (compiler_collective)",
     GUARD_COLLECTIVE: "in the collective that compares guards (guard_collective)",
 }
-"""Where ranks wait for others, in words."""
+"""Collectives in which ranks wait for others, in words."""
 
 
-def waited_for(found: Where) -> str:
+def waited_for(places: Where) -> str:
     """Name the ranks that are not in a collective of the compiler first, then those that wait for them there."""
-    absent = [group for group in found.groups if not group.waits_for]
-    first, *others = [group for group in found.groups if group.waits_for]
-    compile_ = "" if first.what == OUTSIDE else doing(first, called(first))
-    missed = "" if first.passed else compile_  # one of them has finished this compile: then it has come to it
-    culprits = [_absent(group, missed, found) for group in absent[:FEW]]
+    absent = [group for group in places.groups if not group.waits_for]
+    first, *others = [group for group in places.groups if group.waits_for]
+    compile_ = "" if first.what == OUTSIDE else doing(first, compile_ids(first))
+    missed = "" if first.passed else compile_  # a rank that finished this compile was there
+    culprits = [_absent(group, missed, places) for group in absent[:FEW]]
     if (rest := sum(group.count for group in absent[FEW:])) > 0:
-        culprits.append(f"{_ranks(rest, found)} elsewhere")
+        culprits.append(f"{_ranks(rest, places)} elsewhere")
     are = "waited" if first.over else "wait" if first.count > 1 else "waits"
     them = "it" if sum(group.count for group in absent) == 1 else "them"
     place = "there, " if missed and len(absent) == 1 and absent[0].state not in (INSIDE, EMPTY) else ""
     inside = f" of {compile_}" if compile_ and not place else ""
-    text = f"{'; '.join(culprits)}; {subject(first, found)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
+    text = f"{'; '.join(culprits)}; {subject(first, places)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
     more = sum(group.count for group in others)
-    return text + (f"; {_ranks(more, found)} in a collective of the compiler too" if more else "")
+    return text + (f"; {_ranks(more, places)} in a collective of the compiler too" if more else "")
 
 
-def _absent(group: Group, compile_: str, found: Where) -> str:
+def _absent(group: Group, compile_: str, places: Where) -> str:
     """`rank 1 has not come to expert [0/1] (nothing open after expert [0/0] since 14:25:02)`"""
     if group.state == INSIDE:
-        return stands(group, found)
+        return position_words(group, places)
     if group.state == EMPTY or not compile_:
-        return _nothing_open(group, found)
+        return _idle_words(group, places)
     had = "had" if group.over else "have" if group.count > 1 else "has"
     so_far = "" if group.over else " so far"
-    since = f"nothing open after {named(group)} since {fmt.clock(group.last)}"
-    return f"{subject(group, found)} {had} not come to {compile_}{so_far} ({since})"
+    since = f"nothing open after {compile_label(group)} since {fmt.clock(group.last)}"
+    return f"{subject(group, places)} {had} not come to {compile_}{so_far} ({since})"
 
 
-def elsewhere(inside: Sequence[Group], found: Where) -> str:
-    """Who else is inside of something."""
+def others_inside(inside: Sequence[Group], places: Where) -> str:
+    """Describe the other ranks with open phases."""
     first, others = inside[0], inside[1:]
     if not others:
         return ""
     same = [group for group in others if _work(group) == _work(first)]
     if len(others) == 1 and others[0] not in same:
-        return f"; {stands(others[0], found)}"
-    said = f"; {_ranks(sum(g.count for g in same), found)} in it too, in other phases or logs" if same else ""
+        return f"; {position_words(others[0], places)}"
+    text = f"; {_ranks(sum(g.count for g in same), places)} in it too, in other phases or logs" if same else ""
     rest = sum(g.count for g in others) - sum(g.count for g in same)
-    return said + (f"; {_ranks(rest, found)} in other compiles" if rest else "")
+    return text + (f"; {_ranks(rest, places)} in other compiles" if rest else "")
 
 
 def _work(group: Group) -> tuple[object, ...]:
     return group.function, group.file, group.line, group.number, group.what
 
 
-def _ranks(count: int, found: Where) -> str:
-    return fmt.plural(count, "more rank") if found.numbered else fmt.plural(count, "more process", "more processes")
+def _ranks(count: int, places: Where) -> str:
+    return fmt.plural(count, "more rank") if places.numbered else fmt.plural(count, "more process", "more processes")
 
 
-def _idle(idle: Sequence[Group], found: Where) -> str:
-    """Who has nothing open: `ranks 0–6 have nothing open after block1 [1/0] so far`."""
+def _idle(idle: Sequence[Group], places: Where) -> str:
+    """Describe the ranks with nothing open: `ranks 0–6 have nothing open after block1 [1/0] so far`."""
     if len(idle) == 1:
-        return _nothing_open(idle[0], found)
+        return _idle_words(idle[0], places)
     if len(idle) == 2:
-        return "; ".join(_nothing_open(group, found) for group in idle)
+        return "; ".join(_idle_words(group, places) for group in idle)
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
-    who = fmt.plural(count, "rank") if found.numbered else fmt.plural(count, "process", "processes")
-    what = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
-    behind = "after " + named(first) if first.state != EMPTY else "before a first compile"
-    return f"{what}, {subject(first, found)} {behind}, the others further on"
+    who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
+    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
+    behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
+    return f"{text}, {subject(first, places)} {behind}, the others further on"
 
 
-def _nothing_open(group: Group, found: Where) -> str:
+def _idle_words(group: Group, places: Where) -> str:
     many = group.count > 1
-    who = subject(group, found)
+    who = subject(group, places)
     if not group.ranks:
-        after = f", after {named(group)}" if group.state != EMPTY else ": no compile has begun"
+        after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
         return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} begun no compile so far"
     have = "had" if group.over else "have" if many else "has"
     when = (" at the end of their logs" if many else " at the end of its log") if group.over else " so far"
-    return f"{who} {have} nothing open after {named(group)}{when}"
+    return f"{who} {have} nothing open after {compile_label(group)}{when}"
 
 
-def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
-    """Ranks that are at the same place. `whole`: all that is known of them."""
+def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
+    """Add a group of ranks; `is_detailed`: with its open phases and the ranks that passed it."""
     open_now = group.state == INSIDE and group.what != INTERRUPTED
     mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
-    pieces: list[Piece] = [mark, " ", (subject(group, found), tokens.STRONG), "  "]
+    pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile so far")
     elif group.state == INSIDE:
-        pieces += [(doing(group, called(group)), tokens.LINK, group.ref)]
+        pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
         pieces.append("nothing open after " if group.over else "so far nothing open after ")
-        pieces.append((f"{_function(group)} {called(group)}", tokens.LINK, group.ref))
+        pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
@@ -222,18 +219,18 @@ def add_group(page: Page, group: Group, found: Where, whole: bool) -> None:
     if group.behind:
         pieces.append((f"  behind: {fmt.plural(group.done, 'compile')} finished", tokens.WARN))
     page.row(pieces, "")
-    if found.ranks == 1:
+    if places.ranks == 1:
         _phases(page, group)
-    _written(page, group, found.ranks > 1, whole)
-    if whole:
+    _written(page, group, places.ranks > 1, is_detailed)
+    if is_detailed:
         stack = " ▸ ".join(sanitize(phase.name) for phase in group.phases)
-        if found.ranks > 1 and stack != sanitize(group.trail):
+        if places.ranks > 1 and stack != sanitize(group.trail):
             page.say(stack, "    ", tokens.DIM)
         _others(page, group)
 
 
 def _phases(page: Page, group: Group) -> None:
-    """What is open in one process, one in the other, each with its time."""
+    """Add the nested open phases of a process, each with its time."""
     if group.state == INSIDE and not group.phases:
         page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
     for depth, phase in enumerate(group.phases):
@@ -241,8 +238,8 @@ def _phases(page: Page, group: Group) -> None:
         page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), name)
 
 
-def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
-    """The phases that tell most, since when, and what was written last."""
+def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
+    """Add the most specific phases, their begin, and the last record."""
     words: list[Piece] = []
     if trail and group.trail:
         words.append((f"{sanitize(group.trail)} {since_when(group)}".rstrip(), tokens.WARN))
@@ -250,43 +247,38 @@ def _written(page: Page, group: Group, trail: bool, whole: bool) -> None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
         words.append(("the last graph that it wrote", tokens.LINK, group.graph))
-    elif group.artifact and whole:
-        what = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
-        words.append((what if group.over else f"so far {what}", tokens.DIM))
+    elif group.artifact and is_detailed:
+        text = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
+        words.append((text if group.over else f"so far {text}", tokens.DIM))
     if words:
         page.joined(words, "    ")
 
 
 def _others(page: Page, group: Group) -> None:
-    """For whom they wait, and what the ranks that have nothing open did with a compile that is open here."""
+    """Add the ranks that these wait for, and those with nothing open that finished or never began the open compile."""
     if group.waits_for:
         verb = "waited" if group.over else "waits" if group.count == 1 else "wait"
-        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {these(short(group.waits_for)).lower()}.", "    ", tokens.DIM)
+        page.say(f"{'It' if group.count == 1 else 'They'} {verb} for {with_noun(short(group.waits_for))}.", "    ", tokens.DIM)
     if group.passed:
         page.say(f"{these(short(group.passed))} finished it.", "    ", tokens.DIM)
     if group.not_begun:
-        what = "had not begun it" if group.over else "have not begun it" if many_ranks(group.not_begun) else "has not begun it"
-        page.say(page.so_far(f"{these(short(group.not_begun))} {what}."), "    ", tokens.DIM)
+        text = "had not begun it" if group.over else "have not begun it" if is_several(group.not_begun) else "has not begun it"
+        page.say(page.so_far(f"{these(short(group.not_begun))} {text}."), "    ", tokens.DIM)
 
 
 def these(ranks: str) -> str:
     """`Rank 1`, `Ranks 0, 2`"""
-    return f"{'Ranks' if many_ranks(ranks) else 'Rank'} {ranks}"
+    return with_noun(ranks).capitalize()
 
 
-def many_ranks(ranks: str) -> bool:
-    """Whether ranges name more than one rank."""
-    return any(sign in ranks for sign in "–, ")
-
-
-def add_rest(page: Page, groups: Sequence[Group], found: Where) -> None:
-    """The groups for which there is no room."""
+def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
+    """Add a line for the groups for which there is no room."""
     if not groups:
         return
     count = sum(group.count for group in groups)
     page.say(
-        f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: says of each where it is"
-        if found.numbered else f"and {_ranks(count, found)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
+        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: says of each where it is"
+        if places.numbered else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
     )  # fmt: skip
 
 
@@ -297,36 +289,37 @@ COMPILING = {"compile_file": "compiling C++ for", "async_compile.wait": "waiting
 
 
 def now(places: Where) -> str:
-    """What a job that goes on is in the middle of, in a line: `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2
-    have finished it`. '' where nothing is open."""
+    """Describe the open work of a live job in a line; '' where nothing is open.
+
+    `rank 1 is compiling C++ for forward [4/0] since 13:55:26; ranks 0, 2 have finished it`
+    """
     if any(group.waits_for for group in places.groups):
         return waited_for(places)
     inside = [group for group in places.groups if group.state == INSIDE and not group.over and group.what != INTERRUPTED]
     if not inside:
         return ""
     first = inside[0]
-    text = f"{_works(first, places)}{elsewhere(inside, places)}"
+    text = f"{_activity(first, places)}{others_inside(inside, places)}"
     if first.passed:
-        text += f"; {these(short(first.passed)).lower()} {'have' if many_ranks(first.passed) else 'has'} finished it"
+        text += f"; {with_noun(short(first.passed))} {'have' if is_several(first.passed) else 'has'} finished it"
     if first.not_begun:
-        text += f"; {these(short(first.not_begun)).lower()} {'have' if many_ranks(first.not_begun) else 'has'} not begun it so far"
+        text += f"; {with_noun(short(first.not_begun))} {'have' if is_several(first.not_begun) else 'has'} not begun it so far"
     return text
 
 
-def _works(group: Group, places: Where) -> str:
+def _activity(group: Group, places: Where) -> str:
     """`rank 1 is compiling C++ for forward [4/0] since 13:55:26`"""
     names = [phase.name for phase in group.phases[-1:]]
     names += [one.open.phases[-1].name for one in places.also if one.rank == group.first and one.open.phases]
-    what = next((COMPILING[name] for name in COMPILING if name in names), "")
-    if not what or names[0] not in COMPILING:
-        return stands(group, places)
+    activity = next((COMPILING[name] for name in COMPILING if name in names), "")
+    if not activity or names[0] not in COMPILING:
+        return position_words(group, places)
     is_ = "is" if group.count == 1 else "are"
-    return f"{subject(group, places)} {is_} {what} {doing(group, called(group))} {since_when(group)}".rstrip()
+    return f"{subject(group, places)} {is_} {activity} {doing(group, compile_ids(group))} {since_when(group)}".rstrip()
 
 
 def open_now(run: Run) -> str:
-    """What a job that goes on is in the middle of, and the compilers that it runs for that; '' where nothing is open, or where too
-    many processes would have to be read."""
+    """Describe the open work of a live job and the compilers that it runs; '' for none, or for too many processes to read."""
     if sum(1 for _ in run.processes()) > MOST:
         return ""
     places = where(run)
@@ -336,11 +329,11 @@ def open_now(run: Run) -> str:
     return f"{text} ({compilers[0]}{more})" if compilers else text
 
 
-def dumps_beside(run: Run) -> str:
-    """That there are dumps of the flight recorder, which the first page does not read; '' where there are none."""
+def dumps_sentence(run: Run) -> str:
+    """Return a sentence about dumps of the flight recorder, which the first page does not read; '' where there are none."""
     ranks = ranges(dump.rank for dump in run.found.dumps)
-    what = "which collective ranks wait in, and who has not entered it"
-    return f"torch's flight recorder left dumps of {these(short(ranks)).lower()}: {what}" if ranks else ""
+    question = "which collective ranks wait in, and who has not entered it"
+    return f"torch's flight recorder left dumps of {with_noun(short(ranks))}: {question}" if ranks else ""
 
 
 def place_at_end(run: Run) -> Where | None:
@@ -348,22 +341,21 @@ def place_at_end(run: Run) -> Where | None:
     return where(run) if 1 < sum(1 for _ in run.processes()) <= MOST else None
 
 
-def is_unnamed(run: Run, found: Where | None) -> bool:
-    """Return whether several ranks of an ended job were in compiles, and neither an output nor what they waited for shows which of
-    them failed first."""
-    if found is None or found.goes_on or outputs_of(run) or any(group.waits_for for group in found.groups):
+def is_cause_unknown(run: Run, places: Where | None) -> bool:
+    """Return whether several ranks of an ended job were in compiles, and neither output nor waits show which failed first."""
+    if places is None or places.goes_on or outputs_of(run) or any(group.waits_for for group in places.groups):
         return False
-    return sum(group.count for group in found.groups if group.state == INSIDE and group.what != INTERRUPTED) > 1
+    return sum(group.count for group in places.groups if group.state == INSIDE and group.what != INTERRUPTED) > 1
 
 
-def open_at_end(found: Where | None) -> tuple[str, str]:
-    """The compile that ranks of an ended job were in: its address, and a sentence; both empty where nothing was open."""
-    inside = [group for group in found.groups if group.state == INSIDE] if found is not None and found.ranks > 1 else []
-    return (inside[0].ref, answer(found)) if inside and found is not None else ("", "")
+def open_at_end(places: Where | None) -> tuple[str, str]:
+    """Return the address of the compile that ranks of an ended job were in, and a sentence; both '' where nothing was open."""
+    inside = [group for group in places.groups if group.state == INSIDE] if places is not None and places.ranks > 1 else []
+    return (inside[0].ref, answer(places)) if inside and places is not None else ("", "")
 
 
 def _compilers_now(run: Run, group: Group) -> tuple[str, ...]:
-    """What the first process of a group compiles in child processes now, where it runs on this machine."""
+    """Return the commands of the compilers that a group's first process runs now, if it runs on this machine."""
     models = (model for model in run.models if any(process.pid == group.pid for process in model.processes))
     for source in (model.log.source for model in models):
         identity = source.identity if isinstance(source, FileBytes) else None

@@ -1,18 +1,20 @@
-"""Failed processes of a job: root causes before their consequences."""
+"""Failed processes of a job, launch by launch: root causes before their consequences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tltui.questions.job_failures.launcher_reports import (
+from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     ENDING,
     EXIT,
+    FATAL,
     INTERRUPTED,
     KERNEL,
     MEMORY,
+    NEEDLES,
     SHELL,
     SPAWN,
     SRUN,
@@ -20,10 +22,276 @@ from tltui.questions.job_failures.launcher_reports import (
     TIMEOUT,
     TORCHRUN,
     WORKER,
+    LauncherReader,
     Report,
+    TextLine,
+    Traceback,
+    TracebackReader,
 )
-from tltui.questions.job_failures.launches import Cut, Printed, TorchrunEnd, TracedProcess, WorkerEnd
-from tltui.questions.job_failures.printed_tracebacks import FATAL, Traceback
+from tltui.text.frozen import frozen
+
+_NAME = re.compile(r"^(?P<name>.+) FAILED\s*$")
+_FIELD = re.compile(r"^  (?P<key>time|host|rank|exitcode|error_file|traceback)\s*: ?(?P<value>.*)$")
+_RANK = re.compile(r"(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)")
+_EXIT = re.compile(r"(?P<code>-?\d+) \(pid: (?P<pid>\d+)\)\s*(?:\((?P<signal>SIG\w+)\))?")
+_ROOT, _OTHERS = "Root Cause (first observed failure):", "Failures:"
+NOT_THERE = "<N/A>"
+
+
+@frozen
+class WorkerEnd:
+    """End of one worker, from torchrun's summary."""
+
+    rank: int | None
+    local_rank: int | None
+    pid: int | None
+    exit_code: int | None
+    signal: str = ""
+    """`SIGKILL`"""
+    host: str = ""
+    time: str = ""
+    """`2026-11-21_19:00:43`, local time of the host."""
+    error_file: str = ""
+    """'' for none."""
+    traceback: str = ""
+    """The traceback, if the worker's entry point has `@record`; '' else."""
+
+    @property
+    def is_ended_by_torchrun(self) -> bool:
+        """Whether torchrun ended it, as another one had failed."""
+        return self.signal == "SIGTERM"
+
+    @property
+    def exit(self) -> str:
+        """`exit code 1`, `SIGSEGV`"""
+        return self.signal or ("" if self.exit_code is None else f"exit code {self.exit_code}")
+
+
+@frozen
+class TorchrunEnd:
+    """One summary of failed workers."""
+
+    offset: int
+    """Bytes from the beginning of the file to the line that it begins with."""
+    name: str
+    """The program: `train.py`."""
+    root: WorkerEnd | None
+    """The first failure; None where the text ends before it."""
+    others: tuple[WorkerEnd, ...] = ()
+
+
+def parse_torchrun(offset: int, text: str) -> TorchrunEnd:
+    """Parse the message of a `ChildFailedError`, also one that is cut off."""
+    name, section = "", ""
+    root: list[dict[str, str]] = []
+    others: list[dict[str, str]] = []
+    key = ""
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if not section and (match := _NAME.match(line)):
+            name = match["name"].strip()
+        elif stripped in (_ROOT, _OTHERS):
+            section, key = stripped, ""
+        elif section and re.fullmatch(r"\[\d+\]:", stripped) and line[:1] == "[":
+            (root if section == _ROOT else others).append({})
+            key = ""
+        elif section and (worker := (root if section == _ROOT else others)[-1:]):
+            key = _parse_field(worker[0], key, line)
+    ends = [_worker(fields) for fields in root]
+    return TorchrunEnd(offset, name, ends[0] if ends else None, tuple(map(_worker, others)))
+
+
+def _parse_field(fields: dict[str, str], key: str, line: str) -> str:
+    """Parse a line of a worker's block into `fields`; return the field that it belongs to."""
+    if key != "traceback" and (match := _FIELD.match(line)):
+        fields[match["key"]] = match["value"]
+        return match["key"]
+    if key == "traceback" and line[:1].isspace():
+        fields[key] += "\n" + line.removeprefix("  ")
+        return key
+    return ""
+
+
+def _worker(fields: dict[str, str]) -> WorkerEnd:
+    rank, ended = _RANK.match(fields.get("rank", "")), _EXIT.match(fields.get("exitcode", ""))
+    traceback, error_file = fields.get("traceback", "").strip(), fields.get("error_file", "").strip()
+    return WorkerEnd(
+        int(rank["rank"]) if rank else None, int(rank["local"]) if rank else None, int(ended["pid"]) if ended else None,
+        int(ended["code"]) if ended else None, (ended["signal"] or "") if ended else "", fields.get("host", "").strip(),
+        fields.get("time", "").strip(), "" if error_file == NOT_THERE else error_file,
+        traceback if traceback.startswith("Traceback") else "",
+    )  # fmt: skip
+
+
+_NEEDLES = (b"Traceback (most recent call last):", b"ChildFailedError", b"Fatal Python error: ", b'  File "', *NEEDLES)
+
+
+@frozen
+class Printed:
+    """The messages of one output about failed processes, each kind in file order."""
+
+    tracebacks: tuple[Traceback, ...] = ()
+    torchrun: tuple[TorchrunEnd, ...] = ()
+    reports: tuple[Report, ...] = ()
+    attempt: int | None = None
+    """The number of the launch where the path of the output contains it, from 1 (torchrun's directories `attempt_K`)."""
+
+    def __bool__(self) -> bool:
+        return bool(self.tracebacks or self.torchrun or self.reports)
+
+
+class PrintedReader:
+    """Reads the lines of one output in file order."""
+
+    def __init__(self) -> None:
+        self._tracebacks = TracebackReader()
+        self._launchers = LauncherReader()
+
+    def read(self, lines: Iterable[TextLine]) -> None:
+        """Read further lines."""
+        for line in lines:
+            self._tracebacks.read(line)
+            self._launchers.read(line)
+
+    def read_message(self, line: TextLine) -> None:
+        """Read a message of torchrun's logger, which is no part of a traceback."""
+        self._launchers.read(line)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may continue a traceback or a report, whatever it contains."""
+        return self._tracebacks.is_open or self._launchers.is_open
+
+    def close(self) -> Printed:
+        """Return the messages: there are no more lines."""
+        self._tracebacks.close()
+        tracebacks = tuple(sorted(self._tracebacks.tracebacks, key=lambda item: item.offset))
+        ends = tuple(parse_torchrun(offset, text) for offset, text in sorted(self._tracebacks.torchrun))
+        return Printed(tracebacks, ends, tuple(self._launchers.reports))
+
+
+def may_report(data: bytes) -> bool:
+    """Return whether any line of a text may be part of such a message: most of a job's output is not."""
+    return any(needle in data for needle in _NEEDLES)
+
+
+def read_printed(lines: Iterable[TextLine]) -> Printed:
+    """Read the messages of a whole output."""
+    reader = PrintedReader()
+    reader.read(lines)
+    return reader.close()
+
+
+@frozen
+class TracedProcess:
+    """A process that wrote a log."""
+
+    pid: int
+    rank: int | None
+    started: float
+    """Seconds since the epoch."""
+    last: float
+    """The time of its last record, in seconds since the epoch; `started` if the log does not contain it."""
+    launch: int = 0
+    """The number that the path of its log contains (torchrun's `attempt_K`), from 1; 0 for none."""
+
+
+@frozen
+class Overlap:
+    """Two processes of one rank that ran at the same time: two jobs wrote into one directory."""
+
+    rank: int
+    pids: tuple[int, int]
+
+
+def number_launches(processes: Iterable[TracedProcess]) -> tuple[list[TracedProcess], list[Overlap]]:
+    """Return processes with launches numbered by their times, and the ranks of which two processes ran at once.
+
+    A new launch begins where all earlier processes had written their last record and a rank appears again. Numbers from paths win.
+    """
+    ordered = sorted(processes, key=lambda item: item.started)
+    if any(item.launch for item in ordered):
+        return ordered, []
+    numbered: list[TracedProcess] = []
+    overlaps: list[Overlap] = []
+    launch, end = 1, float("-inf")
+    current: dict[int, TracedProcess] = {}
+    for item in ordered:
+        if item.rank is not None and (before := current.get(item.rank)) is not None:
+            if item.started > end:
+                launch, current = launch + 1, {}
+            elif item.started < before.last:
+                overlaps.append(Overlap(item.rank, (before.pid, item.pid)))
+        numbered.append(replace(item, launch=launch))
+        end = max(end, item.last)
+        if item.rank is not None:
+            current[item.rank] = item
+    return numbered, overlaps
+
+
+class Cut:
+    """The places at which one output is divided into launches."""
+
+    def __init__(self, printed: Printed, processes: Sequence[TracedProcess]) -> None:
+        """Find the places in an output; `processes`: those of the run, with their launches."""
+        self._attempt = printed.attempt
+        self._ends: list[tuple[int, int]] = []  # (launch, offset of the last message about its end)
+        self._by_pid = {item.pid: item.launch for item in processes if sum(other.pid == item.pid for other in processes) == 1}
+        self._last = max((item.launch for item in processes), default=0)
+        agents = [item for item in printed.reports if item.program == TORCHRUN and item.kind == EXIT]
+        if agents:
+            self._cut_at_agents(agents)
+        elif len(printed.torchrun) > 1:
+            self._cut_at_summaries(printed.torchrun)
+        else:
+            self._cut_at_requeues(printed)
+
+    def _cut_at_agents(self, reports: Sequence[Report]) -> None:
+        """Begin a launch where a torchrun reports its second failure, or reports a process that started after the last failure."""
+        launch, agents, locals_ = 1, set[int | None](), set[int | None]()
+        for report in reports:
+            traced = self._by_pid.get(report.pid or 0, 0)
+            again = report.agent in agents if report.agent is not None else report.local_rank in locals_
+            if agents and (again or traced > launch):
+                launch, agents, locals_ = launch + 1, set(), set()
+            launch = traced or launch
+            agents.add(report.agent)
+            locals_.add(report.local_rank)
+            self._end(launch, report.offset)
+
+    def _cut_at_summaries(self, ends: Sequence[TorchrunEnd]) -> None:
+        """Begin a launch where a summary lists a rank that the one before it lists too."""
+        launch, ranks = 1, set[int]()
+        for end in ends:
+            listed = {worker.rank for worker in ((end.root,) if end.root else ()) + end.others if worker.rank is not None}
+            if ranks & listed:
+                launch, ranks = launch + 1, set()
+            ranks |= listed
+            self._end(launch, end.offset)
+
+    def _cut_at_requeues(self, printed: Printed) -> None:
+        """Begin a launch where Slurm ended the job and the output goes on."""
+        for launch, report in enumerate((r for r in printed.reports if r.kind == CANCELLED and "REQUEUE" in r.reason), 1):
+            self._end(launch, report.offset)
+
+    def _end(self, launch: int, offset: int) -> None:
+        if self._ends and self._ends[-1][0] == launch:
+            self._ends[-1] = (launch, offset)
+        else:
+            self._ends.append((launch, offset))
+
+    def launch_of(self, offset: int, is_launcher: bool = False) -> int:
+        """Return the launch to which a place of the output belongs. `is_launcher`: it is a message of the launcher itself."""
+        if self._attempt is not None:
+            return self._attempt
+        for launch, end in self._ends:
+            if offset <= end:
+                return launch
+        if not self._ends:
+            return max(self._last, 1)
+        last = self._ends[-1][0]
+        return last if is_launcher else max(last, self._last)
+
 
 _LOST = re.compile(
     r"\[\S*gloo/transport/\S+:\d+\] |Connection closed by peer|Check the logs of the remote worker"
@@ -75,7 +343,7 @@ PREFIX_SIZE = 80
 
 @dataclass(slots=True)
 class End:
-    """How one process ended, put together from all messages about it."""
+    """End of one process, put together from all messages about it."""
 
     launch: int
     offset: int
@@ -114,7 +382,7 @@ class End:
 
     @property
     def role(self) -> str:
-        """What its end was, seen alone."""
+        """Return the role of this end without regard to the other processes."""
         if self.tracebacks:
             is_lost = all(is_lost_connection(item) for _, item in self.tracebacks)
             return FOLLOWED if is_lost else CULPRIT
@@ -127,7 +395,7 @@ class LaunchEnds:
     """The ends of the processes of one launch."""
 
     def __init__(self, number: int, ranks: dict[int, int | None]) -> None:
-        """`ranks`: pid → rank, of the processes of this launch that wrote a log."""
+        """Begin without ends; `ranks`: pid → rank, of the processes of this launch that wrote a log."""
         self.number = number
         self.ranks = ranks
         self.ends: list[End] = []
@@ -157,7 +425,7 @@ class LaunchEnds:
 
     def has_rank_of_another(self, rank: int, pid: int | None) -> bool:
         """Return whether another process of the launch is known to have a rank."""
-        return any(number == rank and own != pid for own, number in self.ranks.items()) or any(
+        return any(number == rank and other != pid for other, number in self.ranks.items()) or any(
             end.rank == rank and end.pid != pid for end in self.ends
         )
 
@@ -198,7 +466,7 @@ def launch_ends(printed: Sequence[Printed], processes: Sequence[TracedProcess]) 
     ordered = [launches[number] for number in sorted(launches)]
     for ends in ordered:
         _name_ranks(ends)
-        _give_loose(ends)
+        _assign_loose(ends)
         _name_memory(ends)
     return ordered
 
@@ -214,13 +482,13 @@ def _workers(summary: TorchrunEnd) -> tuple[WorkerEnd, ...]:
 
 
 def _distinct(outputs: Sequence[tuple[Traceback, ...]]) -> list[tuple[int, Traceback]]:
-    """(output, traceback): those of one output that another contains too (`--tee`, `2>&1 | tee`) once."""
+    """Return (output, traceback) of each traceback once, also where another output repeats it (`--tee`, `2>&1 | tee`)."""
     distinct: list[tuple[int, Traceback]] = []
-    seen: set[tuple[object, ...]] = set()
+    printed_keys: set[tuple[object, ...]] = set()
     for number, tracebacks in enumerate(outputs):
         keys = [(item.rank, item.type, item.message, item.file, item.line, item.function) for item in tracebacks]
-        distinct += [(number, item) for item, key in zip(tracebacks, keys, strict=True) if key not in seen]
-        seen.update(keys)
+        distinct += [(number, item) for item, key in zip(tracebacks, keys, strict=True) if key not in printed_keys]
+        printed_keys.update(keys)
     return distinct
 
 
@@ -240,7 +508,7 @@ def _add_torchrun(ends: LaunchEnds, output: int, report: Report) -> None:
 
 def _add_summary(ends: LaunchEnds, output: int, summary: TorchrunEnd) -> None:
     """Add torchrun's summary."""
-    agents_named_it = any(end.is_root for end in ends.ends)
+    has_agent_root = any(end.is_root for end in ends.ends)
     for worker in _workers(summary):
         end = ends.end_of(output, summary.offset, worker.pid, worker.rank)
         end.rank = worker.rank if worker.rank is not None else end.rank
@@ -248,7 +516,7 @@ def _add_summary(ends: LaunchEnds, output: int, summary: TorchrunEnd) -> None:
         end.host, end.time, end.recorded = worker.host, worker.time, worker.traceback
         end.index = worker.local_rank if end.index is None else end.index
         end.program = TORCHRUN
-        end.is_root = end.is_root or (worker is summary.root and not agents_named_it)
+        end.is_root = end.is_root or (worker is summary.root and not has_agent_root)
         end.is_stopped = end.is_stopped or worker.is_ended_by_torchrun
 
 
@@ -285,7 +553,7 @@ def _add_report(ends: LaunchEnds, output: int, report: Report, ending: bool) -> 
     elif report.kind == EXIT and report.ranks and not tasks_are_nodes:
         for rank in report.ranks:
             _report_exit(ends.end_of(output, report.offset, report.pid, rank), report, ending)
-    elif report.kind == EXIT and report.pid is not None and _is_known(ends, report.pid):
+    elif report.kind == EXIT and report.pid is not None and _has_process(ends, report.pid):
         _report_exit(ends.end_of(output, report.offset, report.pid, None), report, ending)
     elif report.kind == EXIT and report.program == SPAWN and report.local_rank is not None:
         end = ends.end_of(output, report.offset, None, report.local_rank)
@@ -295,7 +563,7 @@ def _add_report(ends: LaunchEnds, output: int, report: Report, ending: bool) -> 
         ends.remarks.append((output, report))
 
 
-def _is_known(ends: LaunchEnds, pid: int) -> bool:
+def _has_process(ends: LaunchEnds, pid: int) -> bool:
     return pid in ends.ranks or any(end.pid == pid for end in ends.ends)
 
 
@@ -311,30 +579,30 @@ def _report_exit(end: End, report: Report, ending: bool) -> None:
 def _name_ranks(ends: LaunchEnds) -> None:
     """Mark the processes that torchrun ended; name the rank of a worker by its local rank where the job has one node."""
     for pid, (output, report) in ends.stops.items():
-        if not _is_known(ends, pid):
-            continue  # its rank may have another message, and one process would be two
+        if not _has_process(ends, pid):
+            continue  # a message about its rank would make a second end of it
         end = ends.end_of(output, report.offset, pid, None)
         end.is_stopped, end.exit, end.program = True, end.exit or report.signal, end.program or TORCHRUN
-    named = [end for end in ends.ends if end.index is not None and end.rank is not None]
-    if not ends.is_one_node or any(end.rank != end.index for end in named):
+    numbered = [end for end in ends.ends if end.index is not None and end.rank is not None]
+    if not ends.is_one_node or any(end.rank != end.index for end in numbered):
         return
     for end in ends.ends:
         if end.rank is None and end.index is not None and not ends.has_rank_of_another(end.index, end.pid):
             end.rank = end.index
     for end in [end for end in ends.ends if end.pid is None and end.rank is not None]:
         twin = next((other for other in ends.ends if other is not end and other.rank == end.rank), None)
-        if twin is not None:  # its traceback names the rank, the agent's line named only its pid
+        if twin is not None:  # the traceback has its rank, the agent's line only its pid
             twin.tracebacks += end.tracebacks
             twin.timed_out = twin.timed_out or end.timed_out
             ends.ends.remove(end)
 
 
-def _give_loose(ends: LaunchEnds) -> None:
+def _assign_loose(ends: LaunchEnds) -> None:
     """Give exceptions that name no process to the processes that can have raised them: all of them alike, and one for each."""
     deadly = [pair for pair in ends.loose if pair[1].is_deadly]
     silent = [end for end in ends.ends if not end.tracebacks and not end.recorded and not end.exit.startswith("SIG")]
     raised = [end for end in silent if end.exit == f"exit code {PYTHON_ERROR}"]
-    if len(deadly) > len(raised):  # the launcher ended some while they printed theirs
+    if len(deadly) > len(raised):  # the launcher ended some processes while they printed their tracebacks
         raised += [end for end in ends.ends if not end.tracebacks and not end.recorded and end.is_stopped and end not in raised]
     if raised and len({_error(item) for _, item in deadly}) == 1:
         for pair, end in zip(deadly, raised, strict=False):
@@ -343,7 +611,7 @@ def _give_loose(ends: LaunchEnds) -> None:
 
 
 def _error(traceback: Traceback) -> tuple[object, ...]:
-    """An exception without the numbers in its message: ports and addresses differ from process to process."""
+    """Return a key of an exception without the numbers in its message: ports and addresses differ between processes."""
     return traceback.type, re.sub(r"[\d.:]+", "", traceback.message), traceback.file, traceback.line
 
 

@@ -12,9 +12,9 @@ from tltui.questions.hang.open_phases import BACKWARD_OF, CAPTURE, OUTSIDE, Insi
 from tltui.questions.job_failures.failure_order import ENDED, FOLLOWED
 from tltui.questions.job_failures.job_failures import (
     RunFailure,
+    failures_outside_trace,
+    independent_failures,
     outputs_of,
-    own_failures,
-    told_first,
     traceback_of,
     traced_processes,
 )
@@ -33,7 +33,7 @@ FOLDED = 100
 """Failures that are listed below the first ones."""
 RANKS_SHOWN = 4
 """Ranks with two processes at once that are listed."""
-UNNAMED = (
+CAUSE_UNKNOWN = (
     "These logs do not show which rank failed first. Open the job's output too: add its file to the command, as in "
     "`tltui where TRACE job.out`."
 )
@@ -54,7 +54,7 @@ def add_ends(page: Page, run: Run, failures: Sequence[RunFailure]) -> None:
 
 
 def _starts(run: Run) -> dict[int, str]:
-    """Launch → ` (started 14:08:33)`, as far as logs contain it."""
+    """Map launches to ` (started 14:08:33)`, as far as logs contain it."""
     starts: dict[int, float] = {}
     for process in traced_processes(run)[0]:
         starts[process.launch] = min(process.started, starts.get(process.launch, process.started))
@@ -62,7 +62,7 @@ def _starts(run: Run) -> dict[int, str]:
 
 
 def _add_launch(page: Page, failures: Sequence[RunFailure], starts: dict[int, str]) -> None:
-    culprits = own_failures(failures)
+    culprits = independent_failures(failures)
     head = f"launch {failures[0].launch}{starts.get(failures[0].launch, '')}: " if failures[0].launches > 1 else ""
     for item in culprits[:SHOWN]:
         sentence = (fmt.clip(head + sentence_of(item), 2 * page.width), tokens.ERROR)
@@ -77,7 +77,7 @@ def _add_launch(page: Page, failures: Sequence[RunFailure], starts: dict[int, st
 
 
 def _short(item: RunFailure) -> str:
-    """A consequence without its error, which only repeats that another process ended."""
+    """Return a consequence without its error, which only repeats that another process ended."""
     return item.sentence.partition(": ")[0]
 
 
@@ -88,12 +88,12 @@ def sentence_of(item: RunFailure) -> str:
 
 
 def _place(item: RunFailure) -> str:
-    """`, in the backward of Net.forward, phase inductor_compile`: what the process was in; empty where no log shows it."""
+    """Describe the open work at the end: `, in the backward of Net.forward, phase inductor_compile`; '' if no log shows it."""
     if item.open is not None:
         return f", in {open_work(item.open)}"
     if item.compiling:
-        what = "the backward" if item.is_backward else "the compile"
-        return f", in {what} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
+        work = "the backward" if item.is_backward else "the compile"
+        return f", in {work} of {fmt.clip_middle(sanitize(item.compiling), 60)}"
     return ", with no compile open" if is_outside(item) else ""
 
 
@@ -103,7 +103,7 @@ def is_outside(item: RunFailure) -> bool:
 
 
 def open_work(inside: Inside) -> str:
-    """`the backward of Net.forward, phase inductor_compile`: what a process had begun and not ended."""
+    """Describe the open work of a process: `the backward of Net.forward, phase inductor_compile`."""
     trail = f", phase {sanitize(inside.trail)}" if inside.trail else ""
     if inside.what == CAPTURE:
         return f"the capture of a backward by compiled autograd{trail}"
@@ -119,9 +119,9 @@ def capital(text: str) -> str:
 
 
 def end_answer(failures: Sequence[RunFailure]) -> str:
-    """The end of the newest launch that failed in a sentence; empty where no output names a culprit."""
+    """Return the end of the newest failed launch in a sentence; '' where no output names a culprit."""
     newest = max((item.launch for item in failures), default=0)
-    culprits = [item for item in own_failures(failures) if item.launch == newest]
+    culprits = [item for item in independent_failures(failures) if item.launch == newest]
     if not culprits:
         return ""
     return capital(sentence_of(culprits[0])).rstrip(".") + "."
@@ -146,7 +146,7 @@ def add_overlaps(page: Page, run: Run) -> frozenset[int]:
 
 
 def _where(page: Page, item: RunFailure) -> list[Piece]:
-    """The user's line, and the compile."""
+    """Return the user's line and a link to the compile."""
     pieces: list[Piece] = []
     if item.file is not None:
         pieces += ["  ", page.place(item.file, item.line)]
@@ -156,23 +156,23 @@ def _where(page: Page, item: RunFailure) -> list[Piece]:
     return pieces
 
 
-def add_job_failures(page: Page, run: Run, found: Sequence[RunFailure]) -> Generator[None, None, None]:
-    """All that the output tells of how the job ended."""
-    if not found:
+def add_job_failures(page: Page, run: Run, failures: Sequence[RunFailure]) -> Generator[None, None, None]:
+    """Add the failures of the job that its output reports, one by one."""
+    if not failures:
         return
-    page.heading(f"How the job ended, by its output ({fmt.count(len(found))})")
-    for number, item in enumerate(found[: SHOWN + FOLDED]):
+    page.heading(f"How the job ended, by its output ({fmt.count(len(failures))})")
+    for number, item in enumerate(failures[: SHOWN + FOLDED]):
         if number == SHOWN:
-            page.open(f"{fmt.count(len(found) - SHOWN)} more", folded=True)
-            page.add("  ", (f"{fmt.count(len(found) - SHOWN)} more", tokens.DIM))
+            page.open(f"{fmt.count(len(failures) - SHOWN)} more", folded=True)
+            page.add("  ", (f"{fmt.count(len(failures) - SHOWN)} more", tokens.DIM))
         _add_failure(page, run, item)
         yield
     page.close(0)
 
 
 def add_of_compile(page: Page, run: Run, ref: str) -> None:
-    """The failures in the output that are probably those of a compile."""
-    for item in told_first(run):
+    """Add the failures in the output that are probably those of a compile."""
+    for item in failures_outside_trace(run):
         if item.compile == ref:
             page.heading("Failure in the output")
             _add_failure(page, run, item)

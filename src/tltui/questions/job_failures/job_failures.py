@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 from tltui.model.input_coverage import TEXT
 from tltui.model.log_model import OTHER_TEXT, LogModel, unfinished_before
 from tltui.model.nodes import Compile, Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.run import Run
-from tltui.questions.hang.open_phases import Inside, inside, last_record
+from tltui.questions.hang.open_phases import Inside, inside, last_record, launch_number
 from tltui.questions.job_failures.failure_order import (
     CULPRIT,
     ENDED,
@@ -23,9 +23,15 @@ from tltui.questions.job_failures.failure_order import (
     ROLES,
     End,
     LaunchEnds,
+    Overlap,
+    Printed,
+    PrintedReader,
+    TracedProcess,
     launch_ends,
+    may_report,
+    number_launches,
 )
-from tltui.questions.job_failures.launcher_reports import (
+from tltui.questions.job_failures.printed_messages import (
     CANCELLED,
     DEEPSPEED,
     EXIT,
@@ -35,12 +41,10 @@ from tltui.questions.job_failures.launcher_reports import (
     TORCHRUN,
     Report,
     TextLine,
+    Traceback,
 )
-from tltui.questions.job_failures.launches import Overlap, Printed, PrintedReader, TracedProcess, may_report, number_launches
-from tltui.questions.job_failures.printed_tracebacks import Traceback
 from tltui.questions.problems.compile_problems import known_failures
-from tltui.questions.stacks.function_names import known_as
-from tltui.questions.stacks.tracebacks import last_raised, read_traceback
+from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
 from tltui.trace.files import Gone
@@ -53,7 +57,7 @@ CUT_OFF = "a traceback whose end is not in the output"
 class JobFailure:
     """Processes that failed alike, or one message about the job."""
 
-    said: str
+    error: str
     """`RuntimeError: rank 1 gives up`; empty where no message contains an error."""
     role: str = CULPRIT
     """One of `ROLES`."""
@@ -61,7 +65,7 @@ class JobFailure:
     """`exit code 1`, `SIGSEGV`; empty where no message contains it."""
     ranks: tuple[int, ...] = ()
     pids: tuple[int, ...] = ()
-    """As many as are known, in the order of the output."""
+    """All known pids, in the order of the output."""
     index: int | None = None
     """The number of the process on its node, where its rank is not known."""
     first_rank: int | None = None
@@ -112,7 +116,7 @@ class JobFailure:
     def who(self) -> str:
         """`ranks 0, 2`, `process 4711`; empty where no message names a process."""
         if self.ranks:
-            return f"{'rank' if len(self.ranks) == 1 else 'ranks'} {ranges(self.ranks)}"
+            return with_noun(ranges(self.ranks))
         if self.index is not None and self.program == SPAWN:
             return f"process {self.index} of torch.multiprocessing"
         if self.index is not None:
@@ -149,7 +153,7 @@ class JobFailure:
     def sentence(self) -> str:
         """`rank 1 failed first (exit code 1): RuntimeError: rank 1 gives up`"""
         event = self.event
-        return f"{event}: {self.said}" if event and self.said else event or self.said
+        return f"{event}: {self.error}" if event and self.error else event or self.error
 
 
 def job_failures(printed: Sequence[Printed], processes: Sequence[TracedProcess] = ()) -> tuple[JobFailure, ...]:
@@ -183,12 +187,12 @@ def _of_end(end: End) -> JobFailure:
     if end.traceback is not None:
         output, traceback = end.traceback
         return replace(
-            base, said=traceback.said or CUT_OFF, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
+            base, error=traceback.headline or CUT_OFF, is_compile=traceback.is_compile, file=traceback.file, line=traceback.line,
             function=traceback.function, offset=traceback.offset, output=output, traceback=traceback,
         )  # fmt: skip
     if end.recorded and end.role != ENDED:
         return _with_recorded(base, end.recorded)
-    return replace(base, said=end.text) if end.role == FOLLOWED else base
+    return replace(base, error=end.text) if end.role == FOLLOWED else base
 
 
 def _with_recorded(failure: JobFailure, text: str) -> JobFailure:
@@ -197,16 +201,16 @@ def _with_recorded(failure: JobFailure, text: str) -> JobFailure:
     if last is None:
         return failure
     user = next((frame for frame in reversed(last.frames) if frame.owner is Owner.USER), None)
-    failure = replace(failure, said=f"{last.type}: {last.message}".partition("\n")[0].strip().rstrip(":"))
+    failure = replace(failure, error=f"{last.type}: {last.message}".partition("\n")[0].strip().rstrip(":"))
     return replace(failure, file=user.file, line=user.line, function=user.name) if user else failure
 
 
 def _of_traceback(launch: int, output: int, item: Traceback) -> JobFailure:
-    """An exception of a process that no message names."""
+    """Return the failure of an exception whose process no message names."""
     end = End(launch, item.offset, output, item.rank, item.pid, tracebacks=[(output, item)])
     failure = _of_end(end)
     if item.lead:
-        return replace(failure, role=REMARK, said=f"{item.lead}: {item.said}" if item.said else item.lead)
+        return replace(failure, role=REMARK, error=f"{item.lead}: {item.headline}" if item.headline else item.lead)
     return failure
 
 
@@ -219,9 +223,9 @@ def _merge(failures: Sequence[JobFailure], roots: Sequence[JobFailure]) -> list[
         elif failure.role == FOLLOWED:
             key = (FOLLOWED, failure.traceback is not None, failure.file, failure.line)
         else:
-            key = (failure.role, failure.said or failure.exit, failure.file, failure.line)
-        is_named = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
-        groups.setdefault(key if is_named else (*key, id(failure)), []).append(failure)
+            key = (failure.role, failure.error or failure.exit, failure.file, failure.line)
+        is_mergeable = bool(failure.ranks) or failure.role in (ENDED, FOLLOWED)
+        groups.setdefault(key if is_mergeable else (*key, id(failure)), []).append(failure)
     return [_merged(group, roots) for group in groups.values()]
 
 
@@ -243,10 +247,10 @@ def _first_of(
     culprits: Sequence[JobFailure], failures: Sequence[JobFailure], roots: Sequence[JobFailure]
 ) -> JobFailure | None:
     """Return the failure that came first: the launcher names it, or it is the only one that no other explains."""
-    named = [failure for failure in culprits if any(set(failure.pids) & set(root.pids) or failure.ranks == root.ranks != ()
+    reported = [failure for failure in culprits if any(set(failure.pids) & set(root.pids) or failure.ranks == root.ranks != ()
                                                     or failure is root for root in roots)]  # fmt: skip
-    if named:
-        return min(named, key=lambda failure: failure.offset)
+    if reported:
+        return min(reported, key=lambda failure: failure.offset)
     others = any(failure.role in (FOLLOWED, ENDED) for failure in failures)
     return culprits[0] if len(culprits) == 1 and others and culprits[0].who else None
 
@@ -260,20 +264,20 @@ def _from_outside(ends: LaunchEnds, failures: Sequence[JobFailure]) -> JobFailur
             return JobFailure("", FIRST, report.exit, launch=ends.number, program=TORCHRUN, offset=report.offset, output=output)
     for output, report in ends.remarks:
         if report.kind == CANCELLED and (report.reason or began is None) and (began is None or report.offset < began):
-            said = f"Slurm ended the job: {report.reason.lower()}" if report.reason else "Slurm ended the job"
+            text = f"Slurm ended the job: {report.reason.lower()}" if report.reason else "Slurm ended the job"
             means = "" if report.reason else "it was canceled (scancel), or one of its tasks failed"
-            return JobFailure(said, FIRST, launch=ends.number, means=means, offset=report.offset, output=output)
+            return JobFailure(text, FIRST, launch=ends.number, means=means, offset=report.offset, output=output)
     return None
 
 
 def _of_remark(launch: int, output: int, report: Report, has_cause: bool) -> JobFailure:
-    """A message that names no process of the job."""
-    said, means = report.text, report.meaning
+    """Return the failure of a message that names no process of the job."""
+    text, means = report.text, report.meaning
     if report.program == DEEPSPEED:
-        said, means = f"a process that DeepSpeed started failed ({report.exit})", "DeepSpeed prints no rank and no pid"
+        text, means = f"a process that DeepSpeed started failed ({report.exit})", "DeepSpeed prints no rank and no pid"
     is_cause = report.kind in (MEMORY, EXIT) and not has_cause
     return JobFailure(
-        said, CULPRIT if is_cause else REMARK, launch=launch, means=means, offset=report.offset, output=output,
+        text, CULPRIT if is_cause else REMARK, launch=launch, means=means, offset=report.offset, output=output,
         pids=() if report.pid is None else (report.pid,) if report.kind == EXIT and is_cause else (),
     )  # fmt: skip
 
@@ -285,7 +289,7 @@ MESSAGE = 1 << 14
 
 @dataclass(slots=True)
 class _State:
-    """How far an output has been read."""
+    """Progress of reading an output."""
 
     reader: PrintedReader = field(default_factory=PrintedReader)
     record: int = 0
@@ -300,7 +304,7 @@ _STATES: WeakKeyDictionary[Log, _State] = WeakKeyDictionary()
 
 
 def printed_of(log: Log) -> Printed:
-    """What one output tells, as far as it is scanned."""
+    """Return the messages of one output, as far as it is scanned."""
     state = _STATES.setdefault(log, _State())
     if state.scanned != log.scanned:
         _read_on(log, state)
@@ -317,7 +321,7 @@ def _read_on(log: Log, state: _State) -> None:
         if columns.kind[record] in wanted:
             begin = state.done if record == state.record else 0
             for lines in _lines(log, record, begin, state.reader):
-                state.reader.take(lines)
+                state.reader.read(lines)
         elif columns.kind[record] in elastic and (record > state.record or not state.done):
             for line in _message(log, record):
                 state.reader.read_message(line)
@@ -327,7 +331,7 @@ def _read_on(log: Log, state: _State) -> None:
 
 
 def _message(log: Log, record: int) -> Iterator[TextLine]:
-    """The lines of a message of torchrun's own logger, each with torch's prefix: messages of one moment are one record."""
+    """Yield the lines of a message of torchrun's logger, each with torch's prefix: messages of one moment are one record."""
     prefix, offset = log.prefix(record), log.columns.offset[record]
     head = f"{prefix.level}{prefix.month:02}{prefix.day:02} {prefix.time} {prefix.pid} torch:1] " if prefix is not None else ""
     for text in log.text(record, MESSAGE).split("\n"):
@@ -335,13 +339,13 @@ def _message(log: Log, record: int) -> Iterator[TextLine]:
 
 
 def _lines(log: Log, record: int, begin: int, reader: PrintedReader) -> Iterator[Iterator[TextLine]]:
-    """The lines of a record that may matter, in blocks.
+    """Yield the lines of a record that may matter, in blocks.
 
     A log of one process is its own; of several processes the one that logged last need not have printed a line, so none is named.
     """
     columns, source, context = log.columns, log.source_of(record), log.context(record)
     offset, size = columns.offset[record], columns.size[record]
-    is_alone = len({own.pid for own in log.contexts if own.pid}) == 1
+    is_alone = len({writer.pid for writer in log.contexts if writer.pid}) == 1
     pid, rank = (context.pid, context.rank) if is_alone else (0, None)
     at = begin
     while at < size:
@@ -365,7 +369,7 @@ def _cut(data: bytes, at: int, pid: int, rank: int | None) -> Iterator[TextLine]
 
 
 def outputs_of(run: Run) -> list[LogModel]:
-    """The logs of a run that hold what a job printed."""
+    """Return the logs of a run that hold output of its job."""
     return [model for model in run.models if model.form == TEXT]
 
 
@@ -435,26 +439,20 @@ def run_failures(run: Run) -> tuple[RunFailure, ...]:
 
 
 def _attempt(model: LogModel) -> int | None:
-    """The number of the launch in the path of an output, from 1."""
-    return next((number for process in model.processes if (number := _number_in(process.launch))), None)
-
-
-def _number_in(launch: str) -> int:
-    """`attempt_1` → 2; 0 for none."""
-    number = launch.rpartition("_")[2]
-    return int(number) + 1 if number.isdigit() and len(number) < 10 else 0
+    """Return the number of the launch in the path of an output, from 1."""
+    return next((number for process in model.processes if (number := launch_number(process) + 1)), None)
 
 
 def traced_processes(run: Run) -> tuple[list[TracedProcess], list[Overlap]]:
     """Return the processes of a run that wrote logs, with their launches, and the ranks of which two ran at once."""
     mains = [process for process in run.processes() if process.parent is None and process.is_traced]
     ranks = [process.rank for process in mains if process.rank is not None]
-    is_repeated = len(ranks) != len(set(ranks))  # only then the times of last records matter, which are read
+    is_repeated = len(ranks) != len(set(ranks))  # only then the times of last records are needed
     traced = []
     for process in mains:
         last = last_record(process) if is_repeated else None
         end = process.started if last is None else last / 1e6
-        traced.append(TracedProcess(process.pid, process.rank, process.started, end, _number_in(process.launch)))
+        traced.append(TracedProcess(process.pid, process.rank, process.started, end, launch_number(process) + 1))
     return number_launches(traced)
 
 
@@ -475,13 +473,13 @@ def _placed(run: Run, model: LogModel, failure: JobFailure, traced: Sequence[Tra
         str(compile_.ref) if compile_ else open_.ref if open_ else "", failure.file, failure.line, failure.function, failure.means,
         failure.host, failure.time, model.log.path, failure.offset, deadly and failure.role != REMARK, failure.role, failure.launch,
         launches, ranges(failure.ranks), open_, process is not None, certain or open_ is not None,
-        (known_as(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
+        (qualified_name(compile_.frame) or compile_.frame.code[0] or "") if compile_ and certain else "",
         bool(compile_ and certain and compile_.facts.backward_failed),
     )  # fmt: skip
 
 
 def _process_of(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Process | None:
-    """The process that a failure is about, where exactly one log can be its own."""
+    """Return the process that a failure is about, if exactly one log can be that of it."""
     pids = {item.pid for item in traced if item.launch == failure.launch and _is_about(failure, item)}
     processes = [process for process in run.processes() if process.pid in pids and process.is_traced and process.parent is None]
     return processes[0] if len(processes) == 1 else None
@@ -494,7 +492,7 @@ def _is_about(failure: JobFailure, item: TracedProcess) -> bool:
 
 
 def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProcess]) -> Compile | None:
-    """The compile of which the trace contains this very exception."""
+    """Return the compile of which the trace contains this very exception."""
     assert failure.traceback is not None
     pids = {item.pid for item in traced if item.launch == failure.launch and (
         item.pid in failure.pids or item.rank in failure.ranks or not (failure.pids or failure.ranks)
@@ -524,11 +522,13 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
-def told_first(run: Run) -> tuple[RunFailure, ...]:
-    """Return the failures without those of compiles whose errors the trace contains, which pages list as errors. The first failure
-    of a launch is always there."""
+def failures_outside_trace(run: Run) -> tuple[RunFailure, ...]:
+    """Return the failures without those of compiles whose errors the trace contains, which pages list as errors.
+
+    The first failure of a launch is always included.
+    """
     failures = run_failures(run)
-    failed = {str(own.ref) for own in run.compiles() if own.facts.failed and own.facts.traced} if failures else set()
+    failed = {str(item.ref) for item in run.compiles() if item.facts.failed and item.facts.traced} if failures else set()
     return tuple(item for item in failures if item.is_first or item.is_consequence or item.compile not in failed)
 
 
@@ -538,7 +538,7 @@ def traceback_of(run: Run, failure: RunFailure) -> Traceback | None:
     return next((item for log in logs for item in printed_of(log).tracebacks if item.offset == failure.offset), None)
 
 
-def own_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
+def independent_failures(failures: Sequence[RunFailure]) -> list[RunFailure]:
     """Return the failures that no other explains, and that ended a process or a compile."""
     return [item for item in failures if not item.is_consequence and item.is_deadly]
 

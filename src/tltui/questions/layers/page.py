@@ -16,7 +16,7 @@ from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
-from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.layers.layer_costs import (
     MERGED,
     CompileLayers,
@@ -424,7 +424,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, tuple[CompileLayers
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same layers", several, lambda ref: f"@layers:{ref}")
-    add_elsewhere(page, away, "layers")
+    add_not_indexed(page, away, "layers")
     return tuple(done)
 
 

@@ -14,7 +14,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, BREAK, RECOMPILE_GLYPH, Eager, Status, colour, glyph, status_of, without_backward
 from tltui.model.torch_version import version_by_metrics
-from tltui.questions.news.run_news import News, What
+from tltui.questions.news.run_news import News, NewsKind
 from tltui.questions.problems.compile_problems import (
     LIMIT,
     Failure,
@@ -41,7 +41,7 @@ LONGEST = 400
 
 
 @frozen
-class Told:
+class Sentence:
     """Formatted piece of news."""
 
     text: str
@@ -50,19 +50,19 @@ class Told:
     """The line of the program that it is about; else a library's, else torch's."""
     line: int | None = None
     status: Status | None = None
-    """Of a compile that ended: what became of it."""
-    what: What | None = None
-    """What it turned out to be, where that is more than was known without reading."""
+    """The status of a compile that ended."""
+    kind: NewsKind | None = None
+    """The kind of news, where reading the content shows another one than the record."""
 
 
-def told(run: Run, news: News) -> Told:
+def sentence_of(run: Run, news: News) -> Sentence:
     """Format a piece of news. Content that is gone from the file is replaced by what the index has."""
     compile_ = compile_of(run, news)
     try:
-        found = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
+        sentence = _of_log(run, news) if compile_ is None else _of_compile(compile_, news)
     except OSError:
-        found = Told(news.text, status=news.status)
-    return replace(found, text=formatting.end(fmt.one_line(found.text[: 4 * LONGEST]), LONGEST)[:LONGEST])
+        sentence = Sentence(news.text, status=news.status)
+    return replace(sentence, text=formatting.end(fmt.one_line(sentence.text[: 4 * LONGEST]), LONGEST)[:LONGEST])
 
 
 def time_of(run: Run, news: News) -> str | None:
@@ -87,47 +87,47 @@ def process_of(run: Run, news: News) -> Process | None:
     return next((process for process in run.models[news.log].processes if process.key == news.process), None)
 
 
-def _of_log(run: Run, news: News) -> Told:
+def _of_log(run: Run, news: News) -> Sentence:
     name = fmt.file_name(run.models[news.log].log.path)
-    if news.what is What.PROCESS:
-        return Told(f"{news.text}: {name}")
-    if news.what is What.MOVED:
-        return Told(f"the log is called {fmt.file_name(news.text)} now")
-    return Told(news.text if news.what in (What.EPOCH, What.FAILURE) else f"{name}: {news.text}")
+    if news.kind is NewsKind.PROCESS:
+        return Sentence(f"{news.text}: {name}")
+    if news.kind is NewsKind.MOVED:
+        return Sentence(f"the log is called {fmt.file_name(news.text)} now")
+    return Sentence(news.text if news.kind in (NewsKind.EPOCH, NewsKind.FAILURE) else f"{name}: {news.text}")
 
 
-def _of_compile(compile_: Compile, news: News) -> Told:
-    found = Told(news.text, status=news.status)
-    if news.what is What.BEGUN:
-        return _begun(compile_, found)
-    if news.what is What.BREAK and news.record is not None:
+def _of_compile(compile_: Compile, news: News) -> Sentence:
+    sentence = Sentence(news.text, status=news.status)
+    if news.kind is NewsKind.BEGUN:
+        return _begun(compile_, sentence)
+    if news.kind is NewsKind.BREAK and news.record is not None:
         return _break(parsed_break(compile_, reader_of(compile_).payload(news.record, LIMIT)))
-    if news.what is What.RESTART:
-        said = from_restart(news.text).headline
+    if news.kind is NewsKind.RESTART:
+        reason = from_restart(news.text).headline
         broke = _breaks_by_restart(compile_)
-        return Told(f"graph break: {said}", what=What.BREAK) if broke else Told(f"the analysis began again: {said}")
-    if news.what is What.RECOMPILE:
+        return Sentence(f"graph break: {reason}", kind=NewsKind.BREAK) if broke else Sentence(f"the analysis began again: {reason}")
+    if news.kind is NewsKind.RECOMPILE:
         return _recompile(compile_)
-    if news.what is What.ERROR:
+    if news.kind is NewsKind.ERROR:
         return _error(compile_, news)
-    if news.what is What.EAGER:
+    if news.kind is NewsKind.EAGER:
         return _eager(compile_, news)
-    if news.what is What.LIMIT:
-        return replace(found, text=_limit(compile_))
-    if news.what is What.BACKWARD:
+    if news.kind is NewsKind.LIMIT:
+        return replace(sentence, text=_limit(compile_))
+    if news.kind is NewsKind.BACKWARD:
         return _backward(compile_, news)
-    return _ended(compile_, news) if news.what is What.ENDED else found
+    return _ended(compile_, news) if news.kind is NewsKind.ENDED else sentence
 
 
-def _begun(compile_: Compile, found: Told) -> Told:
+def _begun(compile_: Compile, sentence: Sentence) -> Sentence:
     started = compile_.started
     file = compile_.process.string(started.filename) if started is not None else None
     if started is None or file is None or file.startswith("‹") or is_entry(file):
-        return found
-    return replace(found, file=file, line=started.line)
+        return sentence
+    return replace(sentence, file=file, line=started.line)
 
 
-def _ended(compile_: Compile, news: News) -> Told:
+def _ended(compile_: Compile, news: News) -> Sentence:
     status = news.status
     if status is None:
         broke = bool(compile_.facts.restarts) and _breaks_by_restart(compile_)
@@ -137,7 +137,7 @@ def _ended(compile_: Compile, news: News) -> Told:
         text += ", no operations were captured"
     elif news.cached == "hit":
         text += ", from the cache"
-    return Told(text, status=status)
+    return Sentence(text, status=status)
 
 
 def _breaks_by_restart(compile_: Compile) -> bool:
@@ -146,55 +146,55 @@ def _breaks_by_restart(compile_: Compile) -> bool:
     return version_by_metrics(compile_, reader_of(compile_)).has(span) is False
 
 
-def _break(graph_break: GraphBreak) -> Told:
+def _break(graph_break: GraphBreak) -> Sentence:
     text = f"graph break: {graph_break.headline}"
     if graph_break.skips_frame:
         text += "; all of the function runs in eager mode"
     elif graph_break.stops:
         text += "; what follows in the function runs in eager mode"
     lead = graph_break.lead
-    return Told(text, lead.file, lead.line) if lead is not None else Told(text)
+    return Sentence(text, lead.file, lead.line) if lead is not None else Sentence(text)
 
 
-def _recompile(compile_: Compile) -> Told:
+def _recompile(compile_: Compile) -> Sentence:
     recompile = explained_of(compile_, own_guards=False)
     shown, _ = differing(recompile)
     if not shown:
-        return Told("recompile: torch wrote no reason")
+        return Sentence("recompile: torch wrote no reason")
     reason = shown[0]
-    own = next(iter(reason.stack), None) if reason.whose else None
-    place = (own.file, own.line) if own is not None else (reason.file, reason.line)
-    said, kind = (
+    frame = next(iter(reason.stack), None) if reason.whose else None
+    place = (frame.file, frame.line) if frame is not None else (reason.file, reason.line)
+    text, kind = (
         said_of(reason, recompile).replace("  ", ": ", 1),
         "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, ",
     )
-    return Told(f"recompile: {kind}{said}", *place)
+    return Sentence(f"recompile: {kind}{text}", *place)
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:
     return next((failure for failure in known_failures(compile_) if failure.backward is backward), None)
 
 
-def _error(compile_: Compile, news: News) -> Told:
+def _error(compile_: Compile, news: News) -> Sentence:
     backward = any(metrics.record == news.record and not metrics.ends_compile for metrics in compile_.metrics)
-    what = _after("backward failed" if backward else "failed", news.seconds, " after ")
+    event = _after("backward failed" if backward else "failed", news.seconds, " after ")
     failure = _failure(compile_, backward)
     if failure is None or (compile_.facts.interrupted and not backward):
-        return Told(news.text, status=news.status)
-    return Told(f"{what}: {_error_text(failure)}", failure.file, failure.line, news.status)
+        return Sentence(news.text, status=news.status)
+    return Sentence(f"{event}: {_error_text(failure)}", failure.file, failure.line, news.status)
 
 
-def _eager(compile_: Compile, news: News) -> Told:
+def _eager(compile_: Compile, news: News) -> Sentence:
     text = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
     failure = _failure(compile_, False)
     if failure is not None:
-        return Told(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
+        return Sentence(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
     breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
     if not breaks:
-        return Told(text, status=news.status)
+        return Sentence(text, status=news.status)
     lead = breaks[-1].lead
     file, line = (lead.file, lead.line) if lead is not None else (None, None)
-    return Told(f"{text}: {breaks[-1].headline}", file, line, news.status)
+    return Sentence(f"{text}: {breaks[-1].headline}", file, line, news.status)
 
 
 def _limit(compile_: Compile) -> str:
@@ -205,11 +205,11 @@ def _limit(compile_: Compile) -> str:
     return f"{text}: an error for calls that fit no compile of it"
 
 
-def _backward(compile_: Compile, news: News) -> Told:
+def _backward(compile_: Compile, news: News) -> Sentence:
     if news.status is not None or news.record is None:
-        return Told(_after(news.text, news.seconds, "  "), status=news.status)
+        return Sentence(_after(news.text, news.seconds, "  "), status=news.status)
     raised = last_raised(read_traceback(reader_of(compile_).text(news.record, LIMIT)))
-    return Told(f"{news.text}: {raised.type}: {raised.message}" if raised is not None else news.text)
+    return Sentence(f"{news.text}: {raised.type}: {raised.message}" if raised is not None else news.text)
 
 
 def _error_text(failure: Failure) -> str:
@@ -222,8 +222,8 @@ def _error_text(failure: Failure) -> str:
     return f"{failure.type}: {first}" if first else failure.type
 
 
-def _after(what: str, seconds: float | None, between: str) -> str:
-    return what if seconds is None else f"{what}{between}{fmt.seconds(seconds)}"
+def _after(event: str, seconds: float | None, separator: str) -> str:
+    return event if seconds is None else f"{event}{separator}{fmt.seconds(seconds)}"
 
 
 SCHEMA = 1
@@ -238,7 +238,7 @@ class TailLine:
     """A line of `tltui tail`: one thing that happened."""
 
     schema: int
-    kind: What
+    kind: NewsKind
     time: str | None
     """`MM-DD HH:MM:SS.micros`, local time of the job; null where no record tells."""
     rank: int | None
@@ -275,12 +275,12 @@ def _timed(run: Run, stream: Sequence[News]) -> Iterator[Timed]:
 
 def line_of(run: Run, news: News) -> TailLine:
     """Read the line of a piece of news. Addresses are current: others may have come since it was found."""
-    found, process, compile_ = told(run, news), process_of(run, news), compile_of(run, news)
+    sentence, process, compile_ = sentence_of(run, news), process_of(run, news), compile_of(run, news)
     node = compile_ or process
     return TailLine(
-        SCHEMA, found.what or news.what, time_of(run, news), process.rank if process is not None else None,
+        SCHEMA, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
         process.pid if process is not None else None, str(node.ref) if node is not None else "", news.name,
-        found.status, news.seconds, found.text, found.file, found.line, run.models[news.log].log.path,
+        sentence.status, news.seconds, sentence.text, sentence.file, sentence.line, run.models[news.log].log.path,
     )  # fmt: skip
 
 
@@ -312,19 +312,19 @@ class Layout:
         pieces += [(mark, style), " "]
         room = page.width - sum(cells(piece_text(piece)) for piece in pieces)
         text, place = _fitted(sanitize(line.text), sanitize(fmt.place(line.file, line.line)) if line.file is not None else "", room)
-        pieces.append((text, style) if line.kind not in (What.BEGUN, What.ENDED) else text)
+        pieces.append((text, style) if line.kind not in (NewsKind.BEGUN, NewsKind.ENDED) else text)
         return [*pieces, "  ", (place, tokens.DIM)] if place else pieces
 
 
 def _fitted(text: str, place: str, room: int) -> tuple[str, str]:
-    """Both in so many columns: where they do not fit the place has half of them; where that is too little it is left out."""
+    """Fit a text and a place into `room` columns; the place has at most half of them, and is left out if that is too little."""
     if cells(text) + 2 + cells(place) > room:
         place = fmt.clip_middle(place, max(room // 2, room - 2 - cells(text))) if room >= LEAST else ""
     return fit(text, max(room - (cells(place) + 2 if place else 0), 1)), place
 
 
 def _columns(run: Run, news: News, line: TailLine, width: int) -> tuple[str, str, str]:
-    """Rank, id, and function in so many columns."""
+    """Return the rank, the id, and the function in `width` columns."""
     process, compile_ = process_of(run, news), compile_of(run, news)
     number = "" if process is None or process.alone else f".{process.number}"
     place = f"rank {line.rank}{number}" if line.rank is not None else f"norank{number}" if number else ""
@@ -336,9 +336,9 @@ def _mark(news: News, line: TailLine, ascii_: bool) -> tuple[str, str]:
     """Return the glyph of a line and its style."""
     if line.status is not None:
         return glyph(line.status, ascii_), colour(line.status)
-    status = {What.BEGUN: Status.RUNNING, What.BREAK: Status.BREAK}.get(line.kind)
+    status = {NewsKind.BEGUN: Status.RUNNING, NewsKind.BREAK: Status.BREAK}.get(line.kind)
     if status is not None:
         return glyph(status, ascii_), colour(status)
-    if line.kind is What.RECOMPILE:
+    if line.kind is NewsKind.RECOMPILE:
         return ASCII_RECOMPILE if ascii_ else RECOMPILE_GLYPH, tokens.RECOMPILE
-    return " ", tokens.WARN if news.is_trouble or news.what is What.OVER else ""
+    return " ", tokens.WARN if news.is_trouble or news.kind is NewsKind.OVER else ""

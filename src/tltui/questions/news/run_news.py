@@ -29,7 +29,7 @@ SIBLINGS_ASKED = 4
 """Compiles of a function that are asked for its name."""
 
 
-class What(str, Enum):
+class NewsKind(str, Enum):
     """Kind of news."""
 
     PROCESS = "process"
@@ -55,11 +55,16 @@ class What(str, Enum):
         return self.value
 
 
+TROUBLE = frozenset((
+    NewsKind.ERROR, NewsKind.EAGER, NewsKind.LIMIT, NewsKind.BREAK, NewsKind.LOST, NewsKind.UNREADABLE, NewsKind.FAILURE,
+))  # fmt: skip
+
+
 @frozen
 class News:
     """One fact, as it is known without reading a payload."""
 
-    what: What
+    kind: NewsKind
     log: int
     """The number of the log in `Run.models`."""
     record: int | None = None
@@ -74,19 +79,19 @@ class News:
     name: str | None = None
     """The function."""
     status: Status | None = None
-    """Of a compile that ended: what became of it. None: the log does not tell yet whether its restarts were graph breaks."""
+    """The status of a compile that ended; None while the log does not show whether its restarts were graph breaks."""
     seconds: float | None = None
     again: bool = False
-    """Of a beginning: the function had been compiled before."""
+    """Whether the function had been compiled before; for a begin."""
     cached: str = ""
-    """How the caches answered: `hit`, `miss`, `bypass`; '' where none was asked, or they differ."""
+    """The common answer of the caches: `hit`, `miss`, `bypass`; '' for none, or different answers."""
     text: str = ""
-    """What happened, in a few words."""
+    """The event in a few words."""
 
     @property
     def is_trouble(self) -> bool:
         """Whether the news should interrupt a user at other work."""
-        return self.what in (What.ERROR, What.EAGER, What.LIMIT, What.BREAK, What.LOST, What.UNREADABLE, What.FAILURE)
+        return self.kind in TROUBLE
 
 
 @dataclass(slots=True)
@@ -97,15 +102,15 @@ class _Open:
     reasons: bool = False
     """The log has why it is a recompile."""
     queued: bool = False
-    """Its graph is in the batch that is being looked at."""
-    told: bool = False
-    """Its recompile has been told."""
+    """Whether its graph is in the current batch."""
+    reported: bool = False
+    """Whether its recompile was reported."""
     caches: frozenset[str] = frozenset()
 
     @property
     def waits(self) -> bool:
         """Whether a recompile waits for its graph."""
-        return self.begun and self.reasons and not (self.told or self.queued)
+        return self.begun and self.reasons and not (self.reported or self.queued)
 
 
 _Fact = Process | Compile | Started | Metrics | str
@@ -124,13 +129,13 @@ class Watch:
         self._failures: set[tuple[int, str, str]] = set()  # (launch, ranks, sentence) of those that were reported
         self._ends: Counter[int] = Counter()  # log → ends of processes in it that launchers had reported
         self._open: dict[Compile, _Open] = {}
-        self._processes: Counter[int] = Counter()  # log → how many of its processes are known
+        self._processes: Counter[int] = Counter()  # log → number of its reported processes
         self._epochs: dict[Process, int] = {}
         self._logs_breaks: set[Process] = set()
-        self._unread: set[int] = set()  # logs of which nothing is told until what they have now has been read
+        self._unread: set[int] = set()  # logs without news until their present content is read
         for number, model in enumerate(run.models if quiet else ()):
             if model.log.ended or model.log.waiting:
-                self._know(number)
+                self._skip_present(number)
             else:
                 self._unread.add(number)
 
@@ -139,7 +144,7 @@ class Watch:
         """Return the number of objects held."""
         return len(self._open) + len(self._epochs) + len(self._logs_breaks) + len(self._processes)
 
-    def _know(self, number: int) -> None:
+    def _skip_present(self, number: int) -> None:
         """Mark the present state of a log as known, so that it is no news."""
         model = self._run.models[number]
         self._unread.discard(number)
@@ -151,36 +156,36 @@ class Watch:
             for compile_ in process.compiles.values():
                 if compile_.started is not None and compile_.is_compile and not compile_.is_closed:
                     self._open[compile_] = _Open(
-                        begun=True, reasons=compile_.counts[REASONS] > 0, told=_graph(compile_, 0) is not None
+                        begun=True, reasons=compile_.counts[REASONS] > 0, reported=_graph(compile_, 0) is not None
                     )
 
-    def take(self, event: Event, delta: Delta) -> list[News]:
+    def read_event(self, event: Event, delta: Delta) -> list[News]:
         """Return the news of an event that the run has applied."""
         if isinstance(event, Read):
             return self._quietly(event.log) if event.log in self._unread else list(self._read(event, delta))
         if isinstance(event, Moved):
-            return [self._of_log(What.MOVED, event.log, event.path)]
+            return [self._of_log(NewsKind.MOVED, event.log, event.path)]
         if isinstance(event, Unreadable):
-            what = What.UNREADABLE if event.reason else What.READABLE
-            return [self._of_log(what, event.log, event.reason or "it can be read again")]
+            kind = NewsKind.UNREADABLE if event.reason else NewsKind.READABLE
+            return [self._of_log(kind, event.log, event.reason or "it can be read again")]
         if isinstance(event, Lost):
-            return self._gone(What.LOST, event.log, event.reason)
+            return self._end_log(NewsKind.LOST, event.log, event.reason)
         if isinstance(event, Failed):
-            return self._gone(What.UNREADABLE, event.log, event.error.strerror or str(event.error))
+            return self._end_log(NewsKind.UNREADABLE, event.log, event.error.strerror or str(event.error))
         return []
 
-    def _gone(self, what: What, number: int, reason: str) -> list[News]:
+    def _end_log(self, kind: NewsKind, number: int, reason: str) -> list[News]:
         """Handle a log that will not be read any further."""
         if number in self._unread:
-            self._know(number)
+            self._skip_present(number)
         compiles = (compile_ for process in self._run.models[number].processes for compile_ in process.compiles.values())
-        return [self._of_log(what, number, reason), *self._unfinished(number, compiles)]
+        return [self._of_log(kind, number, reason), *self._unfinished(number, compiles)]
 
     def _quietly(self, number: int) -> list[News]:
         """Process a part of a log from before the watch began, without news."""
         log = self._run.models[number].log
         if log.ended or log.waiting:
-            self._know(number)
+            self._skip_present(number)
         return []
 
     def _read(self, event: Read, delta: Delta) -> Iterator[News]:
@@ -197,7 +202,7 @@ class Watch:
         while heap:
             record, _, _, fact = heappop(heap)
             if isinstance(fact, Process):
-                yield self._of_process(What.PROCESS, number, record, fact)
+                yield self._of_process(NewsKind.PROCESS, number, record, fact)
             elif isinstance(fact, Compile):
                 yield from self._caused(number, record, fact)
             else:
@@ -209,19 +214,19 @@ class Watch:
             yield from self._failed_processes(number, model, batch.finished)
         if batch.finished:
             yield from self._unfinished(number, delta.compiles)
-            yield self._of_log(What.OVER, number, "nobody writes into it any more")
+            yield self._of_log(NewsKind.OVER, number, "nobody writes into it any more")
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
-        from tltui.questions.job_failures.job_failures import own_failures, printed_of, run_failures
-        from tltui.questions.job_failures.launcher_reports import EXIT
+        from tltui.questions.job_failures.job_failures import independent_failures, printed_of, run_failures
+        from tltui.questions.job_failures.printed_messages import EXIT
 
         printed = printed_of(model.log)
         ends = len(printed.torchrun) + sum(report.kind == EXIT for report in printed.reports)
         if not finished and ends <= self._ends[number]:
             return
         self._ends[number] = ends
-        for failure in own_failures(run_failures(self._run)):
+        for failure in independent_failures(run_failures(self._run)):
             key = (failure.launch, failure.ranks, "" if failure.ranks else failure.sentence)
             if key not in self._failures and failure.log == model.log.path:
                 self._failures.add(key)
@@ -229,7 +234,7 @@ class Watch:
                 reported = (report.offset for report in printed.reports if report.kind == EXIT and report.pid == failure.pid)
                 offset = failure.offset if failure.pid is None else next(reported, failure.offset)  # the report has a time
                 record = bisect_right(model.log.columns.offset, offset) - 1
-                yield News(What.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
+                yield News(NewsKind.FAILURE, number, record, rank=failure.rank, text=head + failure.sentence)
 
     def _await(self, owner: Compile, since: int, heap: list[tuple[int, int, int, _Fact]]) -> None:
         """Check whether the graph of a waiting recompile has come."""
@@ -253,7 +258,7 @@ class Watch:
         process, epoch = owner.process, owner.id.epoch
         if epoch > self._epochs.setdefault(process, 1):
             self._epochs[process] = epoch
-            news = self._of_process(What.EPOCH, number, record, process)
+            news = self._of_process(NewsKind.EPOCH, number, record, process)
             yield replace(news, text=f"ids begin again, as after torch._dynamo.reset(): epoch {epoch}")
 
     def _begun(self, number: int, started: Started, owner: Compile) -> Iterator[News]:
@@ -262,26 +267,27 @@ class Watch:
         state = self._open.setdefault(owner, _Open())
         state.begun, state.reasons = True, state.reasons or _has_reasons(owner, started.record)
         again = owner.is_recompile
-        yield replace(self._of(What.BEGUN, number, started.record, owner), again=again, text="begun again" if again else "begun")
+        news = self._of(NewsKind.BEGUN, number, started.record, owner, "begun again" if again else "begun")
+        yield replace(news, again=again)
 
     def _noted(self, number: int, record: int, name: str, owner: Compile) -> Iterator[News]:
         if name in (BREAK, "torch_version"):
             self._logs_breaks.add(owner.process)
         if name == BREAK:
-            yield self._of(What.BREAK, number, record, owner, "graph break")
+            yield self._of(NewsKind.BREAK, number, record, owner, "graph break")
         elif name == AHEAD:
-            yield self._of(What.BACKWARD, number, record, owner, "the backward could not be compiled ahead of its first call")
-        elif name == REASONS and not _ended_before(owner, record):  # else they are those of the next one with this id
+            yield self._of(NewsKind.BACKWARD, number, record, owner, "the backward could not be compiled ahead of its first call")
+        elif name == REASONS and not _ended_before(owner, record):  # else they belong to the next compile with this id
             self._open.setdefault(owner, _Open()).reasons = True
         elif name.startswith(CACHES) and (state := self._open.get(owner)) is not None:
             state.caches |= {name.rpartition("_")[2]}
 
     def _caused(self, number: int, record: int, owner: Compile) -> Iterator[News]:
-        """Why it is a recompile; once."""
+        """Yield the reason of a recompile, once."""
         state = self._open[owner]
-        if not state.told:
-            state.told = True
-            yield self._of(What.RECOMPILE, number, record, owner, "recompile")
+        if not state.reported:
+            state.reported = True
+            yield self._of(NewsKind.RECOMPILE, number, record, owner, "recompile")
 
     def _measured(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
         """Yield the end of a compile, or of its backward."""
@@ -292,7 +298,7 @@ class Watch:
         elif metrics.event.startswith(BACKWARDS) and not metrics.is_runtime:
             failed = metrics.fail_type is not None
             text = _failed("backward failed", metrics.fail_type, metrics.fail_reason) if failed else "backward ended"
-            news = self._of(What.ERROR if failed else What.BACKWARD, number, metrics.record, owner, text)
+            news = self._of(NewsKind.ERROR if failed else NewsKind.BACKWARD, number, metrics.record, owner, text)
             yield replace(news, status=Status.ERROR if failed else Status.OK, seconds=metrics.duration_s)
 
     def _ended(self, number: int, metrics: Metrics, owner: Compile) -> Iterator[News]:
@@ -301,13 +307,13 @@ class Watch:
         if owner.is_recompile or state.reasons:
             yield from self._caused(number, record, owner)
         del self._open[owner]
-        news = self._of(What.ENDED, number, record, owner)
+        news = self._of(NewsKind.ENDED, number, record, owner)
         restarts = () if owner.process in self._logs_breaks else metrics.restart_reasons or ()
         for reason in restarts:
-            yield replace(news, what=What.RESTART, text=_line(reason))
+            yield replace(news, kind=NewsKind.RESTART, text=_line(reason))
         cached = next(iter(state.caches)) if len(state.caches) == 1 else ""
         news = _outcome(replace(news, status=status_of(facts), seconds=metrics.duration_s, cached=cached), facts)
-        yield replace(news, status=None) if restarts and news.what is What.ENDED else news
+        yield replace(news, status=None) if restarts and news.kind is NewsKind.ENDED else news
 
     def _unfinished(self, number: int, compiles: Iterable[Compile]) -> Iterator[News]:
         """Yield the compiles without an end in a log that has ended."""
@@ -319,53 +325,53 @@ class Watch:
             del self._open[owner]
             facts = without_backward(owner.facts)
             if not facts.traced and not facts.failed:
-                continue  # no text tells of the end of a compile
-            news = self._of(What.UNFINISHED, number, last, owner, "no end of it in the log")
+                continue  # TORCH_LOGS text has no end of compiles
+            news = self._of(NewsKind.UNFINISHED, number, last, owner, "no end of it in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
         for owner in compiles:
             if owner.is_compile and owner.facts.backward_unfinished:
-                news = self._of(What.UNFINISHED, number, last, owner, "no end of its backward in the log")
+                news = self._of(NewsKind.UNFINISHED, number, last, owner, "no end of its backward in the log")
                 yield replace(news, status=Status.MISSING)
 
-    def _of(self, what: What, number: int, record: int, owner: Compile, text: str = "") -> News:
+    def _of(self, kind: NewsKind, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process
         return News(
-            what, number, record, owner.key, owner.label, process.rank, process.key, _name(owner, record),
+            kind, number, record, owner.key, owner.label, process.rank, process.key, _name(owner, record),
             text=text,
         )  # fmt: skip
 
-    def _of_process(self, what: What, number: int, record: int, process: Process) -> News:
-        is_output = what is What.PROCESS and self._run.models[number].form == TEXT
+    def _of_process(self, kind: NewsKind, number: int, record: int, process: Process) -> News:
+        is_output = kind is NewsKind.PROCESS and self._run.models[number].form == TEXT
         has_compiles = any(compile_.is_compile for compile_ in process.compiles.values())
         text = f"output of process {process.pid}" if is_output and not has_compiles else f"process {process.pid}"
-        return News(what, number, record, rank=process.rank, process=process.key, text=text)
+        return News(kind, number, record, rank=process.rank, process=process.key, text=text)
 
-    def _of_log(self, what: What, number: int, text: str) -> News:
+    def _of_log(self, kind: NewsKind, number: int, text: str) -> News:
         model = self._run.models[number]
-        record = len(model.log) - 1 if what is What.OVER and len(model.log) else None
+        record = len(model.log) - 1 if kind is NewsKind.OVER and len(model.log) else None
         if not model.processes:
-            return News(what, number, record, text=text)
+            return News(kind, number, record, text=text)
         process = model.processes[0]
-        return News(what, number, record, rank=process.rank, process=process.key, text=text)
+        return News(kind, number, record, rank=process.rank, process=process.key, text=text)
 
 
 def _outcome(news: News, facts: SharedFacts) -> News:
     """Return the outcome of a compile."""
     if facts.recompile_limit:
-        return replace(news, what=What.LIMIT, text="the recompile limit was reached")
+        return replace(news, kind=NewsKind.LIMIT, text="the recompile limit was reached")
     if facts.eager is not None:
         skipped = facts.eager is Eager.SKIPPED
-        said = "given up after a graph break" if skipped else _failed("given up", facts.fail_type, facts.fail_reason)
-        return replace(news, what=What.EAGER, text=f"{said}: it runs in eager mode")
+        text = "given up after a graph break" if skipped else _failed("given up", facts.fail_type, facts.fail_reason)
+        return replace(news, kind=NewsKind.EAGER, text=f"{text}: it runs in eager mode")
     if facts.failed:
-        said = "interrupted" if facts.interrupted else _failed("failed", facts.fail_type, facts.fail_reason)
-        return replace(news, what=What.ERROR, text=said)
+        text = "interrupted" if facts.interrupted else _failed("failed", facts.fail_type, facts.fail_reason)
+        return replace(news, kind=NewsKind.ERROR, text=text)
     return news if news.text else replace(news, text="ended")
 
 
-def _failed(what: str, kind: str | None, reason: str | None) -> str:
+def _failed(event: str, kind: str | None, reason: str | None) -> str:
     """`failed: TypeError: its first line`"""
-    return ": ".join(part for part in (what, error_name(kind), _line(reason)) if part)
+    return ": ".join(part for part in (event, error_name(kind), _line(reason)) if part)
 
 
 def _line(text: str | None) -> str:
@@ -374,13 +380,13 @@ def _line(text: str | None) -> str:
 
 def _name(compile_: Compile, record: int) -> str | None:
     """Return the function name known up to a record: from the metrics of the compile or of a sibling."""
-    for own in (compile_, *islice(compile_.frame.compiles, SIBLINGS_ASKED)):
-        told = next((metrics.co_name for metrics in own.metrics if metrics.co_name and metrics.record <= record), None)
-        if told is not None:
-            return told
-        started = own.started
-        said = started is not None and started.record <= record and not is_entry(own.process.string(started.filename))
-        if started is not None and said and started.name is not None:
+    for candidate in (compile_, *islice(compile_.frame.compiles, SIBLINGS_ASKED)):
+        name = next((metrics.co_name for metrics in candidate.metrics if metrics.co_name and metrics.record <= record), None)
+        if name is not None:
+            return name
+        started = candidate.started
+        is_named = started is not None and started.record <= record and not is_entry(candidate.process.string(started.filename))
+        if started is not None and is_named and started.name is not None:
             return started.name
     return None
 
@@ -409,8 +415,8 @@ def _first(process: Process) -> int:
 
 
 OF_ONE = frozenset((
-    What.PROCESS, What.MOVED, What.LOST, What.UNREADABLE, What.READABLE, What.OVER,
-    What.BACKWARD, What.RESTART, What.UNFINISHED,
+    NewsKind.PROCESS, NewsKind.MOVED, NewsKind.LOST, NewsKind.UNREADABLE, NewsKind.READABLE, NewsKind.OVER,
+    NewsKind.BACKWARD, NewsKind.RESTART, NewsKind.UNFINISHED,
 ))  # fmt: skip
 """News about a file, or from a trace only."""
 
@@ -426,30 +432,30 @@ class Once:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._nth: Counter[tuple[int, CompileKey | None, What]] = Counter()
+        self._nth: Counter[tuple[int, CompileKey | None, NewsKind]] = Counter()
         self._news_of: set[Hashable] = set()
 
     def number(self, news: News) -> Numbered:
         """Return the news with its number."""
-        if news.what is not What.BREAK or self._run.joining.is_plain(self._run.models):
+        if news.kind is not NewsKind.BREAK or self._run.joining.is_plain(self._run.models):
             return news, 0
-        own = (news.log, news.key, news.what)
-        self._nth[own] += 1
-        return news, self._nth[own]
+        key = (news.log, news.key, news.kind)
+        self._nth[key] += 1
+        return news, self._nth[key]
 
     def new(self, numbered: Iterable[Numbered]) -> Iterator[News]:
         """Yield the news that no other input of its process reported before. Traces, the most complete, go first."""
         models = self._run.models
-        for news, nth in sorted(numbered, key=lambda own: models[own[0].log].form != TRACE):
+        for news, nth in sorted(numbered, key=lambda pair: models[pair[0].log].form != TRACE):
             if self._is_new(news, nth):
                 yield news
 
     def _is_new(self, news: News, nth: int) -> bool:
-        process = next((own for own in self._run.models[news.log].processes if own.key == news.process), None)
-        whole = self._run.joining.whole(process) if process is not None else None
-        if whole is None or news.what in OF_ONE:
+        process = next((candidate for candidate in self._run.models[news.log].processes if candidate.key == news.process), None)
+        joined = self._run.joining.whole(process) if process is not None else None
+        if joined is None or news.kind in OF_ONE:
             return True
-        what = (whole.key, news.key.id if news.key is not None else None, news.what, nth)
-        is_new = what not in self._news_of
-        self._news_of.add(what)
+        key = (joined.key, news.key.id if news.key is not None else None, news.kind, nth)
+        is_new = key not in self._news_of
+        self._news_of.add(key)
         return is_new

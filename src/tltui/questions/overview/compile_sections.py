@@ -21,8 +21,7 @@ from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.compile_inputs import Inputs, Symbol, TensorInput, inputs_of
-from tltui.questions.stacks.function_names import known_as
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, qualified_name
 from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -124,7 +123,7 @@ def study(compile_: Compile) -> Study:
         whole_in(dynamo, "cache_size_limit") if limit is None else limit,
         whole_in(forward, "graph_node_count"), whole_in(forward, "graph_input_count"),
         float(latency) if isinstance(latency, (int, float)) else None, compile_.facts.cudagraph_skip_reason,
-        known_as(compile_.frame),
+        qualified_name(compile_.frame),
     )  # fmt: skip
 
 

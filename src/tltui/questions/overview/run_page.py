@@ -18,14 +18,13 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
-from tltui.questions.coverage.input_sections import add_missing, held_words, of_ranks
+from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
 from tltui.questions.coverage.job_inputs import failed_files, holdings, is_plain, missing_ranks
-from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.hang.where import Where
-from tltui.questions.hang.where_sections import dumps_beside, is_unnamed, open_at_end, open_now, place_at_end
+from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown, open_at_end, open_now, place_at_end
 from tltui.questions.index import BY_NAME
-from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
-from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
+from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Summary, summarise
 from tltui.questions.overview.summary_sections import (
     add_breaks,
@@ -40,10 +39,10 @@ from tltui.questions.overview.summary_sections import (
 )  # fmt: skip
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
-from tltui.questions.ranks.pace import Pace
-from tltui.questions.ranks.page import add_ranks, told
-from tltui.questions.ranks.rank_report import differences_and_pace
-from tltui.questions.ranks.stragglers_page import clock_said, worst
+from tltui.questions.ranks.differences import differences_and_pace
+from tltui.questions.ranks.pace import Clock, Pace
+from tltui.questions.ranks.page import add_ranks, leading_sentence
+from tltui.questions.ranks.stragglers_page import clock_sentence, worst
 from tltui.questions.runtime.cost_sections import worth_knowing
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
@@ -79,13 +78,13 @@ def run_document(run: Run, options: Options) -> TextDocument:
         add_counts(page, summary.tally)
     elif run.finished:
         _no_compiles(page, run)
-    failures = told_first(run)
+    failures = failures_outside_trace(run)
     add_overlaps(page, run)
     add_ends(page, run, failures)
     at_end = place_at_end(run) if run.finished and run.is_read and summary.unfinished else None
-    if not failures and is_unnamed(run, at_end):
-        page.say(UNNAMED, "", tokens.WARN)
-    _start(page, run, summary, pace, own_failures(failures), at_end)
+    if not failures and is_cause_unknown(run, at_end):
+        page.say(CAUSE_UNKNOWN, "", tokens.WARN)
+    _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
     add_errors(page, summary)
     add_eager(page, summary)
@@ -125,13 +124,13 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if about:
         page.say(about, "", tokens.DIM)
     if not is_plain(run):
-        page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
+        page.joined([(holding_words(held), tokens.DIM) for held in holdings(run)])
     if summary.start is not None and summary.end is not None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(text, "", tokens.DIM)
     for clock in clocks[:CLOCKS_NAMED]:
-        page.say(clock_said(clock), "", tokens.DIM)
+        page.say(clock_sentence(clock), "", tokens.DIM)
     if clocks:
         more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
         page.row([(f"{more}Times on this page are put right: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
@@ -250,7 +249,7 @@ def _start(
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
     wrong += _slowed(summary)
-    recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_beside(run)) else []
+    recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_sentence(run)) else []
     hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
@@ -345,7 +344,7 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
 
 
 def _parted(run: Run, summary: Summary) -> list[Hint]:
-    result = told(run, summary.diverging) if summary.diverging is not None else None
+    result = leading_sentence(run, summary.diverging) if summary.diverging is not None else None
     return [Hint(*result, "tltui ranks")] if result is not None else []
 
 

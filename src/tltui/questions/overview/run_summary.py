@@ -11,11 +11,11 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.status import Eager, Status, Tally
 from tltui.questions.coverage.job_inputs import Missing
-from tltui.questions.hang.clock_offsets import Offset
 from tltui.questions.problems.compile_problems import GraphBreak, known_breaks, known_failures
 from tltui.questions.ranks.differences import Differing
+from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
-from tltui.questions.stacks.function_names import known_as
+from tltui.questions.stacks.tracebacks import qualified_name
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 from tltui.text.frozen import frozen
 
@@ -272,7 +272,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
 
 def code_of(compile_: Compile) -> Code:
     """Return the code object of a compile."""
-    return Code(*compile_.frame.code, known_as(compile_.frame))
+    return Code(*compile_.frame.code, qualified_name(compile_.frame))
 
 
 def versions_of(processes: list[Process]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tltui.model.status import DEFAULT_LIMIT, Status, Tally
 from tltui.model.torch_version import version_of
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures
-from tltui.questions.job_failures.job_failures import RunFailure, told_first
+from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, standing
 from tltui.questions.problems.problem_list import (
@@ -51,9 +51,8 @@ from tltui.questions.problems.problem_sections import (
     times,
 )
 from tltui.questions.question import Question
-from tltui.questions.ranks.differences import Differing
-from tltui.questions.ranks.page import add_divergence, told
-from tltui.questions.ranks.rank_report import read_differences
+from tltui.questions.ranks.differences import Differing, read_differences
+from tltui.questions.ranks.page import add_divergence, leading_sentence
 from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
 from tltui.questions.runtime.profile_results import compile_at
 from tltui.questions.timing.timing_events import Open
@@ -111,7 +110,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     compiles = scope.compiles
     unfinished, skipped, cudagraphs = unfinished_of(compiles), skipped_groups(compiles), cudagraph_groups(compiles)
     running = unfinished_of(compiles, waiting=True)
-    printed = [item for item in told_first(run) if _is_of(item, scope)]
+    printed = [item for item in failures_outside_trace(run) if _is_of(item, scope)]
     differing = None if str(scope.ref) else (yield from read_differences(run))
     _head(page, run, scope, len(running), len(unfinished), len(skipped), bool(printed))
     add_unlogged_limits(page, unlogged_limits(scope))
@@ -258,7 +257,7 @@ def _add_unfinished(
 
 def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
     """Add the leading difference between ranks with a link to all."""
-    said = told(run, differing) if differing is not None else None
+    said = leading_sentence(run, differing) if differing is not None else None
     if differing is None or differing.leading is None or said is None:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")

@@ -19,7 +19,7 @@ from tltui.model.ref import BadAddress, at_line
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import Way, provenance_way
-from tltui.questions.coverage.input_sections import Away, add_elsewhere
+from tltui.questions.coverage.input_sections import Away, add_not_indexed
 from tltui.questions.fusion.sdsc_files import SpyreFile, files_by_kernel
 from tltui.questions.layers.layer_costs import Layers, StaticCost, UnitLayers
 from tltui.questions.layers.layer_kernels import layers_of
@@ -404,7 +404,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
     if len(scope.compiles) > LISTED:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
-    add_elsewhere(page, away, "provenance")
+    add_not_indexed(page, away, "provenance")
     return Coverages(1, str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
 
 

@@ -17,9 +17,10 @@ from tltui.inputs.index.reader import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.questions.hang.clock_offsets import written_us
-from tltui.questions.hang.open_phases import begun, last_record
+from tltui.questions.hang.open_phases import begun, last_record, launch_number
+from tltui.questions.question import result_of
 from tltui.questions.ranks.compile_facets import course_of, times_of
+from tltui.questions.ranks.pace import written_us
 from tltui.questions.ranks.rank_course import (
     DIGEST,
     FACETS,
@@ -48,20 +49,20 @@ def pack_course(course: Course) -> bytes:
     """Serialize a course: JSON (after its length in 4 bytes), then the digests of its steps."""
     codes: dict[Code, int] = {}
     steps = [(codes.setdefault(step.code, len(codes)), step.number, step.id, step.status) for step in course.steps]
-    told = {digest for step in course.steps for digest in step.facets if digest}
-    said = {digest.hex(): course.said[digest] for digest in sorted(told) if digest in course.said}
-    data = dump_json({"facets": FACETS, "codes": list(codes), "steps": steps, "said": said, "executed": course.executed})
+    used = {digest for step in course.steps for digest in step.facets if digest}
+    texts = {digest.hex(): course.texts[digest] for digest in sorted(used) if digest in course.texts}
+    data = dump_json({"facets": FACETS, "codes": list(codes), "steps": steps, "said": texts, "executed": course.executed})
     digests = b"".join(facet.ljust(DIGEST, b"\0") for step in course.steps for facet in step.facets)
     return len(data).to_bytes(4, "little") + data + digests
 
 
 class Courses:
-    """Makes courses from bytes. Equal ones are one object, and so are equal steps of different ones."""
+    """Reader of saved courses. Equal courses are one object, and so are equal steps of different courses."""
 
     def __init__(self) -> None:
         self._courses: dict[bytes, Course] = {}
         self._steps: dict[tuple[object, ...], Step] = {}
-        self._said: dict[bytes, str] = {}
+        self._texts: dict[bytes, str] = {}
 
     def of(self, saved: SavedProcess) -> Course:
         """Return the course of a process. Raises `BadIndex`, OSError."""
@@ -78,17 +79,17 @@ class Courses:
         size = int.from_bytes(data[:4], "little")
         value, digests = load_json(data[4 : 4 + size]), data[4 + size :]
         try:
-            codes, rows, said = [_code(row) for row in value["codes"]], value["steps"], value["said"]
+            codes, rows, texts = [_code(row) for row in value["codes"]], value["steps"], value["said"]
             if tuple(value["facets"]) != FACETS or len(rows) * _WIDTH != len(digests):
                 raise BadIndex(_DAMAGED)
-            self._said.update((bytes.fromhex(digest), _text(text)) for digest, text in said.items())
+            self._texts.update((bytes.fromhex(digest), _text(text)) for digest, text in texts.items())
             executed = tuple(value["executed"])
             if not all(type(place) is int and 0 <= place < len(rows) for place in executed):
                 raise BadIndex(_DAMAGED)
             steps = tuple(self._step(codes, row, digests[n * _WIDTH : (n + 1) * _WIDTH]) for n, row in enumerate(rows))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise BadIndex(_DAMAGED) from None
-        return Course(steps, self._said, executed)
+        return Course(steps, self._texts, executed)
 
     def _step(self, codes: list[Code], row: list[object], digests: bytes) -> Step:
         code, number, id_, status = row
@@ -104,17 +105,17 @@ class Courses:
 
 
 def pack_times(times: Times) -> bytes:
-    """Begins and seconds of the steps. Begins are mostly whole microseconds, and then stored as distances."""
+    """Serialize the begins and seconds of steps. Begins are mostly whole microseconds, and then stored as differences."""
     begin = times.begin
-    whole = all(math.isnan(at) or (at == int(at) and abs(at) < 1 << 53) for at in begin)
-    if whole:
+    is_whole = all(math.isnan(at) or (at == int(at) and abs(at) < 1 << 53) for at in begin)
+    if is_whole:
         numbers = [_UNKNOWN if math.isnan(at) else int(at) for at in begin]
-        known = [at for at in numbers if at != _UNKNOWN]
-        before = iter((0, *known))
+        recorded = [at for at in numbers if at != _UNKNOWN]
+        before = iter((0, *recorded))
         first: array[int] | array[float] = array("q", (at if at == _UNKNOWN else at - next(before) for at in numbers))
     else:
         first = begin
-    return len(begin).to_bytes(4, "little") + (b"q" if whole else b"d") + _stored(first) + _stored(times.took)
+    return len(begin).to_bytes(4, "little") + (b"q" if is_whole else b"d") + _stored(first) + _stored(times.took)
 
 
 def pack_phases(times: Times) -> bytes:
@@ -131,7 +132,7 @@ def times_of_saved(saved: SavedProcess) -> Times:
 
 
 def unpack_times(data: bytes) -> tuple[array[float], array[float]]:
-    """Begins and seconds. Raises `BadIndex`."""
+    """Deserialize begins and seconds. Raises `BadIndex`."""
     count, code = int.from_bytes(data[:4], "little"), data[4:5]
     if code not in (b"q", b"d") or 5 + count * 12 != len(data):
         raise BadIndex(_DAMAGED)
@@ -149,20 +150,20 @@ def unpack_times(data: bytes) -> tuple[array[float], array[float]]:
 
 
 class Phases(Mapping[str, "array[float]"]):
-    """The phases of a process, read when they are asked for the first time. What cannot be read counts as not known."""
+    """Phases of a process, read at the first access; empty if they cannot be read."""
 
     def __init__(self, read: Callable[[], bytes], count: int) -> None:
         self._read = read
         self._count = count
-        self._found: dict[str, array[float]] | None = None
+        self._phases: dict[str, array[float]] | None = None
 
     def _all(self) -> dict[str, array[float]]:
-        if self._found is None:
+        if self._phases is None:
             try:
-                self._found = unpack_phases(self._read(), self._count)
+                self._phases = unpack_phases(self._read(), self._count)
             except OSError:
-                self._found = {}
-        return self._found
+                self._phases = {}
+        return self._phases
 
     def __getitem__(self, name: str) -> array[float]:
         return self._all()[name]
@@ -175,7 +176,7 @@ class Phases(Mapping[str, "array[float]"]):
 
 
 def unpack_phases(data: bytes, count: int) -> dict[str, array[float]]:
-    """Name → seconds, of `count` steps. Raises `BadIndex`."""
+    """Deserialize the seconds of each phase in `count` steps. Raises `BadIndex`."""
     size = int.from_bytes(data[:4], "little")
     value, at = load_json(data[4 : 4 + size]), 4 + size
     names = value.get("names") if isinstance(value, dict) else None
@@ -218,7 +219,7 @@ INDEXED_PIECE = 256
 """Ranks that are read without a pause."""
 
 
-class Told:
+class IndexedLanes:
     """Index contents of the processes of a crowd. Each is read once."""
 
     def __init__(self, crowd: Crowd) -> None:
@@ -240,56 +241,52 @@ class Told:
 
     def of(self, process: Process) -> SavedProcess | None:
         """Return the saved state of a process that was read too; None if its log has grown since."""
-        kept = self._by_name.get((process.log.path, process.pid, process.twin))
-        return kept if kept is not None and kept.records == process.records else None
+        saved = self._by_name.get((process.log.path, process.pid, process.twin))
+        return saved if saved is not None and saved.records == process.records else None
 
     def course(self, saved_process: SavedProcess) -> Course:
         """Return the course of a saved process. Raises `BadIndex`, OSError."""
         return self._courses.of(saved_process)
 
-    def times(self, saved_process: SavedProcess) -> Times:
-        """When, and how long. Raises `BadIndex`, OSError."""
-        return times_of_saved(saved_process)
-
     def lane(self, rank: int) -> Lane | None:
         """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
         if rank not in self._lanes:
             newest = self._newest[rank]
-            kept = newest.kept
-            if kept is None or not kept.is_traced:
+            saved = newest.kept
+            if saved is None or not saved.is_traced:
                 return None
             others = self._others.get(rank, [])
             place = str(Ref(rank, len(others) + 1 if others else None)).removesuffix(":")
             self._lanes[rank] = Lane(
-                rank, _key(newest, kept), place if others or len(self._newest) > 1 else "", newest.host, newest.pid, kept.ended,
-                True, kept.last, self.course(kept), self.times(kept),
-                tuple(_older_index(own, n, kept) for n, own in enumerate(others, 1)), kept.inside,
+                rank, _key(newest, saved), place if others or len(self._newest) > 1 else "", newest.host, newest.pid, saved.ended,
+                True, saved.last, self.course(saved), times_of_saved(saved),
+                tuple(_older_index(older, n, saved) for n, older in enumerate(others, 1)), saved.inside,
             )  # fmt: skip
         return self._lanes[rank]
 
 
-_told: WeakKeyDictionary[Crowd, Told] = WeakKeyDictionary()
+_indexed: WeakKeyDictionary[Crowd, IndexedLanes] = WeakKeyDictionary()
 
 
-def told(crowd: Crowd) -> Told:
+def indexed_lanes(crowd: Crowd) -> IndexedLanes:
     """Return the index contents of a crowd, cached."""
-    results = _told.get(crowd)
+    results = _indexed.get(crowd)
     if results is None:
-        results = _told[crowd] = Told(crowd)
+        results = _indexed[crowd] = IndexedLanes(crowd)
     return results
 
 
-def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
+def read_indexed_lanes(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, list[Lane]]:
     """Read the lanes of all ranks not in `without`; yields after each.
 
-    A rank whose index is unreadable is skipped and listed in `Told.damaged`.
+    A rank whose index is unreadable is skipped and listed in `IndexedLanes.damaged`.
     """
-    known, lanes = told(crowd), []
-    for number, rank in enumerate(rank for rank in known.ranks if rank not in without):
+    indexed, lanes = indexed_lanes(crowd), []
+    for number, rank in enumerate(rank for rank in indexed.ranks if rank not in without):
         try:
-            lane = known.lane(rank)
+            lane = indexed.lane(rank)
         except OSError as error:
-            known.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
+            indexed.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
             lane = None
         if lane is not None:
             lanes.append(lane)
@@ -303,7 +300,7 @@ def _name(saved: Saved) -> tuple[str, int, int]:
 
 
 def _key(saved: Saved, saved_process: SavedProcess) -> str:
-    """As `Process.key` of the process when its log is read."""
+    """Return the `Process.key` that the process has when its log is read."""
     return f"{saved.found.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
 
 
@@ -332,12 +329,7 @@ PIECE = 16
 
 def lanes_of(run: Run) -> tuple[Lane, ...]:
     """Return the ranks of a run; () if they are not comparable."""
-    reading = read_lanes(run)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as stop:
-            return cast("tuple[Lane, ...]", stop.value)
+    return result_of(read_lanes(run))
 
 
 def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Generator[None, None, tuple[Lane, ...]]:
@@ -345,15 +337,15 @@ def read_lanes(run: Run, course: Callable[[Process], Course] = course_of) -> Gen
     chosen = _newest(run.ranks)
     if any(_is_nameless(process) for _, process in chosen):
         return ()
-    known = told(run.crowd) if run.crowd is not None else None
+    indexed = indexed_lanes(run.crowd) if run.crowd is not None else None
     lanes = []
     for number, (rank, process) in enumerate(chosen, 1):
-        lane = _told_lane(rank, process, known) if known is not None else None
+        lane = _indexed_lane(rank, process, indexed) if indexed is not None else None
         lanes.append(lane or _lane(rank, process, course(process)))
         if number % PIECE == 0:
             yield
     if run.crowd is not None:
-        lanes += yield from read_told(run.crowd, frozenset(lane.rank for lane in lanes))
+        lanes += yield from read_indexed_lanes(run.crowd, frozenset(lane.rank for lane in lanes))
     return tuple(sorted(lanes, key=lambda lane: lane.rank))
 
 
@@ -362,8 +354,8 @@ def _newest(ranks: Sequence[Rank]) -> list[tuple[Rank, Process]]:
     newest = [(rank, _main(rank.processes)) for rank in ranks if rank.number is not None]
     if any(process.is_traced for _, process in newest):
         newest = [(rank, process) for rank, process in newest if process.is_traced]
-    launch = max((_launch(process) for _, process in newest), default=-1)
-    return [(rank, process) for rank, process in newest if _launch(process) in (launch, -1)]
+    launch = max((launch_number(process) for _, process in newest), default=-1)
+    return [(rank, process) for rank, process in newest if launch_number(process) in (launch, -1)]
 
 
 def _main(processes: Sequence[Process]) -> Process:
@@ -371,11 +363,6 @@ def _main(processes: Sequence[Process]) -> Process:
     same = {id(process) for process in processes}
     mains = [process for process in processes if id(process.parent) not in same] or list(processes)
     return mains[-1]
-
-
-def _launch(process: Process) -> int:
-    number = process.launch.rpartition("_")[2]
-    return int(number) if number.isdigit() and len(number) < 10 else -1
 
 
 def _is_nameless(process: Process) -> bool:
@@ -391,12 +378,12 @@ def _lane(rank: Rank, process: Process, course: Course) -> Lane:
     return Lane(
         cast(int, rank.number), process.key, _address(process), "", process.pid,
         process.log.ended, process.is_traced, math.nan if last is None else last, course, times_of(process),
-        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), inside_of(process),
+        tuple(_older(other, process) for other in rank.processes if _is_older(other, process)), inside_of(process),
         is_pipelined(process), written_us(process.log),
     )  # fmt: skip
 
 
-def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
+def _indexed_lane(rank: Rank, process: Process, index: IndexedLanes) -> Lane | None:
     """Make the lane of a loaded process from its index, without texts that only logs have.
 
     None if no index has it, or if the index is damaged.
@@ -405,20 +392,20 @@ def _told_lane(rank: Rank, process: Process, index: Told) -> Lane | None:
     if saved is None:
         return None
     try:
-        course_and_times = index.course(saved), index.times(saved)
+        course_and_times = index.course(saved), times_of_saved(saved)
     except OSError as error:
         index.damaged[saved.index.path] = error.strerror or str(error)
         return None
     return Lane(
         cast(int, rank.number), process.key, _address(process), saved.host, process.pid, process.log.ended, saved.is_traced,
         saved.last, *course_and_times,
-        tuple(_older(own, process) for own in rank.processes if _is_older(own, process)), saved.inside,
+        tuple(_older(other, process) for other in rank.processes if _is_older(other, process)), saved.inside,
         is_pipelined(process), written_us(process.log),
     )  # fmt: skip
 
 
 def is_pipelined(process: Process) -> bool:
-    """Tell whether a stack in its log goes through a pipeline: torch writes the name of each file of a stack once."""
+    """Return whether a stack in its log goes through a pipeline: torch writes the name of each file of a stack once."""
     return any(PIPELINING in text for text in process.strings.values())
 
 

@@ -5,21 +5,63 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tltui.questions.hang.open_phases import trail
-from tltui.questions.ranks.facet_texts import PARTS
+from tltui.questions.ranks.compile_facets import PARTS
 from tltui.questions.ranks.rank_course import FACETS, Code, Lane, Step
 
-BREAK_FACET, FAILED_FACET, COLLECTIVE_FACET, DEVICE_FACET = "breaks", "failure", "collectives", "devices"
-INPUT_FACET, GUARD_FACET, CODE_FACET, CACHE_FACET, ESTIMATE_FACET = "inputs", "guards", "code", "cache", "estimates"
-NOTHING = {BREAK_FACET: "no break", FAILED_FACET: "no failure", DEVICE_FACET: "all on its own device",
-           COLLECTIVE_FACET: "no collectives",
-           CACHE_FACET: "no answer logged"}  # fmt: skip
-"""Wording for ranks without a value of a facet."""
+STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
+BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
+INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
+VERSION, SETTINGS = "version", "settings"
+
+
+class FacetWords(NamedTuple):
+    """Wording of a facet."""
+
+    difference: str
+    """As the title of a difference."""
+    label: str
+    """In a word or two, for the matrix."""
+    mark: str = ""
+    """Sign of a cell of the matrix; '' for facets that have none. Unfinished compiles show their status instead."""
+    noun: str = ""
+    """For a facet that differs as a consequence of another one; '' for facets that never do."""
+    absent: str = ""
+    """For ranks without a value of it."""
+
+
+WORDS = {
+    VERSION: FacetWords("another torch", "another torch"),
+    SETTINGS: FacetWords("settings differ", "other settings"),
+    STOPPED: FacetWords("the last function of some ranks", "stopped"),
+    UNFINISHED: FacetWords("not finished on some ranks", "not finished"),
+    BREAKS: FacetWords("graph breaks differ", "graph breaks", "b", "", "no break"),
+    FAILED: FacetWords("failures differ", "failure", "f", "failures", "no failure"),
+    COLLECTIVES: FacetWords("collectives differ", "collectives", "c", "collectives", "no collectives"),
+    MISSING: FacetWords("compiled on some ranks only", "not compiled"),
+    COUNT: FacetWords("compiled more often on some ranks", "only here"),
+    ORDER: FacetWords("compiled in another order on some ranks", "order", "q"),
+    DEVICES: FacetWords("tensors on a device that is not the rank's own", "devices", "d", "devices", "all on its own device"),
+    RECOMPILE: FacetWords("compiled again for another reason", "why again", "r", "reasons of recompiles"),
+    INPUTS: FacetWords("inputs differ", "inputs", "i", "inputs"),
+    GRAPH: FacetWords("graphs differ", "graph", "g", "graphs"),
+    GUARDS: FacetWords("guards differ", "guards", "u", "guards"),
+    CODE: FacetWords("generated code differs", "code", "k", "code"),
+    PARITY: FacetWords("code and schedule have other collectives", "collectives of the code", "p", "the code's collectives"),
+    CACHE: FacetWords("caches answer differently", "cache", "h", "caches", "no answer logged"),
+    ESTIMATES: FacetWords("what its kernels give differs", "estimates", "e", "tensors of kernels"),
+    EXECUTED: FacetWords("graphs ran in another order", "order of graphs", "x", "the order in which graphs ran"),
+}
+NAMES = tuple(WORDS)
+"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
+WIDE = (VERSION, SETTINGS)
+"""Facets of a whole rank: reported once for all compiles."""
 WITHOUT = "without that"
 """Wording for ranks whose lines are a subset of the others' lines."""
 SHOWN = 1
-SHOWN_OF = {COLLECTIVE_FACET: 3, "settings": 3, "recompile": 3, "parity": 3, FAILED_FACET: 3, "version": 3, "graph": 3}
+SHOWN_OF = dict.fromkeys((COLLECTIVES, SETTINGS, RECOMPILE, PARITY, FAILED, VERSION, GRAPH), 3)
 """Lines of a facet that are printed; of the others `SHOWN`."""
 DIGITS = 8
 """Digits of a digest that are printed."""
@@ -29,47 +71,49 @@ Lines = Mapping[Hashable, Sequence[str]]
 
 def words(facet: str, lines: Lines) -> dict[Hashable, str]:
     """Describe how each value of a facet differs from the others; '' only if no wording separates any of them."""
-    if facet == CACHE_FACET:
-        return {value: _answers(own) for value, own in lines.items()}
-    if facet == CODE_FACET:
+    if facet == CACHE:
+        return {value: _answers(texts) for value, texts in lines.items()}
+    if facet == CODE:
         return _code(lines)
-    compared = {value: {line.partition("\t")[0]: line.partition("\t")[2] or line for line in own} for value, own in lines.items()}
-    same = set.intersection(*(set(own) for own in compared.values()))
-    apart = {value: [shown for plain, shown in own.items() if plain not in same] for value, own in compared.items()}
-    if facet == INPUT_FACET:
+    compared = {value: {plain: shown or plain for plain, _, shown in (line.partition("\t") for line in texts)}
+                for value, texts in lines.items()}  # fmt: skip
+    same = set.intersection(*(set(texts) for texts in compared.values()))
+    apart = {value: [shown for plain, shown in texts.items() if plain not in same] for value, texts in compared.items()}
+    if facet == INPUTS:
         apart = _inputs_apart(apart)
-    said = {value: _distinct_lines(facet, own, apart[value]) for value, own in lines.items()}
-    if any(said.values()):
-        return {value: one or WITHOUT for value, one in said.items()}
-    return said
+    descriptions = {value: _distinct_lines(facet, texts, apart[value]) for value, texts in lines.items()}
+    if any(descriptions.values()):
+        return {value: one or WITHOUT for value, one in descriptions.items()}
+    return descriptions
 
 
 def shared_inputs(lines: Lines) -> Lines:
     """Return the inputs described on all sides: ranks that did not finish lack the others."""
-    sources = set.intersection(*({line.partition(": ")[0] for line in own} for own in lines.values()))
-    return {value: [line for line in own if line.partition(": ")[0] in sources] for value, own in lines.items()}
+    sources = set.intersection(*({line.partition(": ")[0] for line in texts} for texts in lines.values()))
+    return {value: [line for line in texts if line.partition(": ")[0] in sources] for value, texts in lines.items()}
 
 
 def _inputs_apart(lines: Mapping[Hashable, Sequence[str]]) -> dict[Hashable, list[str]]:
     """Return only the differing properties of inputs that all ranks have."""
-    inputs = {value: dict(line.split(": ", 1) for line in own if ": " in line) for value, own in lines.items()}
+    inputs = {value: dict(line.split(": ", 1) for line in described if ": " in line) for value, described in lines.items()}
     results: dict[Hashable, list[str]] = {}
-    for value, own in inputs.items():
+    for value, described in inputs.items():
         results[value] = []
-        for source, what in own.items():
+        for source, properties in described.items():
             others = [set(other[source].split(PARTS)) for other in inputs.values() if source in other]
             same = set.intersection(*others) if len(others) == len(inputs) else set()
-            results[value].append(f"{PARTS.join(part for part in what.split(PARTS) if part not in same) or what} of {source}")
+            differing = PARTS.join(part for part in properties.split(PARTS) if part not in same)
+            results[value].append(f"{differing or properties} of {source}")
     return results
 
 
-def _distinct_lines(facet: str, told: Sequence[str], lines: Sequence[str]) -> str:
+def _distinct_lines(facet: str, all_lines: Sequence[str], lines: Sequence[str]) -> str:
     """Describe the distinct lines of these ranks in one line."""
-    if not told:
-        return NOTHING.get(facet, "")
+    if not all_lines:
+        return WORDS[facet].absent
     if not lines:
         return ""
-    if facet == DEVICE_FACET:
+    if facet == DEVICES:
         return f"{lines[0]}{''.join(', ' + line.removeprefix('tensors on ') for line in lines[1:])}, not its own device"
     shown = SHOWN_OF.get(facet, SHOWN)
     left = len(lines) - shown
@@ -79,13 +123,13 @@ def _distinct_lines(facet: str, told: Sequence[str], lines: Sequence[str]) -> st
 def _answers(lines: Sequence[str]) -> str:
     """Count cache answers: `3 hits, 1 miss`; with the name of the cache if there are several."""
     if not lines:
-        return NOTHING[CACHE_FACET]
+        return WORDS[CACHE].absent
     caches: dict[str, Counter[str]] = {}
     for line in lines:
         cache, _, state = line.rpartition(" ")
         caches.setdefault(cache, Counter())[state] += 1
-    told = {cache: ", ".join(_count(state, n) for state, n in sorted(own.items())) for cache, own in sorted(caches.items())}
-    return "; ".join(f"{cache}: {said}" for cache, said in told.items()) if len(told) > 1 else next(iter(told.values()))
+    summaries = {cache: ", ".join(_count(state, n) for state, n in sorted(caches[cache].items())) for cache in sorted(caches)}
+    return "; ".join(f"{cache}: {summary}" if len(summaries) > 1 else summary for cache, summary in summaries.items())
 
 
 def _count(state: str, count: int) -> str:
@@ -94,26 +138,15 @@ def _count(state: str, count: int) -> str:
 
 def _code(lines: Lines) -> dict[Hashable, str]:
     """Describe codes by graph count; with equal counts, by the digest of the first difference."""
-    counts = {value: len(own) for value, own in lines.items()}
+    counts = {value: len(digests) for value, digests in lines.items()}
     if len(set(counts.values())) > 1:
         return {value: f"code of {count} graph{'s' * (count != 1)}" if count else "no code" for value, count in counts.items()}
     rows = list(zip(*lines.values(), strict=True))
     first = next((n for n, row in enumerate(rows) if len(set(row)) > 1), 0)
     of = f" of graph {first + 1}" if len(rows) > 1 else ""
-    return {value: f"code {own[first][:DIGITS]}{of}" if own else "" for value, own in lines.items()}
+    return {value: f"code {digests[first][:DIGITS]}{of}" if digests else "" for value, digests in lines.items()}
 
 
-STOPPED, UNFINISHED, MISSING, COUNT, ORDER, EXECUTED = "stopped", "unfinished", "missing", "count", "order", "executed"
-BREAKS, FAILED, COLLECTIVES, DEVICES, RECOMPILE = "breaks", "failure", "collectives", "devices", "recompile"
-INPUTS, GRAPH, GUARDS, CODE, PARITY, CACHE, ESTIMATES = "inputs", "graph", "guards", "code", "parity", "cache", "estimates"
-VERSION, SETTINGS = "version", "settings"
-WIDE = (VERSION, SETTINGS)
-"""Facets of a whole rank: reported once for all compiles."""
-NAMES = (
-    VERSION, SETTINGS, STOPPED, UNFINISHED, BREAKS, FAILED, COLLECTIVES, MISSING, COUNT, ORDER, DEVICES, RECOMPILE, INPUTS, GRAPH,
-    GUARDS, CODE, PARITY, CACHE, ESTIMATES, EXECUTED,
-)  # fmt: skip
-"""Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
 CHAIN = tuple(name for name in NAMES if name in FACETS and name not in WIDE)
 GROWING = frozenset((COLLECTIVES, CODE, CACHE, ESTIMATES))
 """Facets that backward compiles extend: live logs are compared up to the shorter one."""
@@ -154,8 +187,8 @@ class Class:
 
     def lines(self, place: int, facet: str) -> tuple[str, ...]:
         """Return the text lines of a facet."""
-        said = self.first.course.said.get(self.step(place).of(facet), "")
-        return tuple(said.split("\n")) if said else ()
+        text = self.first.course.texts.get(self.step(place).of(facet), "")
+        return tuple(text.split("\n")) if text else ()
 
 
 @dataclass(slots=True)
@@ -173,26 +206,26 @@ class Fact:
 
     @property
     def partition(self) -> frozenset[frozenset[int]]:
-        return frozenset(frozenset(lane.rank for class_ in classes for lane in class_.lanes) for _, classes in self.parts)
+        return frozenset(ranks_in(classes) for _, classes in self.parts)
 
     @property
     def outliers(self) -> frozenset[int]:
         """Ranks that are not on the first side."""
-        return frozenset(lane.rank for _, classes in self.parts[1:] for class_ in classes for lane in class_.lanes)
+        return frozenset().union(*(ranks_in(classes) for _, classes in self.parts[1:]))
 
 
 def classes_of(lanes: Iterable[Lane]) -> list[Class]:
-    """Ranks that did the same together, the one with the lowest number first."""
-    found: dict[Hashable, Class] = {}
+    """Group ranks with the same course, the class with the lowest rank first."""
+    classes: dict[Hashable, Class] = {}
     for lane in sorted(lanes, key=lambda lane: lane.rank):
         key = (lane.course.digest, lane.ended, lane.is_traced, lane.inside)
-        if (own := found.get(key)) is not None:
-            own.lanes.append(lane)
+        if (class_ := classes.get(key)) is not None:
+            class_.lanes.append(lane)
             continue
-        own = found[key] = Class([lane])
+        class_ = classes[key] = Class([lane])
         for place, step in enumerate(lane.course.steps):
-            own.codes.setdefault(step.code, []).append(place)
-    return list(found.values())
+            class_.codes.setdefault(step.code, []).append(place)
+    return list(classes.values())
 
 
 def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
@@ -207,43 +240,49 @@ def facts_of(classes: Sequence[Class]) -> tuple[list[Fact], set[int]]:
     return _without_following(facts), behind
 
 
+def ranks_in(classes: Iterable[Class]) -> frozenset[int]:
+    """Return the ranks in some classes."""
+    return frozenset(lane.rank for class_ in classes for lane in class_.lanes)
+
+
 def order_of(classes: Sequence[Class]) -> dict[Key, float]:
     """Return the position of each compile in the usual course; unusual compiles follow their predecessor elsewhere."""
     order: dict[Key, float] = {}
-    for own in sorted(classes, key=lambda own: (-len(own.lanes), -len(own.first.course.steps), own.first.rank)):
+    for class_ in sorted(classes, key=lambda class_: (-len(class_.lanes), -len(class_.first.course.steps), class_.first.rank)):
         is_usual, before = not order, -1.0
-        for place, step in enumerate(own.first.course.steps):
+        for place, step in enumerate(class_.first.course.steps):
             key = (step.code, step.number)
             before = order.setdefault(key, float(place) if is_usual else before + 0.5)
     return order
 
 
-def _size(classes: Iterable[Class]) -> int:
+def rank_count(classes: Iterable[Class]) -> int:
+    """Return the number of ranks in some classes."""
     return sum(len(class_.lanes) for class_ in classes)
 
 
 def _usual(values: Mapping[Class, Hashable]) -> Hashable:
     """Return the value of the most ranks."""
     counts: Counter[Hashable] = Counter()
-    for own, value in values.items():
-        counts[value] += len(own.lanes)
-    return max(counts, key=lambda value: counts[value], default=None)  # of equal ones the first, that of the lowest rank
+    for class_, value in values.items():
+        counts[value] += len(class_.lanes)
+    return max(counts, key=lambda value: counts[value], default=None)  # on a tie the first: that of the lowest rank
 
 
 def _parted(
-    code: Code, number: int, facet: str, values: Mapping[Class, Hashable], said: Callable[[Hashable, Class], str]
+    code: Code, number: int, facet: str, values: Mapping[Class, Hashable], describe: Callable[[Hashable, Class], str]
 ) -> list[Fact]:
     """Return the fact that these ranks differ, if they do."""
-    found: dict[Hashable, list[Class]] = defaultdict(list)
-    for own, value in values.items():
-        found[value].append(own)
-    if len(found) < 2:
+    groups: dict[Hashable, list[Class]] = defaultdict(list)
+    for class_, value in values.items():
+        groups[value].append(class_)
+    if len(groups) < 2:
         return []
-    ordered = sorted(found.items(), key=lambda item: (-_size(item[1]), min(own.first.rank for own in item[1])))
-    return [Fact(code, number, facet, tuple((said(value, own[0]), tuple(own)) for value, own in ordered))]
+    ordered = sorted(groups.items(), key=lambda item: (-rank_count(item[1]), min(class_.first.rank for class_ in item[1])))
+    return [Fact(code, number, facet, tuple((describe(value, classes[0]), tuple(classes)) for value, classes in ordered))]
 
 
-def _text(value: Hashable, _: Class) -> str:
+def _value_text(value: Hashable, _: Class) -> str:
     return str(value)
 
 
@@ -252,48 +291,48 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
 
     If a rank ended within a compile, the fact names the compile.
     """
-    sequences = {own: tuple(own.codes) for own in classes}
+    sequences = {class_: tuple(class_.codes) for class_ in classes}
     usual = _usual(sequences)
     assert isinstance(usual, tuple)
     last: dict[Code, dict[Class, str]] = defaultdict(dict)
-    for own, codes in sequences.items():
-        if own.ended and not all(map(own.is_over, range(len(own.first.course.steps)))):
-            own.stopped = True
-        elif own.ended and codes and len(codes) + 1 < len(usual) and codes == usual[: len(codes)]:
-            own.stopped = True
-            last[codes[-1]][own] = f"stopped after it, {len(usual) - len(codes)} functions before the others"
-    if any(own.stopped for own in classes):  # the job did not end by itself: who did a part of what others did had not come further
-        keys = {own: [(step.code, step.number) for step in own.first.course.steps] for own in classes}
+    for class_, codes in sequences.items():
+        if class_.ended and not all(map(class_.is_over, range(len(class_.first.course.steps)))):
+            class_.stopped = True
+        elif class_.ended and codes and len(codes) + 1 < len(usual) and codes == usual[: len(codes)]:
+            class_.stopped = True
+            last[codes[-1]][class_] = f"stopped after it, {len(usual) - len(codes)} functions before the others"
+    if any(class_.stopped for class_ in classes):  # the job was ended: ranks with a part of the others' compiles got no further
+        keys = {class_: [(step.code, step.number) for step in class_.first.course.steps] for class_ in classes}
         longest = max(keys.values(), key=len)
-        for own, mine in keys.items():
-            own.stopped = own.stopped or (own.ended and bool(mine) and mine == longest[: len(mine)] and len(mine) < len(longest))
+        for class_, mine in keys.items():
+            class_.stopped |= class_.ended and 0 < len(mine) < len(longest) and mine == longest[: len(mine)]
     results = []
     for code, stopped in last.items():
         results += _parted(
-            code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _text
+            code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _value_text
         )
     return results
 
 
 def _counts(code: Code, classes: Sequence[Class], behind: set[int]) -> list[Fact]:
     """Compare the number of compiles of a function."""
-    counts = {own: len(own.codes.get(code, ())) for own in classes}
+    counts = {class_: len(class_.codes.get(code, ())) for class_ in classes}
     most = max(counts.values())
     if all(count == most for count in counts.values()):
         return []
-    late = {own for own, count in counts.items() if count < most and not own.ended}
-    behind.update(lane.rank for own in late for lane in own.lanes)
-    if any(_is_for_all(own, own.codes[code][-1]) for own, count in counts.items() if count == most):
-        for own, count in counts.items():
-            own.receives = own.receives or count < most
+    late = {class_ for class_, count in counts.items() if count < most and not class_.ended}
+    behind |= ranks_in(late)
+    if any(_is_for_all(class_, class_.codes[code][-1]) for class_, count in counts.items() if count == most):
+        for class_, count in counts.items():
+            class_.receives = class_.receives or count < most
     values: dict[Class, Hashable] = {
         c: n for c, n in counts.items() if c not in late and not ((c.stopped or c.receives) and n < most)
     }  # fmt: skip
-    found = []
+    facts = []
     if 0 in values.values():
-        found = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
-    compiled = {own: count for own, count in values.items() if count}
-    return found + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
+        facts = _parted(code, 0, MISSING, {c: bool(n) for c, n in values.items()}, lambda n, _: "compiled" if n else "not compiled")
+    compiled = {class_: count for class_, count in values.items() if count}
+    return facts + _parted(code, 0, COUNT, compiled, lambda n, _: "1 compile" if n == 1 else f"{n} compiles")
 
 
 def _is_for_all(class_: Class, place: int) -> bool:
@@ -308,45 +347,45 @@ def _is_for_all(class_: Class, place: int) -> bool:
 def _compiles(code: Code, classes: Sequence[Class]) -> list[Fact]:
     """Compare the compiles of a function by number: the first of each rank, then the second."""
     facts: list[Fact] = []
-    owned = {own: places for own in classes if (places := own.codes.get(code))}
-    usual, is_cut = _usual({own: len(places) for own, places in owned.items()}), any(own.stopped for own in classes)
-    shifted = {own for own, places in owned.items() if len(places) != usual}
+    owned = {class_: places for class_ in classes if (places := class_.codes.get(code))}
+    usual, is_cut = _usual({class_: len(places) for class_, places in owned.items()}), any(class_.stopped for class_ in classes)
+    shifted = {class_ for class_, places in owned.items() if len(places) != usual}
+    usual_places = [(class_, place) for class_ in owned if shifted and class_ not in shifted for place in owned[class_]]
     for n in range(max(map(len, owned.values()))):
-        members = {own: places[n] for own, places in owned.items() if n < len(places)}
+        members = {class_: places[n] for class_, places in owned.items() if n < len(places)}
         if len(members) > 1:
-            known = [(own, place) for own, places in owned.items() if own not in shifted for place in places] if shifted else []
-            facts += _compared((code, n + 1), members, shifted, known, is_cut)
+            facts += _compared((code, n + 1), members, shifted, usual_places, is_cut)
     return facts
 
 
 def _compared(
-    key: Key, members: Mapping[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]], is_cut: bool
+    key: Key, members: Mapping[Class, int], shifted: set[Class], usual_places: Sequence[tuple[Class, int]], is_cut: bool
 ) -> Iterator[Fact]:
     """Yield the differences between compiles of one function, one compile per rank.
 
-    `shifted`: ranks with an unusual number of compiles; a value that the usual ranks have in another compile (`known`) only
+    `shifted`: ranks with an unusual number of compiles; a value that the usual ranks have in another compile (`usual_places`) only
     moved. `is_cut`: some rank ended early.
     """
-    done = {own: place for own, place in members.items() if own.is_over(place)}
-    over = {own: own.is_over(place) for own, place in members.items() if own.ended or own in done}
-    yield from _parted(*key, UNFINISHED, over, _said_end)
-    traced = {own: place for own, place in members.items() if over.get(own) is False and own.step(place).of(GRAPH)}
-    if len({own.step(place).facets for own, place in (done | traced).items()}) < 2:
+    done = {class_: place for class_, place in members.items() if class_.is_over(place)}
+    over = {class_: class_.is_over(place) for class_, place in members.items() if class_.ended or class_ in done}
+    yield from _parted(*key, UNFINISHED, over, _end_words)
+    traced = {class_: place for class_, place in members.items() if over.get(class_) is False and class_.step(place).of(GRAPH)}
+    if len({class_.step(place).facets for class_, place in (done | traced).items()}) < 2:
         return
     for facet in WIDE:
-        told = {own: digest for own, place in done.items() if (digest := own.step(place).of(facet))}
-        yield from _with_lines(key, facet, done, told)
-    yield from _chain(key, done, traced, shifted & (done | traced).keys(), known, is_cut)
+        digests = {class_: digest for class_, place in done.items() if (digest := class_.step(place).of(facet))}
+        yield from _with_lines(key, facet, done, digests)
+    yield from _chain(key, done, traced, shifted & (done | traced).keys(), usual_places, is_cut)
 
 
-def _said_end(end: Hashable, class_: Class) -> str:
+def _end_words(end: Hashable, class_: Class) -> str:
     if end:
         return "finished"
     return f"not finished, in {trail(class_.first.inside)}" if class_.first.inside else "not finished"
 
 
 def _chain(
-    key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], known: Sequence[tuple[Class, int]],
+    key: Key, done: dict[Class, int], traced: dict[Class, int], shifted: set[Class], usual_places: Sequence[tuple[Class, int]],
     is_cut: bool,
 ) -> list[Fact]:
     """Compare facet by facet, without differences that follow from earlier ones.
@@ -355,41 +394,42 @@ def _chain(
     """
     facts: list[Fact] = []
     places = done | traced
-    told: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(places, ())
-    goes_on = not all(own.ended for own in done)
+    earlier: dict[Class, tuple[Hashable, ...]] = dict.fromkeys(places, ())
+    goes_on = not all(class_.ended for class_ in done)
     for facet in CHAIN:
         values = _inputs(places) if facet == INPUTS else _values(places if facet in EARLY else done, facet, goes_on)
         if is_cut and facet in GROWING and values:
             values = _as_far(values, facet, done)
         if shifted and len(set(values.values())) > 1:
-            usual = {own.step(place).of(facet) for own, place in known}
-            values = {own: v for own, v in values.items() if own not in shifted or own.step(places[own]).of(facet) not in usual}
+            usual = {class_.step(place).of(facet) for class_, place in usual_places}
+            moved = {class_ for class_ in shifted & values.keys() if class_.step(places[class_]).of(facet) in usual}
+            values = {class_: value for class_, value in values.items() if class_ not in moved}
         if len(set(values.values())) < 2:
             continue
         groups: dict[Hashable, dict[Class, Hashable]] = defaultdict(dict)
-        for own, value in values.items():
-            groups[told[own]][own] = value
+        for class_, value in values.items():
+            groups[earlier[class_]][class_] = value
         fresh = [fact for group in groups.values() for fact in _with_lines(key, facet, places, group)]
         for fact in facts:
-            if len({_usual({own: values[own] for own in classes if own in values}) for _, classes in fact.parts}) > 1:
+            if len({_usual({class_: values[class_] for class_ in classes if class_ in values}) for _, classes in fact.parts}) > 1:
                 fact.also.append(facet)
         facts += fresh
         common = _usual(values)
-        for own in places:
-            told[own] += (values.get(own, None if own in done or facet in EARLY else common),)
+        for class_ in places:
+            earlier[class_] += (values.get(class_, None if class_ in done or facet in EARLY else common),)
     return facts
 
 
 def _values(done: Mapping[Class, int], facet: str, goes_on: bool) -> dict[Class, Hashable]:
     if goes_on and facet in GROWING:
-        lines = {own: own.lines(place, facet) for own, place in done.items()}
+        lines = {class_: class_.lines(place, facet) for class_, place in done.items()}
         least = min(map(len, lines.values()))
-        return {own: own_lines[:least] for own, own_lines in lines.items()}
+        return {class_: class_lines[:least] for class_, class_lines in lines.items()}
     if goes_on and facet in (FAILED, PARITY):  # a backward comes later, and its code before its schedule
-        return {own: own.step(place).of("end") if facet == FAILED else b"" for own, place in done.items()}
-    if facet == CACHE:  # in which order they were asked is no difference
-        return {own: tuple(sorted(own.lines(place, facet))) for own, place in done.items()}
-    return {own: own.step(place).of(facet) for own, place in done.items()}
+        return {class_: class_.step(place).of("end") if facet == FAILED else b"" for class_, place in done.items()}
+    if facet == CACHE:  # the order of lookups is no difference
+        return {class_: tuple(sorted(class_.lines(place, facet))) for class_, place in done.items()}
+    return {class_: class_.step(place).of(facet) for class_, place in done.items()}
 
 
 def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, int]) -> dict[Class, Hashable]:
@@ -399,15 +439,15 @@ def _as_far(values: dict[Class, Hashable], facet: str, places: Mapping[Class, in
     only with less code.
     """
     usual = _usual(values)
-    typical = next(own for own, value in values.items() if value == usual)
+    typical = next(class_ for class_, value in values.items() if value == usual)
     theirs, codes = typical.lines(places[typical], facet), len(typical.lines(places[typical], CODE))
     results = dict(values)
-    for own in values:
-        mine, more = own.lines(places[own], facet), len(own.lines(places[own], CODE)) - codes
+    for class_ in values:
+        mine, more = class_.lines(places[class_], facet), len(class_.lines(places[class_], CODE)) - codes
         least = min(len(mine), len(theirs))
         is_far = facet != CACHE or (len(mine) - len(theirs)) * more > 0
         if least and is_far and mine[:least] == theirs[:least]:
-            results[own] = usual
+            results[class_] = usual
     return results
 
 
@@ -416,13 +456,13 @@ def _with_lines(key: Key, facet: str, places: Mapping[Class, int], values: Mappi
     if len(set(values.values())) < 2:
         return []
     lines: dict[Hashable, Sequence[str]] = {}
-    for own in sorted(values, key=lambda own: not own.is_over(places[own])):  # those first that came to their end
-        lines.setdefault(values[own], own.lines(places[own], facet))
-    if facet == GUARDS and _own_numbers(values, lines):
+    for class_ in sorted(values, key=lambda class_: not class_.is_over(places[class_])):  # finished compiles first
+        lines.setdefault(values[class_], class_.lines(places[class_], facet))
+    if facet == GUARDS and _differ_in_rank_number(values, lines):
         return []
-    is_partial = facet == INPUTS and any(_is_partial(own, places[own]) for own in values)
-    said = words(facet, shared_inputs(lines) if is_partial else lines)
-    return _parted(*key, facet, values, lambda value, _: said[value])
+    is_partial = facet == INPUTS and any(_is_partial(class_, places[class_]) for class_ in values)
+    descriptions = words(facet, shared_inputs(lines) if is_partial else lines)
+    return _parted(*key, facet, values, lambda value, _: descriptions[value])
 
 
 def _is_partial(class_: Class, place: int) -> bool:
@@ -435,30 +475,30 @@ def _inputs(places: Mapping[Class, int]) -> dict[Class, Hashable]:
 
     An unfinished compile counts as usual if the usual inputs include all its described inputs.
     """
-    results: dict[Class, Hashable] = {own: own.step(place).of(INPUTS) for own, place in places.items()}
-    partial = [own for own, place in places.items() if _is_partial(own, place)]
+    results: dict[Class, Hashable] = {class_: class_.step(place).of(INPUTS) for class_, place in places.items()}
+    partial = [class_ for class_, place in places.items() if _is_partial(class_, place)]
     if not partial or len(set(results.values())) < 2:
         return results
-    described = {own: set(own.lines(place, INPUTS)) for own, place in places.items()}
-    likely = sorted(places, key=lambda own: (own in partial, -len(described[own]), -len(own.lanes), own.first.rank))
-    for own in partial:
-        sources = {line.partition(": ")[0] for line in described[own]}
+    described = {class_: set(class_.lines(place, INPUTS)) for class_, place in places.items()}
+    likely = sorted(places, key=lambda class_: (class_ in partial, -len(described[class_]), -len(class_.lanes), class_.first.rank))
+    for class_ in partial:
+        sources = {line.partition(": ")[0] for line in described[class_]}
         for other in likely:
             theirs = {line.partition(": ")[0] for line in described[other]}
-            if all(line.partition(": ")[0] not in sources & theirs for line in described[own] ^ described[other]):
-                results[own] = results[other]
+            if all(line.partition(": ")[0] not in sources & theirs for line in described[class_] ^ described[other]):
+                results[class_] = results[other]
                 break
     return results
 
 
-def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
+def _differ_in_rank_number(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequence[str]]) -> bool:
     """Return whether guards differ only in comparisons with the rank's number."""
     plain = set()
-    same = set.intersection(*(set(told) for told in lines.values()))
-    for own, value in values.items():
+    same = set.intersection(*(set(texts) for texts in lines.values()))
+    for class_, value in values.items():
         apart = [line for line in lines[value] if line not in same]
-        number = f" == {own.first.rank}"
-        if len(own.lanes) > 1 or not apart or not all(line.endswith(number) for line in apart):
+        number = f" == {class_.first.rank}"
+        if len(class_.lanes) > 1 or not apart or not all(line.endswith(number) for line in apart):
             return False
         plain.add(tuple(line.removesuffix(number) for line in apart))
     return len(plain) == 1
@@ -466,31 +506,31 @@ def _own_numbers(values: Mapping[Class, Hashable], lines: Mapping[Hashable, Sequ
 
 def _order(classes: Sequence[Class]) -> list[Fact]:
     """Return ranks with an unusual compile order, with the first function out of order."""
-    sequences = {own: tuple(own.codes) for own in classes}
+    sequences = {class_: tuple(class_.codes) for class_ in classes}
     usual = _usual(sequences)
     assert isinstance(usual, tuple)
     places = set(usual)
     firsts: dict[tuple[Code, Code], dict[Class, str]] = defaultdict(dict)
-    for own, codes in sequences.items():
+    for class_, codes in sequences.items():
         mine = [code for code in codes if code in places]
-        theirs = [code for code in usual if code in own.codes] if codes != usual else mine
+        theirs = [code for code in usual if code in class_.codes] if codes != usual else mine
         if mine != theirs:
             a, b = next((a, b) for a, b in zip(theirs, mine, strict=True) if a != b)
-            firsts[a, b][own] = f"after {b[0]}"
-    moved = {own for late in firsts.values() for own in late}
+            firsts[a, b][class_] = f"after {b[0]}"
+    moved = {class_ for late in firsts.values() for class_ in late}
     results = []
     for (a, b), late in firsts.items():
         have = [c for c in classes if c in late or (c not in moved and a in c.codes and b in c.codes)]
-        results += _parted(a, 0, ORDER, {c: late.get(c, f"before {b[0]}") for c in have}, _text)
+        results += _parted(a, 0, ORDER, {c: late.get(c, f"before {b[0]}") for c in have}, _value_text)
     return results
 
 
 def _executed(classes: Sequence[Class]) -> list[Fact]:
     """Return ranks with an unusual execution order of common graphs, with the first one out of order."""
     ran = {
-        own: tuple((own.step(n).code, own.step(n).number) for n in own.first.course.executed)
-        for own in classes
-        if own.first.course.executed
+        class_: tuple((class_.step(n).code, class_.step(n).number) for n in class_.first.course.executed)
+        for class_ in classes
+        if class_.first.course.executed
     }
     if len(set(ran.values())) < 2:
         return []
@@ -498,23 +538,24 @@ def _executed(classes: Sequence[Class]) -> list[Fact]:
     assert isinstance(usual, tuple)
     places = set(usual)
     firsts: dict[tuple[Code, str, str], list[Class]] = defaultdict(list)
-    for own, keys in ran.items():
+    for class_, keys in ran.items():
         mine = [key for key in keys if key in places]
-        theirs = [key for key in usual if key in own.first.course.places]
+        theirs = [key for key in usual if key in class_.first.course.places]
         if mine == theirs or not theirs:
             continue
         n = next((n for n, (a, b) in enumerate(zip(theirs, mine, strict=False)) if a != b), min(len(mine), len(theirs)))
-        said, expected = (_called(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
-        firsts[theirs[min(n, len(theirs) - 1)][0], f"ran {said} as graph {n + 1}", f"ran {expected} as graph {n + 1}"].append(own)
-    others = {own for late in firsts.values() for own in late}
+        actual, expected = (_compile_name(keys_[n]) if n < len(keys_) else "nothing more" for keys_ in (mine, theirs))
+        code, graph = theirs[min(n, len(theirs) - 1)][0], f"graph {n + 1}"
+        firsts[code, f"ran {actual} as {graph}", f"ran {expected} as {graph}"].append(class_)
+    others = {class_ for late in firsts.values() for class_ in late}
     results = []
-    for (code, said, expected), late in firsts.items():
-        values = {own: said if own in late else expected for own in ran if own in late or own not in others}
-        results += _parted(code, 0, EXECUTED, values, _text)
+    for (code, actual, expected), late in firsts.items():
+        values = {class_: actual if class_ in late else expected for class_ in ran if class_ in late or class_ not in others}
+        results += _parted(code, 0, EXECUTED, values, _value_text)
     return results
 
 
-def _called(key: Key) -> str:
+def _compile_name(key: Key) -> str:
     """`f`, of a further compile of it `f (compile 2)`"""
     (name, _, _), number = key
     return name if number == 1 else f"{name} (compile {number})"
@@ -527,11 +568,11 @@ def _without_following(facts: list[Fact]) -> list[Fact]:
 
     def follows(fact: Fact) -> bool:
         if fact.facet == EXECUTED:
-            earlier = [own for own in present if own.outliers & fact.outliers]
-            whole = [own for own in earlier if own.outliers >= fact.outliers]  # else each of them explains some of the ranks
-            for own in whole or earlier:
-                own.also.append(EXECUTED)
-            return fact.outliers <= frozenset(rank for own in earlier for rank in own.outliers)
+            earlier = [cause for cause in present if cause.outliers & fact.outliers]
+            covering = [cause for cause in earlier if cause.outliers >= fact.outliers]  # else each explains some of the ranks
+            for cause in covering or earlier:
+                cause.also.append(EXECUTED)
+            return fact.outliers <= frozenset(rank for cause in earlier for rank in cause.outliers)
         name = fact.code[0]
         if fact.facet != MISSING or not name.startswith(RESUMES):
             return False

@@ -11,18 +11,15 @@ from statistics import median_low
 from tltui.model.rank_ranges import ranges
 from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
-from tltui.questions.ranks.matching import NAMES, WIDE, Class, Fact, Key, classes_of, facts_of, order_of
+from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of, rank_count
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 from tltui.text.frozen import frozen
 
-SAME, NONE, MORE, MANY, NOTHING, ENDED = "=", " ", "+", "*", "0", "~"
+SAME, NONE, MORE, MANY, UNLOGGED, ENDED = "=", " ", "+", "*", "0", "~"
 """Signs: as on the most ranks; absent; additional, or ten times as slow; more kinds than characters; nothing logged; after the
 end of the logs.
 """
-MARKS = {
-    "breaks": "b", "failure": "f", "collectives": "c", "order": "q", "devices": "d", "recompile": "r", "inputs": "i", "graph": "g",
-    "guards": "u", "code": "k", "parity": "p", "cache": "h", "estimates": "e", "executed": "x",
-}  # fmt: skip
+MARKS = {facet: words.mark for facet, words in WORDS.items() if words.mark}
 """Facet of a difference → its mark. Unfinished compiles show their status instead."""
 CACHES = {MISS: "m", BYPASS: "b", HIT: "h"}
 """Cache answer → its mark; of several answers the worst."""
@@ -107,8 +104,8 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     """Return the matrix of ranks by compiles."""
     if not lanes:
         return Matrix(1, 0, (), (), -1, "")
-    groups = [classes_of(own) for own in groups_of(lanes)]
-    classes = [own for group in groups for own in group]
+    groups = [classes_of(members) for members in groups_of(lanes)]
+    classes = [class_ for group in groups for class_ in group]
     facts: list[Fact] = []
     behind: set[int] = set()
     typical: dict[int, Class] = {}
@@ -117,19 +114,15 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
         facts += more
         behind |= late
         typical.update(dict.fromkeys(map(id, group), _usual(group)))
-    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=_ranks)[0])]
+    usual = _usual(classes) if len(groups) == 1 else typical[id(max(groups, key=rank_count)[0])]
     order = order_of(classes)
     keys = sorted(order, key=order.__getitem__)
     cells = _Cells(classes, typical, keys)
-    marks, whole = _marks(facts, cells)
-    rows = merged([row for own in classes for row in cells.rows(own, marks, whole, behind)], _everything)
+    marks, wide_facets = _marks(facts, cells)
+    rows = merged([row for class_ in classes for row in cells.rows(class_, marks, wide_facets, behind)], _everything)
     rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
     columns = tuple(cells.column(number) for number in range(len(keys)))
     return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
-
-
-def _ranks(classes: Sequence[Class]) -> int:
-    return sum(len(class_.lanes) for class_ in classes)
 
 
 def _usual(classes: Sequence[Class]) -> Class:
@@ -137,37 +130,37 @@ def _usual(classes: Sequence[Class]) -> Class:
 
     The largest of many small classes may be that of ranks that ended early.
     """
-    largest = max(classes, key=lambda own: (len(own.lanes), -own.first.rank))
-    if 2 * len(largest.lanes) > sum(len(own.lanes) for own in classes):
+    largest = max(classes, key=lambda class_: (len(class_.lanes), -class_.first.rank))
+    if 2 * len(largest.lanes) > rank_count(classes):
         return largest
-    did = [{key: own.step(place).facets for key, place in own.first.course.places.items()} for own in classes]
+    did = [{key: class_.step(place).facets for key, place in class_.first.course.places.items()} for class_ in classes]
     counts: dict[Key, Counter[Hashable]] = defaultdict(Counter)
-    for own, facets in zip(classes, did, strict=True):
+    for class_, facets in zip(classes, did, strict=True):
         for key, value in facets.items():
-            counts[key][value] += len(own.lanes)
-    ranks = sum(len(own.lanes) for own in classes)
-    lacking = {key: ranks - found.total() for key, found in counts.items()}
+            counts[key][value] += len(class_.lanes)
+    ranks = rank_count(classes)
+    lacking = {key: ranks - counter.total() for key, counter in counts.items()}
     lacked = sum(lacking.values())
 
     def alike(facets: Mapping[Key, Hashable]) -> int:
         return lacked + sum(counts[key][value] - lacking[key] for key, value in facets.items())
 
-    scores = [(alike(facets), len(own.lanes), -own.first.rank) for own, facets in zip(classes, did, strict=True)]
+    scores = [(alike(facets), len(class_.lanes), -class_.first.rank) for class_, facets in zip(classes, did, strict=True)]
     return classes[max(range(len(classes)), key=scores.__getitem__)]
 
 
 def _marks(facts: Sequence[Fact], cells: _Cells) -> tuple[dict[tuple[int, int], str], dict[int, set[str]]]:
     """Map (class `id`, column) to its leading unusual facet; and classes to facets unusual in all compiles."""
-    found: dict[tuple[int, int], str] = {}
-    whole: dict[int, set[str]] = defaultdict(set)
+    marks: dict[tuple[int, int], str] = {}
+    wide_facets: dict[int, set[str]] = defaultdict(set)
     for fact in sorted(facts, key=lambda fact: NAMES.index(fact.facet), reverse=True):
         for _, classes in fact.parts[1:]:
             for class_ in classes:
                 if fact.facet in WIDE:
-                    whole[id(class_)].add(fact.facet)
+                    wide_facets[id(class_)].add(fact.facet)
                 elif fact.facet in MARKS and (place := cells.places.get((fact.code, fact.number or 1))) is not None:
-                    found[id(class_), place] = fact.facet
-    return found, whole
+                    marks[id(class_), place] = fact.facet
+    return marks, wide_facets
 
 
 class _Cells:
@@ -177,14 +170,14 @@ class _Cells:
         """`usual`: class (its `id`) → the one with which it is compared."""
         self._keys = keys
         self._usual = usual
-        self._typical_classes = {id(own) for own in usual.values()}
+        self._typical_classes = {id(class_) for class_ in usual.values()}
         self.places = {key: number for number, key in enumerate(keys)}
         self._steps: dict[int, dict[int, int]] = {}
         self._having: list[list[Class]] = [[] for _ in keys]
-        for own in classes:
-            mine = self._steps[id(own)] = {self.places[key]: place for key, place in own.first.course.places.items()}
+        for class_ in classes:
+            mine = self._steps[id(class_)] = {self.places[key]: place for key, place in class_.first.course.places.items()}
             for number in mine:
-                self._having[number].append(own)
+                self._having[number].append(class_)
         self._typical = [self._median(number) for number in range(len(keys))]
         self._graphs = [self._letters(number) for number in range(len(keys))]
 
@@ -195,36 +188,36 @@ class _Cells:
 
     def _median(self, number: int) -> float:
         took = []
-        for own in self._having[number]:
-            place = self._steps[id(own)][number]
-            took += [seconds for lane in own.lanes if (seconds := lane.times.took[place]) == seconds]
+        for class_ in self._having[number]:
+            place = self._steps[id(class_)][number]
+            took += [seconds for lane in class_.lanes if (seconds := lane.times.took[place]) == seconds]
         return median_low(took) if took else math.nan
 
     def _letters(self, number: int) -> Mapping[bytes, str]:
         """Map graphs to letters, the graph of the most ranks first."""
         counts: Counter[bytes] = Counter()
-        for own in self._having[number]:
-            step = self.step(own, number)
+        for class_ in self._having[number]:
+            step = self.step(class_, number)
             if step is not None and step.of("graph"):
-                counts[step.of("graph")] += len(own.lanes)
+                counts[step.of("graph")] += len(class_.lanes)
         ordered = sorted(counts, key=lambda digest: -counts[digest])
         return {digest: LETTERS[n] if n < len(LETTERS) else MANY for n, digest in enumerate(ordered)}
 
     def column(self, number: int) -> Column:
         """Describe the compile of a column."""
-        (name, file, line), which = self._keys[number]
+        (name, file, line), occurrence = self._keys[number]
         having = self._having[number]
-        first = max(having, key=lambda own: (id(own) in self._typical_classes, len(own.lanes), -own.first.rank))
+        first = max(having, key=lambda class_: (id(class_) in self._typical_classes, len(class_.lanes), -class_.first.rank))
         step = self.step(first, number)
         assert step is not None
         seconds = self._typical[number]
         return Column(
-            step.id, f"{first.first.ref}:{step.id}", name, file, line, which, sum(len(own.lanes) for own in having),
+            step.id, f"{first.first.ref}:{step.id}", name, file, line, occurrence, rank_count(having),
             None if math.isnan(seconds) else seconds,
         )  # fmt: skip
 
     def rows(
-        self, class_: Class, marks: Mapping[tuple[int, int], str], whole: Mapping[int, set[str]], behind: set[int]
+        self, class_: Class, marks: Mapping[tuple[int, int], str], wide_facets: Mapping[int, set[str]], behind: set[int]
     ) -> list[Row]:
         """Return the rows of a class: several if some of its ranks were slow."""
         steps = [self.step(class_, number) for number in range(len(self._keys))]
@@ -232,20 +225,20 @@ class _Cells:
         differs = "".join(self._differs(class_, n, step, facets[n]) for n, step in enumerate(steps))
         may_come = not class_.ended or class_.first.rank in behind
         usual = [self.step(self._usual[id(class_)], number) is not None for number in range(len(steps))]
-        is_told = any(step is not None and step.status in UNFINISHED for step in steps)  # where its log ends
-        lacks = [steps[n] is None and (may_come or not usual[n] or (is_told and differs[n] == ENDED)) for n in range(len(steps))]
+        is_open = any(step is not None and step.status in UNFINISHED for step in steps)  # its log ends within a compile
+        lacks = [steps[n] is None and (may_come or not usual[n] or (is_open and differs[n] == ENDED)) for n in range(len(steps))]
         first = next((n for n, mark in enumerate(differs) if mark != SAME and not lacks[n]), -1)
-        facet = "" if first < 0 else facets[first] or _said_of(differs[first])
+        facet = "" if first < 0 else facets[first] or _facet_of(differs[first])
         absent = [ENDED if mark == ENDED else NONE for mark in differs]
-        statuses = "".join(absent[n] if s is None else STATUSES.get(s.status, NOTHING) for n, s in enumerate(steps))
-        graphs = "".join(absent[n] if s is None else self._graphs[n].get(s.of("graph"), NOTHING) for n, s in enumerate(steps))
+        statuses = "".join(absent[n] if s is None else STATUSES.get(s.status, UNLOGGED) for n, s in enumerate(steps))
+        graphs = "".join(absent[n] if s is None else self._graphs[n].get(s.of("graph"), UNLOGGED) for n, s in enumerate(steps))
         caches = "".join(absent[n] if s is None else _cache(class_.first, s) for n, s in enumerate(steps))
         ids = tuple("" if step is None else step.id for step in steps)
         groups: dict[str, list[Lane]] = defaultdict(list)
         for lane in class_.lanes:
             groups[self._times(class_, lane, absent)].append(lane)
         return [
-            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(whole.get(id(class_), ()))),
+            Row("", tuple(lane.rank for lane in lanes), lanes[0].ref, first, facet, tuple(sorted(wide_facets.get(id(class_), ()))),
                 differs, statuses, graphs, times, caches, ids, self._usual[id(class_)].first.rank)
             for times, lanes in groups.items()
         ]  # fmt: skip
@@ -265,13 +258,13 @@ class _Cells:
         )
 
 
-def _said_of(mark: str) -> str:
+def _facet_of(mark: str) -> str:
     return "missing" if mark in (NONE, ENDED) else "count" if mark == MORE else "unfinished"
 
 
 def _cache(lane: Lane, step: Step) -> str:
-    said = lane.course.said.get(step.of("cache"), "").split("\n")
-    return next((mark for state, mark in CACHES.items() if any(line.endswith(state) for line in said)), NOTHING)
+    answers = lane.course.texts.get(step.of("cache"), "").split("\n")
+    return next((mark for state, mark in CACHES.items() if any(line.endswith(state) for line in answers)), UNLOGGED)
 
 
 def _slower(seconds: float, typical: float) -> str:

@@ -11,7 +11,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.rank_ranges import ranges
+from tltui.model.rank_ranges import ranges, with_noun
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.model.status import TABLE
@@ -20,7 +20,7 @@ from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
 from tltui.questions.question import Keyword, Question
 from tltui.questions.ranks.lanes import read_lanes
-from tltui.questions.ranks.matching import COUNT, MISSING, STOPPED, UNFINISHED
+from tltui.questions.ranks.matching import COUNT, WORDS
 from tltui.questions.ranks.matrix import (
     CACHES,
     ENDED,
@@ -29,8 +29,8 @@ from tltui.questions.ranks.matrix import (
     MARKS,
     MORE,
     NONE,
-    NOTHING,
     SAME,
+    UNLOGGED,
     Column,
     Matrix,
     Row,
@@ -47,17 +47,9 @@ from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
 
 DIFFERENCE, STATUS, GRAPH, TIME, CACHE = "difference", "status", "graph", "time", "cache"
-WORDS = {
-    "breaks": "graph breaks", "failure": "failure", "collectives": "collectives", "order": "order", "devices": "devices",
-    "recompile": "why again", "inputs": "inputs", "graph": "graph", "guards": "guards", "code": "code",
-    "parity": "collectives of the code", "cache": "cache", "estimates": "estimates", "executed": "order of graphs",
-    "version": "another torch", "settings": "other settings",
-    UNFINISHED: "not finished", MISSING: "not compiled", COUNT: "only here", STOPPED: "stopped",
-}  # fmt: skip
-"""Facets, in a word or two."""
 ABSENT, OVER, UNDONE = "·", "†", ("?", "o")
 """Glyphs of absent compiles and of compiles after the end of a log; signs of unfinished compiles."""
-TOLD = 3
+DESCRIBED = 3
 """Maximum number of compiles that describe a kind of ranks."""
 _SIGNS = {row.ascii: row for row in TABLE.values()}
 _LETTERS = (tokens.CHANGED, tokens.PHASE_INDUCTOR, tokens.PHASE_DYNAMO, tokens.PHASE_BACKEND, tokens.PHASE_CACHE)
@@ -94,20 +86,20 @@ class Aspect:
 
     def ordered(self, signs: Collection[str]) -> list[str]:
         """Sort signs for the legend: usual first, absent last."""
-        known = [*self.meanings, *_SIGNS]
-        return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), known.index(sign) if sign in known else len(known)))
+        order = [*self.meanings, *_SIGNS]
+        return sorted(signs, key=lambda sign: (sign in (NONE, ENDED), order.index(sign) if sign in order else len(order)))
 
     def style(self, sign: str) -> str:
         """Return a style of `tltui.text.tokens`; cells also differ in their glyphs."""
         if sign in self.styles:
             return self.styles[sign]
-        if sign in (SAME, NOTHING, ENDED):
+        if sign in (SAME, UNLOGGED, ENDED):
             return tokens.DIM
         if sign in _SIGNS and (self.name == STATUS or sign in UNDONE):
             return _SIGNS[sign].colour
         return tokens.WARN
 
-    def beside(self, column: Column) -> str:
+    def detail(self, column: Column) -> str:
         """Return the text after the name of a compile."""
         if self.name == TIME:
             return fmt.seconds(column.seconds) if column.seconds is not None else ""
@@ -122,21 +114,21 @@ class Aspect:
             return str(parse_ref(text).at(self.page))
         return diff_ref(column.ref, text) if self.cells(row)[number] not in (MORE, *UNDONE) else text
 
-    def told(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    def descriptions(self, row: Row, columns: Sequence[Column], usual: Row, others: Sequence[Row]) -> Iterator[tuple[str, str]]:
         """Yield descriptions of a row with link targets, and the number of further differing compiles.
 
         The described compiles separate the row from the `others`.
         """
         if self.name == DIFFERENCE:
-            yield from ((WORDS[facet], "@metrics") for facet in row.whole)
+            yield from ((WORDS[facet].label, "@metrics") for facet in row.whole)
         numbers = self._unlike(row, usual)
         if not numbers:
             return
         shown = self._separating(row, numbers, others)
         for number in shown:
             sign = self.cells(row)[number]
-            what = WORDS[COUNT] if self.cells(usual)[number] == NONE else self.meaning(sign)
-            yield _at(columns[number], what), self.target(columns[number], row, number)
+            description = WORDS[COUNT].label if self.cells(usual)[number] == NONE else self.meaning(sign)
+            yield _at(columns[number], description), self.target(columns[number], row, number)
         if len(numbers) > len(shown):
             yield f"+{len(numbers) - len(shown)}", ""
 
@@ -155,7 +147,7 @@ class Aspect:
             return [alone]
         shown: list[int] = []
         like = list(others)
-        for number in numbers[:TOLD]:
+        for number in numbers[:DESCRIBED]:
             fewer = [other for other in like if self.cells(other)[number] == cells[number]]
             if not shown or len(fewer) < len(like):
                 shown.append(number)
@@ -170,8 +162,8 @@ class Aspect:
         return next((number for number, (mine, theirs) in enumerate(pairs) if mine != theirs), -1)
 
 
-def _at(column: Column, what: str) -> str:
-    return f"[{column.id}] {fmt.clip_middle(sanitize(short(column.function)), 24)}: {what}"
+def _at(column: Column, description: str) -> str:
+    return f"[{column.id}] {fmt.clip_middle(sanitize(short(column.function)), 24)}: {description}"
 
 
 _ABSENT = {NONE: "not compiled", ENDED: "ended before this"}
@@ -183,7 +175,7 @@ ASPECTS: Mapping[str, Aspect] = {
         Aspect(
             DIFFERENCE, "what differs from most ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.whole),
-            {SAME: "as most ranks", **{mark: WORDS[facet] for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {SAME: "as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
         Aspect(
@@ -191,7 +183,7 @@ ASPECTS: Mapping[str, Aspect] = {
         ),
         Aspect(
             GRAPH, "which ranks have the same graph: a letter each", lambda row: row.graphs, lambda row: row.graphs,
-            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", NOTHING: "none in the log",
+            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", UNLOGGED: "none in the log",
              **_ABSENT},
             {"a": tokens.DIM, **{letter: _LETTERS[n % len(_LETTERS)] for n, letter in enumerate(LETTERS[1:])}},
         ),
@@ -203,14 +195,14 @@ ASPECTS: Mapping[str, Aspect] = {
         ),
         Aspect(
             CACHE, "what the caches answered", lambda row: row.caches, lambda row: row.caches,
-            {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", NOTHING: "no answer in the log",
+            {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", UNLOGGED: "no answer in the log",
              **_ABSENT},
             {CACHES["hit"]: tokens.OK, CACHES["miss"]: tokens.WARN, CACHES["bypass"]: tokens.RECOMPILE},
             "caches",
         ),
     )
 }  # fmt: skip
-"""By name, in the order in which a key goes through them."""
+"""Aspects by name, in the order in which a key goes through them."""
 
 
 NAME = "matrix"
@@ -222,7 +214,7 @@ LABEL = 30
 """Columns that are left for the name of a compile."""
 HEAD_EVERY = 20
 """Lines of cells between repeated column headers."""
-ALIKE_NAMED, SHOWN = 400, 1000
+ALIKE_LISTED, SHOWN = 400, 1000
 """Compiles that are alike on all ranks that are named in a fold, and those that differ that have a line."""
 
 
@@ -259,8 +251,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
     hint = key_hint(options, "app.sort", "{}", instead="--show")
     page.row([hint, (f" changes what the cells tell: {others}", tokens.DIM)], "")
     if matrix.behind:
-        many = "ranks" if any(sign in matrix.behind for sign in "–, ") else "rank"
-        page.say(f"So far {many} {matrix.behind} compiled less than others, and may only be behind.", "", tokens.WARN)
+        page.say(f"So far {with_noun(matrix.behind)} compiled less than others, and may only be behind.", "", tokens.WARN)
 
 
 class Grid:
@@ -280,7 +271,7 @@ class Grid:
         self._label = min(page.width - self._wide * self._shown - 2, max(map(self._needs, self._columns), default=LABEL))
         by_rank = {number: place for place, row in enumerate(self._rows) for number in row.numbers}
         self._compared = [by_rank[row.usual] for row in self._rows]
-        """Of each kind of ranks the one that it is compared with."""
+        """For each kind of ranks, the kind that it is compared with."""
         self._stages = matrix.stages
 
     def write(self) -> Generator[None, None, None]:
@@ -291,14 +282,14 @@ class Grid:
         self._page.close(0)
         self._page.blank()
         self._page.open("Compiles")
-        self._names()  # the head of all that follows: a fold that began here would hold it
+        self._names()  # before the first fold, which would hide it
         lines = 0
         for is_alike, group in groupby(range(len(self._columns)), self._alike):
-            own = list(group)
-            if is_alike and len(own) > 1:
-                self._folded(own, is_alike)
+            numbers = list(group)
+            if is_alike and len(numbers) > 1:
+                self._folded(numbers, is_alike)
                 continue
-            for number in own:
+            for number in numbers:
                 if lines and lines % HEAD_EVERY == 0:
                     self._names()
                 if lines == SHOWN:
@@ -314,7 +305,7 @@ class Grid:
         return signs.pop() if len(signs) == 1 else ""
 
     def _needs(self, column: Column) -> int:
-        place = self._aspect.beside(column)
+        place = self._aspect.detail(column)
         return max(len(column.id) + 3, 8) + cells_of(short(column.function)) + (cells_of(place) + 2 if place else 0) + 1
 
     def _legend(self) -> None:
@@ -356,7 +347,7 @@ class Grid:
         if compared is row and len(self._rows) > 1:
             pieces += ["  ", (self._usual_words(row), tokens.DIM)]
         others = [other for other in self._rows if other is not row]
-        for text, target in self._aspect.told(row, self._columns, compared, others):
+        for text, target in self._aspect.descriptions(row, self._columns, compared, others):
             pieces += ["  ", (text, tokens.LINK if target else tokens.WARN, target)]
         page.row(pieces, "")
 
@@ -364,11 +355,12 @@ class Grid:
         """Describe the ranks that a row is compared with."""
         if self._stages:
             firsts: dict[int, int] = {}
-            for own in self._rows:
-                firsts[own.usual] = min(firsts.get(own.usual, own.numbers[0]), own.numbers[0])
+            for other in self._rows:
+                firsts[other.usual] = min(firsts.get(other.usual, other.numbers[0]), other.numbers[0])
             number = sorted(firsts.values()).index(firsts[row.usual])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
-        return "most ranks" if 2 * len(row.numbers) > sum(len(own.numbers) for own in self._rows) else "most alike to the others"
+        is_majority = 2 * len(row.numbers) > sum(len(other.numbers) for other in self._rows)
+        return "most ranks" if is_majority else "most alike to the others"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)
@@ -381,14 +373,14 @@ class Grid:
         run, style = "", ""
         for row, cells, compared in zip(self._rows[: self._shown], self._cells, self._compared, strict=False):
             sign = cells[number]
-            is_told = sign != self._cells[compared][number] and sign != ENDED
-            target = self._aspect.target(column, row, number) if is_told else ""
-            own = self._aspect.style(sign) if sign != NONE or is_told else tokens.DIM
-            if target or own != style:
+            is_unusual = sign != self._cells[compared][number] and sign != ENDED
+            target = self._aspect.target(column, row, number) if is_unusual else ""
+            cell_style = self._aspect.style(sign) if sign != NONE or is_unusual else tokens.DIM
+            if target or cell_style != style:
                 pieces += [(run, style)] if run else []
-                run, style = "", own
+                run, style = "", cell_style
             if target:
-                pieces += [(self._aspect.drawn(sign), own, target), gap]
+                pieces += [(self._aspect.drawn(sign), cell_style, target), gap]
             else:
                 run += self._aspect.drawn(sign) + gap
         self._page.add(*pieces, *([(run.rstrip(), style)] if run.rstrip() else []), signs=True)
@@ -397,14 +389,14 @@ class Grid:
         """`[2/0] block2  blocks.py:140`, padded."""
         page = self._page
         head = f"[{column.id}] ".ljust(8)
-        place = self._aspect.beside(column)
+        place = self._aspect.detail(column)
         room, called = width - len(head) - 1, sanitize(short(column.function))
-        beside = len(place) + 2 if place and room - len(place) - 2 >= min(12, cells_of(called)) else 0
-        name = page.clip_middle(called, room - beside)
+        place_width = len(place) + 2 if place and room - len(place) - 2 >= min(12, cells_of(called)) else 0
+        name = page.clip_middle(called, room - place_width)
         gap = " " * (len(head) - len(head.rstrip()))
         pieces: list[Piece] = [(head.rstrip(), tokens.LINK, column.ref), gap, (name, tokens.FUNCTION)]
-        pad = width - len(head) - len(name) - (len(place) + 1 if beside else 0)
-        return [*pieces, " " * pad, (place, tokens.DIM), " "] if beside else [*pieces, " " * pad]
+        pad = width - len(head) - len(name) - (len(place) + 1 if place_width else 0)
+        return [*pieces, " " * pad, (place, tokens.DIM), " "] if place_width else [*pieces, " " * pad]
 
     def _folded(self, numbers: Sequence[int], sign: str) -> None:
         page = self._page
@@ -413,15 +405,15 @@ class Grid:
         page.open(text, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
         signs = zip(self._rows, (cells[numbers[0]] for cells in self._cells), strict=True)
-        over = [rank for own, mine in signs if mine == ENDED for rank in own.numbers]
-        ended = f" ({'rank' if len(over) == 1 else 'ranks'} {ranges(over)} ended before)" if over else ""
+        over = [rank for row, mine in signs if mine == ENDED for rank in row.numbers]
+        ended = f" ({with_noun(ranges(over))} ended before)" if over else ""
         page.add("  ", (f"{drawn} ", style), (f"{text}, [{first.id}] … [{last.id}]{ended}", tokens.DIM))
-        named = [self._columns[number] for number in numbers[:ALIKE_NAMED]]
-        width = min(page.width - 6, max(map(self._needs, named)))
-        for column in named:
+        columns = [self._columns[number] for number in numbers[:ALIKE_LISTED]]
+        width = min(page.width - 6, max(map(self._needs, columns)))
+        for column in columns:
             page.add("  ", (f"{drawn} ", style), *self._name_pieces(column, width))
-        if len(numbers) > ALIKE_NAMED:
-            page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_NAMED)} more", tokens.DIM))
+        if len(numbers) > ALIKE_LISTED:
+            page.add("    ", (f"and {fmt.count(len(numbers) - ALIKE_LISTED)} more", tokens.DIM))
         page.close()
 
 

@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tltui.model.id_epochs import INNER, OUTERMOST
 from tltui.model.rank_ranges import Ranks
 from tltui.model.status import Status
-from tltui.questions.hang.clock_offsets import Offset, chosen, clocks, off, without_late
 from tltui.questions.hang.open_phases import WRAPPERS
+from tltui.questions.question import result_of
 from tltui.questions.ranks.pace import (
     LATE_S,
     MORE_S,
@@ -23,13 +23,18 @@ from tltui.questions.ranks.pace import (
     ExtraCompile,
     Key,
     Late,
+    Offset,
     Pace,
     Phases,
     Slow,
     Spread,
     Wait,
+    clocks,
     is_minority,
+    offsets_from_begins,
+    sampled,
     stands_out,
+    without_late,
 )
 from tltui.questions.ranks.rank_course import Lane, Step, classes, compile_ref, groups_of
 from tltui.text.frozen import frozen
@@ -45,14 +50,14 @@ class Column:
     key: Key
     lanes: list[Lane]
     places: list[int]
-    """Of the compile in the course of each."""
+    """The place of the compile in the course of each lane."""
     begin: list[float]
     """Microseconds since the epoch, clocks put right; NaN where that is not known."""
     took: list[float]
     """Seconds; NaN where it did not end, or failed."""
 
     ready: list[float]
-    """When the step before it ended on each rank, in microseconds, clocks put right; NaN where there is none or it did not end."""
+    """End of the step before it on each rank, in microseconds, clocks put right; NaN for no such step, or one without an end."""
 
     pending: int
     """Ranks that do not have it, and may still: their logs go on."""
@@ -60,14 +65,14 @@ class Column:
     """Ranks of which the logs go on."""
 
     def unfinished(self) -> int:
-        """Ranks that may still finish it."""
+        """Return the number of ranks that may still finish it."""
         if not self.going:
             return 0
         running = zip(self.lanes, self.took, strict=True)
         return self.pending + sum(not lane.ended and seconds != seconds for lane, seconds in running)
 
     def ref(self, number: int) -> str:
-        """Its address on a rank."""
+        """Return its address on a rank."""
         lane = self.lanes[number]
         return compile_ref(lane, lane.course.steps[self.places[number]])
 
@@ -97,7 +102,7 @@ class Columns:
         for number, class_ in enumerate(self.classes):
             if any(lane.rank in self.offsets for lane in class_):
                 self._shifts[number] = [self.offsets.get(lane.rank) for lane in class_]
-        if len(self.offsets) * FEW > len(lanes):  # else the middle one hardly is another
+        if len(self.offsets) * FEW > len(lanes):  # with fewer wrong clocks the median hardly changes
             self.usual = self._usual()
 
     def compiles(self) -> list[Key]:
@@ -108,13 +113,13 @@ class Columns:
         """Return the column of a compile."""
         column = Column(Key(*key), [], [], [], [], [], self._pending(key), sum(self._going))
         for number, place in self._where[key]:
-            own = self.classes[number]
-            column.lanes.extend(own)
-            column.places.extend([place] * len(own))
+            class_ = self.classes[number]
+            column.lanes.extend(class_)
+            column.places.extend([place] * len(class_))
             column.begin.extend(self._begins(number, place))
-            failed = own[0].course.steps[place].status == Status.ERROR
-            column.took.extend([math.nan] * len(own) if failed else [took[place] for took in self._took[number]])
-            column.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(own))
+            failed = class_[0].course.steps[place].status == Status.ERROR
+            column.took.extend([math.nan] * len(class_) if failed else [took[place] for took in self._took[number]])
+            column.ready.extend(self._ends(number, place - 1) if place else [math.nan] * len(class_))
         return column
 
     def _begins(self, number: int, place: int) -> list[float]:
@@ -131,31 +136,32 @@ class Columns:
         return [at + took[place] * 1e6 for at, took in zip(self._begins(number, place), self._took[number], strict=True)]
 
     def _usual(self) -> dict[Key, float]:
-        found = {}
+        starts = {}
         for key, where in self._where.items():
             begun = sorted(at for number, place in where for at in self._begins(number, place) if at == at)
             middle = (len(begun) + self._pending(key) - 1) // 2
             if len(begun) > max(1, middle):
-                found[key] = begun[middle]
-        return dict(sorted(found.items(), key=lambda item: item[1]))
+                starts[key] = begun[middle]
+        return dict(sorted(starts.items(), key=lambda item: item[1]))
 
     def _off(self) -> dict[int, Offset]:
-        """Clocks that are off."""
+        """Return the offsets of the clocks that are off."""
         rows: list[tuple[int, list[float], list[float]]] = []
         starts = Counter(len(lane.older) for class_ in self.classes for lane in class_)
         usual_starts = max(starts, key=lambda count: starts[count], default=0)
         for class_ in self.classes:
             steps = class_[0].course.steps
             shared = [(n, self.usual[key]) for n, step in enumerate(steps) if (key := Key(step.code, step.number)) in self.usual]
-            compared = chosen(shared)
+            compared = sampled(shared)
             for lane in class_:
                 again = len(lane.older) - usual_starts
                 begin = lane.times.begin
-                known = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
-                if again < 0 or (again and any(at >= usual for at, usual in known)):
-                    continue  # who was started again, and not with the others, began all of it later: its clock can only be behind
-                rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in known], [at for at, _ in known]))
-        return without_late(off(rows), ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_))
+                pairs = [(begin[n], usual) for n, usual in compared if begin[n] == begin[n]]
+                if again < 0 or (again and any(at >= usual for at, usual in pairs)):
+                    continue  # a rank that was restarted alone began everything later
+                rows.append((lane.rank, [(at - usual) / 1e6 for at, usual in pairs], [at for at, _ in pairs]))
+        times = ((lane.rank, lane.last, lane.written) for class_ in self.classes for lane in class_)
+        return without_late(offsets_from_begins(rows), times)
 
 
 @dataclass(slots=True)
@@ -197,22 +203,22 @@ class Extras:
         for number, seconds in enumerate(column.took):
             if seconds != seconds:
                 continue
-            own = self._sums.setdefault(column.lanes[number].rank, _Sum())
-            own.again_s += seconds if is_again else 0.0
-            own.new_s += 0.0 if is_again else seconds
-            own.compiles.append(ExtraCompile(column.key, column.ref(number), seconds, is_again))
+            sum_ = self._sums.setdefault(column.lanes[number].rank, _Sum())
+            sum_.again_s += seconds if is_again else 0.0
+            sum_.new_s += 0.0 if is_again else seconds
+            sum_.compiles.append(ExtraCompile(column.key, column.ref(number), seconds, is_again))
 
-    def found(self) -> tuple[Extra, ...]:
+    def extras(self) -> tuple[Extra, ...]:
         """Return ranks with extra compiles, grouped by equal compiles, the slowest group first."""
         sums = {rank: self._sums.get(rank, _Sum()) for rank in self._totals}
-        typical, total = median_low([own.seconds for own in sums.values()]), median_low(self._totals.values())
+        typical, total = median_low([sum_.seconds for sum_ in sums.values()]), median_low(self._totals.values())
         groups: dict[object, list[int]] = defaultdict(list)
-        for rank, own in sums.items():
-            is_longer = stands_out(own.seconds, typical) and self._totals[rank] - total > MORE_S
-            if is_longer or stands_out(own.again_s, typical):
-                groups[tuple(one.compile for one in own.compiles)].append(rank)
-        told = [_extra(ranks, sums, typical) for ranks in groups.values()]
-        return tuple(sorted(told, key=lambda one: (-one.seconds, one.ranks)))
+        for rank, sum_ in sums.items():
+            is_longer = stands_out(sum_.seconds, typical) and self._totals[rank] - total > MORE_S
+            if is_longer or stands_out(sum_.again_s, typical):
+                groups[tuple(one.compile for one in sum_.compiles)].append(rank)
+        extras = [_extra(ranks, sums, typical) for ranks in groups.values()]
+        return tuple(sorted(extras, key=lambda one: (-one.seconds, one.ranks)))
 
 
 def _extra(ranks: Sequence[int], sums: Mapping[int, _Sum], typical: float) -> Extra:
@@ -246,24 +252,24 @@ class Lateness:
         ranks = len(numbers) + column.pending
         bound = max(LATE_S, TIMES * sorted(abs(apart[number]) for number in numbers)[(ranks - 1) // 2])
         late = [number for number in numbers if apart[number] > bound]
-        if not is_minority(len(late) + column.pending, ranks):  # those to come begin it later still
+        if not is_minority(len(late) + column.pending, ranks):  # pending ranks will begin it even later
             return
         fresh = self._fresh(column, late, apart)
-        for own in _alike(fresh, apart):
+        for members in _alike(fresh, apart):
             group = len(self._groups)
-            self._groups.append((column, own, apart))
-            for number in own:
+            self._groups.append((column, members, apart))
+            for number in members:
                 self._since[column.lanes[number].rank] = group, column.places[number]
 
     def _fresh(self, column: Column, late: Sequence[int], apart: Sequence[float]) -> list[int]:
         """Return the ranks that became late here, not as a consequence of earlier compiles."""
-        between = [begin - ready for begin, ready in zip(column.begin, column.ready, strict=True)]
-        usual = median_low([one for one in between if one == one] or [0.0])
+        gaps = [begin - ready for begin, ready in zip(column.begin, column.ready, strict=True)]
+        usual = median_low([one for one in gaps if one == one] or [0.0])
         fresh = []
         for number in late:
             lane, place = column.lanes[number], column.places[number]
             group, last = self._since.get(lane.rank, (-1, -1))
-            more = (between[number] - usual) / 1e6
+            more = (gaps[number] - usual) / 1e6
             if more != more:
                 more = apart[number]
             if min(more, apart[number]) > LATE_S:
@@ -275,8 +281,8 @@ class Lateness:
         return fresh
 
     def _first(self, group: int, rank: int) -> int:
-        column, own, _ = self._groups[group]
-        return next(column.places[number] for number in own if column.lanes[number].rank == rank)
+        column, members, _ = self._groups[group]
+        return next(column.places[number] for number in members if column.lanes[number].rank == rank)
 
     def _is_moved(self, column: Column, number: int) -> bool:
         """Return whether a rank compiles in another order.
@@ -287,16 +293,16 @@ class Lateness:
         before = column.lanes[number].course.steps[: column.places[number]]
         return any(usual.get(_key(step), 0.0) > usual[column.key] for step in before)
 
-    def found(self) -> tuple[Late, ...]:
-        """All that were late."""
-        told = []
-        for group, (column, own, apart) in enumerate(self._groups):
-            latest = max(own, key=apart.__getitem__)
-            ranks = Ranks(sorted(column.lanes[number].rank for number in own))
+    def late_ranks(self) -> tuple[Late, ...]:
+        """Return the late ranks of each compile."""
+        late = []
+        for group, (column, members, apart) in enumerate(self._groups):
+            latest = max(members, key=apart.__getitem__)
+            ranks = Ranks(sorted(column.lanes[number].rank for number in members))
             middle = min((number for number, seconds in enumerate(apart) if seconds == seconds), key=lambda n: abs(apart[n]))
             stays = self._stays.get(group, 0)
-            told.append(Late(column.key, ranks, column.ref(latest), column.ref(middle), apart[latest], stays))
-        return tuple(told)
+            late.append(Late(column.key, ranks, column.ref(latest), column.ref(middle), apart[latest], stays))
+        return tuple(late)
 
 
 def _key(step: Step) -> Key:
@@ -304,7 +310,7 @@ def _key(step: Step) -> Key:
 
 
 def _alike(numbers: Sequence[int], seconds: Sequence[float]) -> list[list[int]]:
-    """Numbers with about the same seconds together."""
+    """Group numbers with about the same seconds, the most seconds first."""
     groups: list[list[int]] = []
     for number in sorted(numbers, key=lambda number: -seconds[number]):
         if groups and seconds[groups[-1][0]] - seconds[number] <= max(ALIKE_S, ALIKE * seconds[groups[-1][0]]):
@@ -369,13 +375,13 @@ QUARTILE = 0.674
 """Quartile of a normal distribution in standard deviations."""
 COMPARED = 9
 """Ranks that took the median whose phases are read."""
-LOOKED_AT = 64
+SLOWEST_READ = 64
 """Ranks of one compile whose phases are read, the slowest."""
 EXPLAINS = 0.9
 """Fraction of the delay of the outermost phase that an inner phase must account for."""
 PIECE = 16
 """Ranks whose phases are read without a pause."""
-WHOLE = {*OUTERMOST, *INNER}
+ALL_OF_COMPILE = {*OUTERMOST, *INNER}
 """Phases that are all of a compile: that they took long explains nothing."""
 HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 """Phases that hold the waiting for other ranks."""
@@ -384,18 +390,18 @@ HOLDS_WAIT = WRAPPERS | {"bytecode_tracing"}
 def spread_of(column: Column) -> Spread | None:
     """Return the spread of a compile's durations over ranks; None if fewer than two ranks finished it."""
     took = column.took
-    known = sorted(seconds for seconds in took if seconds == seconds)
-    if len(known) < 2:
+    finished = sorted(seconds for seconds in took if seconds == seconds)
+    if len(finished) < 2:
         return None
-    return _spread(column, "", took, known)
+    return _spread(column, "", took, finished)
 
 
-def _spread(column: Column, phase: str, took: Sequence[float], known: Sequence[float]) -> Spread:
-    """`known`: in order."""
-    slowest, median, fastest = (took.index(known[place]) for place in (-1, (len(known) - 1) // 2, 0))
+def _spread(column: Column, phase: str, took: Sequence[float], finished: Sequence[float]) -> Spread:
+    """`finished`: in order."""
+    slowest, median, fastest = (took.index(finished[place]) for place in (-1, (len(finished) - 1) // 2, 0))
     ranks = [column.lanes[number].rank for number in (slowest, median, fastest)]
     return Spread(
-        column.key, phase, len(known), ranks[0], took[slowest], ranks[1], took[median], ranks[2], took[fastest],
+        column.key, phase, len(finished), ranks[0], took[slowest], ranks[1], took[median], ranks[2], took[fastest],
         column.ref(slowest), column.ref(median), column.ref(fastest),
     )  # fmt: skip
 
@@ -413,17 +419,17 @@ def read_phase_spreads(column: Column, phases: Phases) -> Generator[None, None, 
 
     Reads the phases of all of them; yields now and then.
     """
-    found: dict[str, list[float]] = {}
-    nothing = [math.nan] * len(column.lanes)
+    durations: dict[str, list[float]] = {}
+    unknown = [math.nan] * len(column.lanes)
     for number, seconds in enumerate(column.took):
         if seconds == seconds:
-            for name, own in phases(column.lanes[number], column.places[number]).items():
-                found.setdefault(name, nothing[:])[number] = own
+            for name, phase_s in phases(column.lanes[number], column.places[number]).items():
+                durations.setdefault(name, unknown[:])[number] = phase_s
             if number % PIECE == 0:
                 yield
-    known = {name: sorted(own for own in took if own == own) for name, took in found.items()}
-    spreads = [_spread(column, name, took, known[name]) for name, took in found.items() if len(known[name]) > 1]
-    return sorted(spreads, key=lambda own: (own.median_s - own.slowest_s, own.phase))
+    finished = {name: sorted(phase_s for phase_s in took if phase_s == phase_s) for name, took in durations.items()}
+    spreads = [_spread(column, name, took, finished[name]) for name, took in durations.items() if len(finished[name]) > 1]
+    return sorted(spreads, key=lambda spread: (spread.median_s - spread.slowest_s, spread.phase))
 
 
 def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
@@ -431,36 +437,36 @@ def slow_in(column: Column, spread: Spread, phases: Phases) -> list[Slow]:
     took, pending = column.took, column.unfinished()
     if spread.slowest_s - spread.fastest_s <= MORE_S:
         return []
-    known = sorted((number for number, seconds in enumerate(took) if seconds == seconds), key=took.__getitem__)
-    middle = (len(known) + pending - 1) // 2
-    if middle >= len(known):
+    finished = sorted((number for number, seconds in enumerate(took) if seconds == seconds), key=took.__getitem__)
+    middle = (len(finished) + pending - 1) // 2
+    if middle >= len(finished):
         return []
-    typical, typical_ref = took[known[middle]], column.ref(known[middle])
-    usual = (took[known[int(0.75 * (len(known) - 1))]] - typical) / QUARTILE
+    typical, typical_ref = took[finished[middle]], column.ref(finished[middle])
+    usual = (took[finished[int(0.75 * (len(finished) - 1))]] - typical) / QUARTILE
     bound = typical + max(MORE_S, SIGMAS * usual)
-    slow = [number for number in reversed(known) if took[number] > bound or stands_out(took[number], typical)]
-    if not is_minority(len(slow) + pending, len(known) + pending):  # those to come take longer still
+    slow = [number for number in reversed(finished) if took[number] > bound or stands_out(took[number], typical)]
+    if not is_minority(len(slow) + pending, len(finished) + pending):  # pending ranks will take even longer
         return []
-    others = known[: len(known) - len(slow)]
+    others = finished[: len(finished) - len(slow)]
     first = max((len(others) - COMPARED) // 2, 0)
     compared = [phases(column.lanes[number], column.places[number]) for number in others[first : first + COMPARED]]
     groups: dict[str, list[int]] = defaultdict(list)
-    found: dict[int, _Explained] = {}
-    for number in slow[:LOOKED_AT]:
-        own = phases(column.lanes[number], column.places[number])
-        found[number] = explained_by(own, compared)
-        phase = found[number].phase
-        waited = own.get(WAITING, 0.0) - _typical(WAITING, compared)
+    explained: dict[int, _Explained] = {}
+    for number in slow[:SLOWEST_READ]:
+        durations = phases(column.lanes[number], column.places[number])
+        explained[number] = explained_by(durations, compared)
+        phase = explained[number].phase
+        waited = durations.get(WAITING, 0.0) - _typical(WAITING, compared)
         if phase or stands_out(took[number] - max(waited, 0.0), typical):
             groups[phase].append(number)
-    groups[""] += [number for number in slow[LOOKED_AT:] if stands_out(took[number], typical)]
+    groups[""] += [number for number in slow[SLOWEST_READ:] if stands_out(took[number], typical)]
     return [
         Slow(
-            column.key, Ranks(sorted(column.lanes[number].rank for number in own)), column.ref(own[0]), typical_ref, took[own[0]],
-            typical, *found.get(own[0], NOTHING),
+            column.key, Ranks(sorted(column.lanes[number].rank for number in members)), column.ref(members[0]), typical_ref,
+            took[members[0]], typical, *explained.get(members[0], UNEXPLAINED),
         )
-        for phase, own in groups.items()
-        if own
+        for phase, members in groups.items()
+        if members
     ]  # fmt: skip
 
 
@@ -472,64 +478,59 @@ class _Explained(NamedTuple):
     typical_s: float
 
 
-NOTHING = _Explained("", 0.0, 0.0)
+UNEXPLAINED = _Explained("", 0.0, 0.0)
 
 
 def _typical(name: str, compared: Sequence[Mapping[str, float]]) -> float:
     return median_low([other.get(name, 0.0) for other in compared]) if compared else 0.0
 
 
-def explained_by(own: Mapping[str, float], compared: Sequence[Mapping[str, float]]) -> _Explained:
+def explained_by(durations: Mapping[str, float], compared: Sequence[Mapping[str, float]]) -> _Explained:
     """Find the innermost phase that explains why something was slow, seconds in it, and those of others; '' for none."""
-    waited = max(own.get(WAITING, 0.0) - _typical(WAITING, compared), 0.0)
-    found = []
-    for name, seconds in own.items():
+    waited = max(durations.get(WAITING, 0.0) - _typical(WAITING, compared), 0.0)
+    candidates = []
+    for name, seconds in durations.items():
         typical = _typical(name, compared)
         if name in HOLDS_WAIT:
             seconds -= waited
         if name != WAITING and stands_out(seconds, typical):
-            found.append((seconds, typical, name))
-    most = max((seconds - typical for seconds, typical, _ in found), default=0.0)
-    # what holds another one took longer than that
-    inner = min((one for one in found if one[0] - one[1] >= EXPLAINS * most), default=None)
-    if inner is None or inner[2] in WHOLE or inner[2].startswith("compile_attempt_"):
-        return NOTHING
+            candidates.append((seconds, typical, name))
+    most = max((seconds - typical for seconds, typical, _ in candidates), default=0.0)
+    # an outer phase takes longer than the phases within it
+    inner = min((one for one in candidates if one[0] - one[1] >= EXPLAINS * most), default=None)
+    if inner is None or inner[2] in ALL_OF_COMPILE or inner[2].startswith("compile_attempt_"):
+        return UNEXPLAINED
     return _Explained(inner[2], inner[0], inner[1])
 
 
-def known_phases(lane: Lane, place: int) -> Mapping[str, float]:
+def indexed_phases(lane: Lane, place: int) -> Mapping[str, float]:
     """Return the phases of a lane at a step, in seconds."""
-    found = {name: own[place] for name, own in lane.times.phases.items()}
-    return {name: seconds for name, seconds in found.items() if seconds == seconds}
+    durations = {name: column[place] for name, column in lane.times.phases.items()}
+    return {name: seconds for name, seconds in durations.items() if seconds == seconds}
 
 
-def pace_of(lanes: Sequence[Lane], phases: Phases = known_phases) -> Pace:
+def pace_of(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Pace:
     """Return the pace of ranks."""
-    finding = read_pace(lanes, phases)
-    while True:
-        try:
-            next(finding)
-        except StopIteration as stop:
-            return cast(Pace, stop.value)
+    return result_of(read_pace(lanes, phases))
 
 
-def read_pace(lanes: Sequence[Lane], phases: Phases = known_phases) -> Generator[None, None, Pace]:
+def read_pace(lanes: Sequence[Lane], phases: Phases = indexed_phases) -> Generator[None, None, Pace]:
     """Return the pace of all ranks; yields after each compile. Pipeline stages are compared separately."""
     groups = groups_of(lanes)
     if len(groups) < 2:
         return (yield from _read_alike(lanes, phases))
-    found = []
+    paces = []
     for group in groups:
         pace = yield from _read_alike(group, phases)
         # a stage of a pipeline begins when the one before is done, and stages that compile the same are one group
-        found.append(replace(pace, late=(), waits=()) if group[0].is_pipelined else pace)
+        paces.append(replace(pace, late=(), waits=()) if group[0].is_pipelined else pace)
     return Pace(
-        len(lanes), tuple(clock for pace in found for clock in pace.clocks), tuple(one for pace in found for one in pace.late),
-        tuple(sorted((one for pace in found for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),
-        tuple(sorted((one for pace in found for one in pace.waits), key=lambda wait: -wait.rank_seconds)),
-        tuple(sorted((one for pace in found for one in pace.spreads), key=lambda one: one.median_s - one.slowest_s)),
-        {rank: offset for pace in found for rank, offset in pace.offsets.items()},
-        tuple(sorted((one for pace in found for one in pace.extra), key=lambda one: -one.seconds)),
+        len(lanes), tuple(clock for pace in paces for clock in pace.clocks), tuple(one for pace in paces for one in pace.late),
+        tuple(sorted((one for pace in paces for one in pace.slow), key=lambda one: one.typical_s - one.seconds)),
+        tuple(sorted((one for pace in paces for one in pace.waits), key=lambda wait: -wait.rank_seconds)),
+        tuple(sorted((one for pace in paces for one in pace.spreads), key=lambda one: one.median_s - one.slowest_s)),
+        {rank: offset for pace in paces for rank, offset in pace.offsets.items()},
+        tuple(sorted((one for pace in paces for one in pace.extra), key=lambda one: -one.seconds)),
     )  # fmt: skip
 
 
@@ -552,7 +553,7 @@ def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, 
             spreads.append(spread)
             slow += slow_in(column, spread, phases)
         yield
-    late = lateness.found()
+    late = lateness.late_ranks()
     waits = [replace(wait, late=_is_late(wait, late)) for wait in waits]
     waits += [wait for one in late if (wait := wait_inside(columns.column(one.compile), one, phases)) is not None]
     hosts = {lane.rank: lane.host for lane in lanes}
@@ -560,7 +561,7 @@ def _read_alike(lanes: Sequence[Lane], phases: Phases) -> Generator[None, None, 
         len(lanes), clocks(columns.offsets, hosts if len(set(hosts.values())) > 1 else {}), late,
         tuple(sorted(slow, key=lambda one: one.typical_s - one.seconds)),
         tuple(sorted(waits, key=lambda wait: -wait.rank_seconds)),
-        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets, extras.found(),
+        tuple(sorted(spreads, key=lambda one: one.median_s - one.slowest_s)), columns.offsets, extras.extras(),
     )  # fmt: skip
 
 

@@ -11,34 +11,28 @@ from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
+from tltui.model.rank_ranges import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not
 from tltui.questions.coverage.job_inputs import Missing, NotRead, missing_ranks, not_read
-from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf
-from tltui.questions.ranks.differences import SAID, Differing, Divergence, Function, Restarted, Side
-from tltui.questions.ranks.lanes import read_lanes, with_hosts
-from tltui.questions.ranks.matching import (
-    BREAKS,
-    CACHE,
-    CODE,
-    COLLECTIVES,
-    DEVICES,
-    ESTIMATES,
-    EXECUTED,
-    FAILED,
-    GRAPH,
-    GUARDS,
-    INPUTS,
-    NOTHING,
-    PARITY,
-    RECOMPILE,
-    WIDE,
+from tltui.questions.ranks.differences import (
+    Differing,
+    Divergence,
+    Expected,
+    Function,
+    Restarted,
+    Side,
+    pair_of,
+    read_between,
+    read_expected,
 )
+from tltui.questions.ranks.lanes import read_lanes, with_hosts
+from tltui.questions.ranks.matching import BREAKS, CACHE, EXECUTED, WIDE, WORDS
+from tltui.questions.ranks.pace import Clock, Offset
 from tltui.questions.ranks.pace_analysis import read_pace
-from tltui.questions.ranks.rank_report import Expected, pair_of, read_between, read_expected
 from tltui.questions.ranks.stragglers_page import add_clocks, add_extra, add_late, add_slow
 from tltui.questions.ranks.stragglers_page import answer as pace_answer
 from tltui.text import tokens
@@ -49,7 +43,7 @@ from tltui.text.sanitize import sanitize
 
 SHOWN = 8
 """Differences on the summary."""
-NAMED = 3
+FUNCTIONS_LISTED = 3
 """Functions with one difference that are named."""
 LIST_WIDTH = 30
 """Width of a majority's rank list; a longer one is replaced by its count."""
@@ -57,12 +51,6 @@ EXPECTED = (
     "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
     "run, and no difference by itself."
 )
-WITH_IT = {
-    FAILED: "failures", COLLECTIVES: "collectives", DEVICES: "devices", RECOMPILE: "reasons of recompiles", INPUTS: "inputs",
-    GRAPH: "graphs", GUARDS: "guards", CODE: "code", PARITY: "the code's collectives", CACHE: "caches",
-    ESTIMATES: "tensors of kernels", EXECUTED: "the order in which graphs ran",
-}  # fmt: skip
-"""Names of the facets that follow from a difference."""
 
 
 def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
@@ -91,7 +79,7 @@ def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     add_behind(page, differing)
 
 
-STAGES_NAMED = 16
+STAGES_LISTED = 16
 """Maximum number of listed stages; of more only the count is shown."""
 
 
@@ -104,32 +92,30 @@ def add_stages(page: Page, differing: Differing) -> None:
     alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
-    for stage in differing.stages[:STAGES_NAMED]:
-        many = "rank" if stage.count == 1 else "ranks"
-        pieces: list[Piece] = [(f"{many} {stage.ranks}", tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
+    for stage in differing.stages[:STAGES_LISTED]:
+        pieces: list[Piece] = [(with_noun(stage.ranks), tokens.STRONG), "  ", (f"[{stage.ref}]", tokens.LINK, stage.ref), " "]
         pieces.append((fmt.clip_middle(sanitize(stage.function), 40), tokens.FUNCTION))
         if stage.file is not None:
             pieces += ["  ", page.place(stage.file, stage.line)]
         page.row(pieces)
-    if differing.stages[STAGES_NAMED:]:
-        page.add("  ", (f"and {fmt.count(len(differing.stages) - STAGES_NAMED)} more", tokens.DIM))
+    if differing.stages[STAGES_LISTED:]:
+        page.add("  ", (f"and {fmt.count(len(differing.stages) - STAGES_LISTED)} more", tokens.DIM))
 
 
 def stages_words(differing: Differing) -> str:
     """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
-    what = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
-    shown = [f"{'rank' if stage.count == 1 else 'ranks'} {stage.ranks}" for stage in differing.stages[:STAGES_NAMED]]
-    more = f" and {fmt.count(len(differing.stages) - STAGES_NAMED)} more" if differing.stages[STAGES_NAMED:] else ""
-    return f"{what}: {'; '.join(shown)}{more}"
+    title = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
+    shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_LISTED]]
+    more = f" and {fmt.count(len(differing.stages) - STAGES_LISTED)} more" if differing.stages[STAGES_LISTED:] else ""
+    return f"{title}: {'; '.join(shown)}{more}"
 
 
 def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
     if differing.received:
-        many = "Ranks" if any(sign in differing.received for sign in "–, ") else "Rank"
         page.say(
-            f"{many} {differing.received} compiled less, and nothing is missing: with compile_on_one_rank the code that one rank "
-            "compiled runs on all ranks.", "  ", tokens.DIM,
+            f"{with_noun(differing.received).capitalize()} compiled less, and nothing is missing: with compile_on_one_rank the "
+            "code that one rank compiled runs on all ranks.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
@@ -138,30 +124,29 @@ def weight(divergence: Divergence) -> int:
     return 1 if divergence.whole else 1 + len(divergence.others)
 
 
-def alike(differing: Differing, is_partly_told: bool) -> str:
-    """Describe ranks without differences. `is_partly_told`: breaks and graphs may be unlogged on some ranks."""
+def alike(differing: Differing, is_partly_logged: bool) -> str:
+    """Describe ranks without differences. `is_partly_logged`: breaks and graphs may be unlogged on some ranks."""
     if differing.stages:
-        said = stages_words(differing)
+        words = stages_words(differing)
         return (
-            f"{said[:1].upper()}{said[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
+            f"{words[:1].upper()}{words[1:]}. Ranks of one {'stage' if differing.stages[0].is_pipeline else 'group'} do not differ."
         )
     if any(one.at_once for one in differing.restarted):
         newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
         return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
     if differing.received:
         return f"Nothing differs in what several of the {fmt.count(differing.ranks)} ranks have compiled."
-    if differing.behind or differing.cut or is_partly_told:
+    if differing.behind or differing.cut or is_partly_logged:
         return f"Nothing differs in what all of the {fmt.count(differing.ranks)} ranks have compiled."
-    what = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
+    functions = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
     who = "Both ranks" if differing.ranks == 2 else f"All {fmt.count(differing.ranks)} ranks"
-    return f"{who} compiled {what}, with the same graphs and breaks, as often and in the same order."
+    return f"{who} compiled {functions}, with the same graphs and breaks, as often and in the same order."
 
 
 def add_behind(page: Page, differing: Differing) -> None:
     """Add ranks whose log has not reached this compile."""
     if differing.behind:
-        many = "ranks" if any(sign in differing.behind for sign in "–, ") else "rank"
-        page.say(f"So far {many} {differing.behind} compiled less than others, and may only be behind.", "  ", tokens.DIM)
+        page.say(f"So far {with_noun(differing.behind)} compiled less than others, and may only be behind.", "  ", tokens.DIM)
 
 
 def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = False) -> None:
@@ -171,20 +156,20 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
     """
     pieces: list[Piece] = []
     if divergence.whole:
-        pieces += [(SAID[divergence.facets[0]], tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
+        pieces += [(WORDS[divergence.facets[0]].difference, tokens.WARN), f" in {fmt.plural(divergence.whole, 'compile')}"]
     else:
         pieces += [
             *([(f"{fmt.clock(divergence.at)} ", tokens.DIM)] if timed and divergence.at is not None else []),
-            *_what(page, divergence),
+            *_title_pieces(page, divergence),
         ]
-    also = [WITH_IT[facet] for facet in divergence.facets[1:] if facet in WITH_IT]
+    also = [WORDS[facet].noun for facet in divergence.facets[1:] if WORDS[facet].noun]
     if also:
         pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
     _add_sides(page, run, divergence)
 
 
-def _what(page: Page, divergence: Divergence) -> list[Piece]:
+def _title_pieces(page: Page, divergence: Divergence) -> list[Piece]:
     pieces: list[Piece] = [(f"[{divergence.id}] ", tokens.DIM)] if divergence.id else []
     pieces += [(_name(divergence.function), tokens.FUNCTION), "  "]
     if divergence.function.file is not None:
@@ -192,24 +177,24 @@ def _what(page: Page, divergence: Divergence) -> list[Piece]:
     if divergence.number > 1:
         pieces.append(f"compile {divergence.number}  ")
     if divergence.others:
-        named = ", ".join(_name(function) for function in divergence.others[: NAMED - 1])
-        rest = len(divergence.others) - (NAMED - 1)
-        pieces.append(f"and {named}" + (f" and {rest} more" if rest > 0 else "") + "  ")
+        names = ", ".join(_name(function) for function in divergence.others[: FUNCTIONS_LISTED - 1])
+        rest = len(divergence.others) - (FUNCTIONS_LISTED - 1)
+        pieces.append(f"and {names}" + (f" and {rest} more" if rest > 0 else "") + "  ")
     broken = only_break(divergence)
-    said = SAID[divergence.facets[0]] if broken is None else f"graph break on {subject(broken, divergence)} only"
-    return [*pieces, (said, tokens.WARN)]
+    difference = WORDS[divergence.facets[0]].difference if broken is None else f"graph break on {subject(broken, divergence)} only"
+    return [*pieces, (difference, tokens.WARN)]
 
 
 def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
-    """In one line where that has room, else a line each."""
+    """Add the sides of a difference in one line if there is room, else in a line each."""
     rows = [_side(page, side, divergence) for side in divergence.sides]
     if divergence.more:
         rows.append([(f"{fmt.plural(divergence.more, 'more rank')}, otherwise again", tokens.DIM)])
     if target := compared(run, divergence):
         rows[-1] += ["  ", ("compare", tokens.LINK, target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
-        between: list[Piece] = [("  |  ", tokens.DIM)]
-        rows = [[piece for n, row in enumerate(rows) for piece in (*(between if n else ()), *row)]]
+        separator: list[Piece] = [("  |  ", tokens.DIM)]
+        rows = [[piece for n, row in enumerate(rows) for piece in (*(separator if n else ()), *row)]]
         page.row(rows[0], "    ")
         return
     for row in rows:
@@ -245,7 +230,7 @@ def subject(side: Side, divergence: Divergence) -> str:
     """`rank 7`, `ranks 0–6, 8–511`; of a majority with many gaps `the other 500 ranks`."""
     if divergence.majority and side is divergence.sides[0] and len(side.ranks) > LIST_WIDTH:
         return f"the other {fmt.count(side.count)} ranks"
-    return f"{'rank' if side.count == 1 else 'ranks'} {side.ranks}"
+    return with_noun(side.ranks)
 
 
 def compared(run: Run, divergence: Divergence) -> str:
@@ -262,7 +247,7 @@ def add_restarted(page: Page, restart: Restarted) -> None:
     else:
         where = f" ended in {sanitize(restart.inside)}" if restart.inside else " ended"
         text = f"started again: an older process (pid {restart.pid}){where}"
-    who = f"{'rank' if restart.count == 1 else 'ranks'} {restart.ranks}:"
+    who = f"{with_noun(restart.ranks)}:"
     page.row([(who, tokens.STRONG), *(f" {word}" for word in text.split()), "  ", (f"[{restart.ref}]", tokens.LINK, restart.ref)])
 
 
@@ -280,23 +265,23 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
             pieces.append(f"compile {one.number}  ")
         page.row(pieces)
         sides = ((one.slowest, one.slowest_ns, one.slowest_ref), (one.fastest, one.fastest_ns, one.fastest_ref))
-        told = [[*_expected(*side), "  |  "] for side in sides]
+        cells = [[*_expected(*side), "  |  "] for side in sides]
         compare: Piece = ("compare", tokens.LINK, diff_ref(one.fastest_ref, one.slowest_ref))
-        page.row([*told[0], *told[1][:-1], "  ", compare], "    ")
+        page.row([*cells[0], *cells[1][:-1], "  ", compare], "    ")
     if expected[SHOWN:]:
         page.add("  ", (f"and {fmt.plural(len(expected) - SHOWN, 'more compile')}", tokens.DIM))
 
 
 def _expected(ranks: str, took_ns: float, ref: str) -> list[Piece]:
-    many = "ranks" if any(sign in ranks for sign in "–, ") else "rank"
-    return [f"{many} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
+    noun = "ranks" if is_several(ranks) else "rank"
+    return [f"{noun} {fmt.clip_middle(ranks, LIST_WIDTH)} ", (f"[{ref}]", tokens.LINK, ref), f": {took_ns / 1e6:,.3g} ms"]
 
 
 def _name(function: Function) -> str:
     return fmt.clip_middle(sanitize(function.name), 40)
 
 
-def told(run: Run, differing: Differing) -> tuple[str, str] | None:
+def leading_sentence(run: Run, differing: Differing) -> tuple[str, str] | None:
     """Return the link and a sentence for the leading difference; None if none leads."""
     first = differing.leading
     if first is None:
@@ -308,7 +293,7 @@ def told(run: Run, differing: Differing) -> tuple[str, str] | None:
         return ref, f"a graph break on {subject(broken, first)} only, in {first.function.name}: {fmt.one_line(broken.said)}{more}"
     whose = "" if first.whole else f"{first.function.name}: "
     who = "ranks of one stage diverge" if differing.stages else "ranks diverge"
-    text = f"{who}: {whose}{SAID[first.facets[0]]} ({subject(other, first)} unlike "
+    text = f"{who}: {whose}{WORDS[first.facets[0]].difference} ({subject(other, first)} unlike "
     text += f"the other {fmt.count(usual.count)})" if first.majority and len(first.sides) == 2 else f"{subject(usual, first)})"
     return ref, text + more
 
@@ -317,17 +302,17 @@ def only_break(divergence: Divergence) -> Side | None:
     """Find the side whose ranks have a graph break that the others do not have: a `print` on rank 0, for instance."""
     if divergence.facets[0] != BREAKS or len(divergence.sides) != 2 or divergence.more:
         return None
-    without = [side for side in divergence.sides if side.said == NOTHING[BREAKS]]
+    without = [side for side in divergence.sides if side.said == WORDS[BREAKS].absent]
     return next(side for side in divergence.sides if side is not without[0]) if len(without) == 1 else None
 
 
 def answer(differing: Differing) -> str:
     """Return the opening sentence of the page."""
     if differing.stages:
-        said = stages_words(differing)
+        words = stages_words(differing)
         within = f" within {'stages' if differing.stages[0].is_pipeline else 'groups'}"
         differ = f"{fmt.plural(differing.count, 'difference')}{within}" if differing.count else f"No difference{within}"
-        return f"{said[:1].upper()}{said[1:]}. {differ}."
+        return f"{words[:1].upper()}{words[1:]}. {differ}."
     compiles = fmt.plural(differing.compiles, "compile")
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
@@ -340,9 +325,8 @@ def answer(differing: Differing) -> str:
         return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        many = "ranks" if any(sign in differing.unlike for sign in "–, ") else "rank"
         agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree in all of {compiles}"
-        return f"{differ}. {agree}; unlike them: {many} {differing.unlike}."
+        return f"{differ}. {agree}; unlike them: {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 
@@ -375,26 +359,26 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, RanksReport]:
         lanes = yield from read_lanes(run)
-        found = yield from read_between(run, lanes)
+        differing = yield from read_between(run, lanes)
         missing, unread = missing_ranks(run), not_read(run)
-        if found is None:
+        if differing is None:
             page.say(page.so_far(why_not(run)))
             _incomplete(page, missing, unread)
             return RanksReport("", None, missing=missing, not_read=unread)
         pace = yield from read_pace(with_hosts(run, lanes), PhasesOf(run))
-        said = answer(found)
-        page.say(said, "", tokens.STRONG)
+        sentence = answer(differing)
+        page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
         page.more("nothing is said of what ranks that are behind may still do")
-        add_received(page, found)
-        add_behind(page, found)
-        add_stages(page, found)
-        found = replace(found, divergences=_in_time([_timed(one, pace.offsets) for one in found.divergences]))
-        _divergences(page, run, "Whole ranks", [d for d in found.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "Compiles, in the order of time", [d for d in found.divergences if d.facets[0] not in WIDE])
-        if found.restarted:
+        add_received(page, differing)
+        add_behind(page, differing)
+        add_stages(page, differing)
+        differing = replace(differing, divergences=_in_time([_timed(one, pace.offsets) for one in differing.divergences]))
+        _divergences(page, run, "Whole ranks", [d for d in differing.divergences if d.facets[0] in WIDE])
+        _divergences(page, run, "Compiles, in the order of time", [d for d in differing.divergences if d.facets[0] not in WIDE])
+        if differing.restarted:
             page.heading("Processes")
-            for one in found.restarted:
+            for one in differing.restarted:
                 add_restarted(page, one)
         add_clocks(page, pace.clocks)
         add_extra(page, run, pace)
@@ -406,7 +390,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             page.blank()
             page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
         paced = pace_answer(run, pace) if not pace.is_even else ""
-        return RanksReport(said, found, paced, pace.clocks, expected, missing, unread)
+        return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 
     return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
 
@@ -417,7 +401,7 @@ def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) 
 
 
 def _timed(divergence: Divergence, offsets: Mapping[int, Offset]) -> Divergence:
-    """With the time of day by the clock of most ranks."""
+    """Return a difference with its time of day by the clock of most ranks."""
     rank = next((side.ref for side in divergence.sides if side.ref), "").partition(":")[0].partition(".")[0]
     if divergence.at is None or not rank.isdecimal() or (offset := offsets.get(int(rank))) is None:
         return divergence

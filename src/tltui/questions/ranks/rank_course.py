@@ -30,7 +30,7 @@ its schedule.
 """
 DIGEST = 8
 """Bytes of a digest; b'' for an absent facet."""
-SAID = 1 << 16
+TEXT_LIMIT = 1 << 16
 EXECUTED = 4096
 TOGETHER_US = 1e6
 """Overlap in microseconds from which an older process ran concurrently with a newer one."""
@@ -44,14 +44,14 @@ class Step:
     number: int
     """Which compile of this code object on the process, from 1."""
     id: str
-    """What the rank calls it: `2/0`, as in addresses."""
+    """The id on this rank: `2/0`, as in addresses."""
     status: str
     """`Status.value`; '' for none."""
     facets: tuple[bytes, ...]
-    """In the order of `FACETS`."""
+    """One digest for each of `FACETS`."""
 
     def of(self, facet: str) -> bytes:
-        """Its digest of a facet."""
+        """Return the digest of a facet."""
         return self.facets[FACETS.index(facet)]
 
 
@@ -60,22 +60,22 @@ class Course:
     """Compiles of a process. Equal courses of several ranks are one object."""
 
     steps: tuple[Step, ...]
-    """In the order in which the compiles began. Equal steps of several courses are one object."""
-    said: Mapping[bytes, str] = field(default_factory=dict)
+    """Steps by begin. Equal steps of several courses are one object."""
+    texts: Mapping[bytes, str] = field(default_factory=dict)
     """Digest → what stands behind it, where words can tell: a fact a line (`recompile_limit 16`, `14 nodes`), at most
-    `SAID` characters. Of two digests the lines that only one has tell the difference. May be shared with other courses."""
+    `TEXT_LIMIT` characters. Of two digests the lines that only one has tell the difference. May be shared with other courses."""
     executed: tuple[int, ...] = ()
-    """In which order its graphs ran, as places of `steps`, as far as the log tells that (`graph_execution`); at most `EXECUTED`."""
+    """Execution order of its graphs as places of `steps`, as far as it is logged (`graph_execution`); at most `EXECUTED`."""
 
     @cached_property
     def digest(self) -> bytes:
         """Equal for equal courses, also of other runs."""
-        own = hashlib.blake2b(digest_size=16)
+        hasher = hashlib.blake2b(digest_size=16)
         for step in self.steps:
-            own.update(repr((step.code, step.number, step.id, step.status)).encode("utf-8", "replace"))
-            own.update(b"".join(facet.ljust(DIGEST, b"\0") for facet in step.facets))
-        own.update(repr(self.executed).encode())
-        return own.digest()
+            hasher.update(repr((step.code, step.number, step.id, step.status)).encode("utf-8", "replace"))
+            hasher.update(b"".join(facet.ljust(DIGEST, b"\0") for facet in step.facets))
+        hasher.update(repr(self.executed).encode())
+        return hasher.digest()
 
     @cached_property
     def places(self) -> Mapping[tuple[Code, int], int]:
@@ -85,7 +85,7 @@ class Course:
 
 @frozen
 class Times:
-    """When a rank compiled, and how long that took; by the steps of its course."""
+    """Begins and durations of a rank's compiles, by the steps of its course."""
 
     begin: array[float]
     """'d': microseconds since the epoch, by the clock of the rank; NaN where that is not known."""
@@ -126,7 +126,7 @@ class Lane:
     is_traced: bool
     """Whether a trace tells of it: only that tells what became of a compile."""
     last: float
-    """When its last record was written, microseconds since the epoch by its clock; NaN where that is not known."""
+    """The time of its last record, in microseconds since the epoch by its clock; NaN if unknown."""
     course: Course
     times: Times
     older: tuple[Older, ...] = ()
@@ -135,7 +135,7 @@ class Lane:
     is_pipelined: bool = False
     """Whether stacks of its log go through `torch.distributed.pipelining`; not known of a rank that only an index tells of."""
     written: float = math.nan
-    """When its log was written last, microseconds since the epoch by the clock of the file system; NaN where that is not known."""
+    """The last write of its log, in microseconds since the epoch by the clock of the file system; NaN if unknown."""
 
 
 def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
@@ -161,10 +161,10 @@ def steps_in(process: Process) -> list[tuple[Compile, Code, int]]:
 
 def classes(lanes: Sequence[Lane]) -> list[list[Lane]]:
     """Group ranks with the same course, the largest group first."""
-    found: dict[bytes, list[Lane]] = {}
+    groups: dict[bytes, list[Lane]] = {}
     for lane in lanes:
-        found.setdefault(lane.course.digest, []).append(lane)
-    return sorted(found.values(), key=lambda own: (-len(own), own[0].rank))
+        groups.setdefault(lane.course.digest, []).append(lane)
+    return sorted(groups.values(), key=lambda group: (-len(group), group[0].rank))
 
 
 def compile_ref(lane: Lane, step: Step) -> str:
@@ -177,11 +177,11 @@ def members(lanes: Sequence[Lane]) -> Iterator[tuple[tuple[Code, int], list[tupl
 
     Lanes of one class are examined once.
     """
-    found: dict[tuple[Code, int], list[tuple[Lane, int]]] = {}
-    for own in classes(lanes):
-        for key, place in own[0].course.places.items():
-            found.setdefault(key, []).extend((lane, place) for lane in own)
-    return iter(found.items())
+    occurrences: dict[tuple[Code, int], list[tuple[Lane, int]]] = {}
+    for class_ in classes(lanes):
+        for key, place in class_[0].course.places.items():
+            occurrences.setdefault(key, []).extend((lane, place) for lane in class_)
+    return iter(occurrences.items())
 
 
 LINE = 240
@@ -192,31 +192,31 @@ class Fact(NamedTuple):
     """Rank-independent value of a facet."""
 
     digest: bytes
-    said: str
+    text: str
     """A fact a line; '' where words can't tell it."""
 
 
 NONE = Fact(b"", "")
-REMEMBERED = 4096
+CACHED_FACTS = 4096
 """Facts that are not made again: most compiles have the same."""
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
-    """Of parts in their order."""
+    """Return the digest of parts in their order."""
     return framed_digest(map(framed, parts))
 
 
 def framed(part: bytes) -> bytes:
-    """A part with its length, so that the next one cannot be taken for a part of it."""
+    """Return a part with its length before it, so that two parts never have the digest of one."""
     return b"%d\n%b" % (len(part), part)
 
 
 def framed_digest(parts: Iterable[bytes]) -> bytes:
-    """Of parts that are `framed`, or joined after that."""
+    """Return the digest of parts that are `framed` already."""
     return hashlib.blake2b(b"".join(parts), digest_size=DIGEST).digest()
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_FACTS)
 def plain(*lines: str) -> Fact:
     """Return a fact of lines that most compiles share, cached."""
     return fact(lines)
@@ -228,11 +228,11 @@ def fact(lines: Sequence[str], parts: Iterable[bytes] | None = None) -> Fact:
         if not lines:
             return NONE
         parts = (line.encode("utf-8", "replace") for line in lines)
-    return Fact(digest_of(parts), "\n".join(line[:LINE] for line in lines)[:SAID])
+    return Fact(digest_of(parts), "\n".join(line[:LINE] for line in lines)[:TEXT_LIMIT])
 
 
 PIPELINING = "/torch/distributed/pipelining/"
-"""In the path of a file: the stack of a compile goes through a pipeline."""
+"""Part of the path of a file in the stacks of compiles that go through a pipeline."""
 _Work = tuple[Code, frozenset[str]]
 
 
@@ -266,7 +266,7 @@ def groups_of(lanes: Sequence[Lane]) -> list[list[Lane]]:
         return [list(lanes)]
     idle = [lane for lane in lanes if not lane.course.steps]
     max(groups, key=len).extend(idle)
-    return sorted((sorted(own, key=lambda lane: lane.rank) for own in groups), key=lambda own: own[0].rank)
+    return sorted((sorted(group, key=lambda lane: lane.rank) for group in groups), key=lambda group: group[0].rank)
 
 
 def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
@@ -276,19 +276,19 @@ def stages_of(lanes: Sequence[Lane]) -> tuple[Stage, ...]:
         return ()
     busy = [lane for lane in lanes if lane.course.steps]
     is_pipeline, common = all(lane.is_pipelined for lane in busy), _common(busy)
-    found = []
+    stages = []
     for group in groups:
         first = next(lane for lane in group if lane.course.steps)
-        step = _telling(first, common) or first.course.steps[0]
-        found.append(Stage(ranges(lane.rank for lane in group), len(group), *step.code, f"{first.ref}:{step.id}", is_pipeline))
-    return tuple(found)
+        step = _distinguishing_step(first, common) or first.course.steps[0]
+        stages.append(Stage(ranges(lane.rank for lane in group), len(group), *step.code, f"{first.ref}:{step.id}", is_pipeline))
+    return tuple(stages)
 
 
 def _by_stage(lanes: Sequence[Lane]) -> list[list[Lane]]:
     common = _common(lanes)
     groups: dict[Hashable, list[Lane]] = defaultdict(list)
     for lane in lanes:
-        step = _telling(lane, common)
+        step = _distinguishing_step(lane, common)
         groups[None if step is None else _work(lane, step)].append(lane)
     return list(groups.values())
 
@@ -299,14 +299,14 @@ def _common(lanes: Sequence[Lane]) -> set[_Work]:
     return set.intersection(*({_work(lane, step) for step in lane.course.steps} for lane in courses.values()))
 
 
-def _telling(lane: Lane, common: set[_Work]) -> Step | None:
+def _distinguishing_step(lane: Lane, common: set[_Work]) -> Step | None:
     """Find the first compile that not all ranks have."""
     return next((step for step in lane.course.steps if _work(lane, step) not in common), None)
 
 
 def _work(lane: Lane, step: Step) -> _Work:
-    said = lane.course.said.get(step.of("inputs"), "")
-    return step.code, frozenset(line.partition(": ")[0] for line in said.split("\n"))
+    inputs = lane.course.texts.get(step.of("inputs"), "")
+    return step.code, frozenset(line.partition(": ")[0] for line in inputs.split("\n"))
 
 
 def _by_function(lanes: Sequence[Lane]) -> list[list[Lane]]:
@@ -317,10 +317,10 @@ def _by_function(lanes: Sequence[Lane]) -> list[list[Lane]]:
     for lane in lanes:
         codes, members = {step.code for step in lane.course.steps}, [lane]
         apart = []
-        for theirs, own in groups:
+        for theirs, their_lanes in groups:
             if codes.isdisjoint(theirs):
-                apart.append((theirs, own))
+                apart.append((theirs, their_lanes))
             else:
-                codes, members = codes | theirs, own + members
+                codes, members = codes | theirs, their_lanes + members
         groups = [*apart, (codes, members)]
     return [members for _, members in groups]

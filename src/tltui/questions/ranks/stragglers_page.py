@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
@@ -17,12 +18,11 @@ from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read, why_not
 from tltui.questions.coverage.job_inputs import not_read
-from tltui.questions.hang.clock_offsets import Clock
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.question import Question
 from tltui.questions.ranks.compile_facets import PhasesOf, bare_course, course_of
 from tltui.questions.ranks.lanes import is_pipelined, read_lanes, with_hosts
-from tltui.questions.ranks.pace import RULE, Extra, Key, Late, Pace, Slow, Spread, Wait
+from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow, Spread, Wait
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
 from tltui.questions.ranks.rank_course import Lane
 from tltui.questions.recompiles.explanations import explained_of
@@ -41,6 +41,7 @@ REASON = 80
 """Characters of the reason of a recompile."""
 LIST_WIDTH = 40
 """Characters of a list of ranks."""
+T = TypeVar("T")
 
 
 def name(key: Key) -> str:
@@ -53,26 +54,26 @@ def subject(ranks: Sequence[int]) -> str:
     """`rank 7`, `ranks 0–6, 8`, `512 ranks (0–9, 12 …)`"""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
-    return f"ranks {said}" if len(said := ranges(ranks)) <= LIST_WIDTH else f"{fmt.count(len(ranks))} ranks ({_short(said)})"
+    return f"ranks {text}" if len(text := ranges(ranks)) <= LIST_WIDTH else f"{fmt.count(len(ranks))} ranks ({_short(text)})"
 
 
-def _short(said: str) -> str:
-    return shortened(said, LIST_WIDTH)
+def _short(text: str) -> str:
+    return shortened(text, LIST_WIDTH)
 
 
 def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
-    """What there is to say, in a sentence or two. `rank`: it is about this one alone."""
-    told = _told(run, pace)
-    if not told:
+    """Return the answer of the page in a sentence or two; `rank`: the only rank that it is about."""
+    sentences = _sentences(run, pace)
+    if not sentences:
         who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
         return f"{who}{', with clocks put right' if pace.clocks else ''}."
     waited = sum(wait.rank_seconds for wait in pace.waits)
     more = f" Others waited {fmt.seconds(waited)}, all of them added up." if waited else ""
-    return "; ".join(told).replace("rank", "Rank", 1) + "." + more
+    return "; ".join(sentences).replace("rank", "Rank", 1) + "." + more
 
 
 def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
-    """Where to look, and who kept the others waiting most, or would have; None where nobody did."""
+    """Return the address and a sentence about the latest or slowest ranks; None if no rank was late or slow."""
     late = [(one.seconds, 0, replace(pace, late=(one,), slow=(), extra=())) for one in pace.late]
     slow = [(one.seconds - one.typical_s, 1, replace(pace, late=(), slow=(one,), extra=())) for one in pace.slow]
     extra = [(one.seconds - one.typical_s, 2, replace(pace, late=(), slow=(), extra=(one,))) for one in pace.extra]
@@ -80,22 +81,22 @@ def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
     if not all_:
         return None
     alone = all_[0][2]
-    (said,), rest = _told(run, alone), len(all_) - 1
+    (sentence,), rest = _sentences(run, alone), len(all_) - 1
     if alone.extra:
-        return alone.extra[0].compiles[0].ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
+        return alone.extra[0].compiles[0].ref, sentence + (f"; {fmt.count(rest)} more late or slow" if rest else "")
     one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
     wait = pace.wait_for(one.compile, one.ranks)
     if wait is not None:
-        said += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
-    return one.ref, said + (f"; {fmt.count(rest)} more late or slow" if rest else "")
+        sentence += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
+    return one.ref, sentence + (f"; {fmt.count(rest)} more late or slow" if rest else "")
 
 
 def extra_words(run: Run, one: Extra) -> str:
     """`23.1 s in 2 recompiles that the others do not have, x dim 0: 8 → 5`"""
     again = sum(compile_.again for compile_ in one.compiles)
-    what = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
+    compiles = fmt.plural(len(one.compiles), "recompile" if again == len(one.compiles) else "compile")
     reason = next(filter(None, (reason_of(run, compile_.ref) for compile_ in one.compiles)), "")
-    return f"{fmt.seconds(one.seconds)} in {what} that the others do not have" + (f", {reason}" if reason else "")
+    return f"{fmt.seconds(one.seconds)} in {compiles} that the others do not have" + (f", {reason}" if reason else "")
 
 
 def reason_of(run: Run, ref: str) -> str:
@@ -108,39 +109,37 @@ def reason_of(run: Run, ref: str) -> str:
     return fmt.clip(sanitize(said_of(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""
 
 
-def _told(run: Run, pace: Pace) -> list[str]:
+def _sentences(run: Run, pace: Pace) -> list[str]:
     worst = sorted(pace.late, key=lambda one: -one.seconds)[:1]
-    said = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
+    sentences = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
     for one in pace.slow[:1]:
         where = f" (in {sanitize(one.phase)})" if one.phase else ""
         times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}, the median is {fmt.seconds(one.typical_s)}"
-        said.append(f"{subject(one.ranks)} {times}")
-    said += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
-    rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(said)
-    return [*said, f"{fmt.count(rest)} more below"] if rest else said
+        sentences.append(f"{subject(one.ranks)} {times}")
+    sentences += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
+    rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(sentences)
+    return [*sentences, f"{fmt.count(rest)} more below"] if rest else sentences
 
 
 def add_late(page: Page, pace: Pace) -> None:
-    """Who began a compile after the others."""
+    """Add the ranks that began a compile after the others."""
     if not pace.late:
         return
     page.heading(f"Late ({fmt.count(len(pace.late))})")
-    for number, one in enumerate(pace.late[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(pace.late), "who was late")
+    for one in _folded(page, pace.late, "who was late"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
             *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
             ("the others", tokens.LINK, one.typical_ref),
         ])  # fmt: skip
         page.row(_behind(page, one) + _waited(pace.wait_for(one.compile, one.ranks)), "    ")
-    _end_fold(page, len(pace.late))
 
 
 def _behind(page: Page, one: Late) -> list[Piece]:
     if not one.stays:
         return []
-    what = f"{fmt.plural(one.stays, 'more compile')} behind it began as late"
-    return [(what if page.goes_on else f"{what}: it did not catch up", tokens.DIM), "  "]
+    text = f"{fmt.plural(one.stays, 'more compile')} behind it began as late"
+    return [(text if page.goes_on else f"{text}: it did not catch up", tokens.DIM), "  "]
 
 
 def _waited(wait: Wait | None) -> list[Piece]:
@@ -148,17 +147,16 @@ def _waited(wait: Wait | None) -> list[Piece]:
         return [("that others waited is not seen", tokens.DIM)]
     where = " in the compile" if wait.inside else ""
     many = "rank" if wait.waited == 1 else "ranks"
-    said = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
-    return [f"{said}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else said]
+    text = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
+    return [f"{text}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else text]
 
 
 def add_extra(page: Page, run: Run, pace: Pace) -> None:
-    """Who had compiles that the others do not have, and why."""
+    """Add the ranks with compiles that the others do not have, and why they were made."""
     if not pace.extra:
         return
     page.heading(f"Compiles that the others do not have ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
-    for number, one in enumerate(pace.extra[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(pace.extra), "who had them")
+    for one in _folded(page, pace.extra, "who had them"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
             fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
@@ -171,27 +169,24 @@ def add_extra(page: Page, run: Run, pace: Pace) -> None:
             ], "    ")  # fmt: skip
         if one.compiles[SHOWN:]:
             page.add("    ", (f"and {fmt.plural(len(one.compiles) - SHOWN, 'more compile')}", tokens.DIM))
-    _end_fold(page, len(pace.extra))
 
 
 def add_slow(page: Page, pace: Pace) -> None:
-    """Whose compile took much longer, and in which phase."""
+    """Add the ranks on which a compile took much longer, and the phase in which it did."""
     if not pace.slow:
         return
     groups: dict[tuple[tuple[int, ...], str], list[Slow]] = {}
     for one in pace.slow:
         groups.setdefault((one.ranks, one.phase), []).append(one)
     page.heading(f"Slow ({fmt.count(len(pace.slow))})")
-    for number, own in enumerate(list(groups.values())[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(groups), "who was slow")
-        _slow(page, pace, own[0])
-        if own[1:]:
-            page.add("    ", (f"and in {fmt.plural(len(own) - 1, 'other compile')}: ", tokens.DIM))
+    for group in _folded(page, list(groups.values()), "who was slow"):
+        _slow(page, pace, group[0])
+        if group[1:]:
+            page.add("    ", (f"and in {fmt.plural(len(group) - 1, 'other compile')}: ", tokens.DIM))
             links: list[Piece] = []
-            for one in own[1:FOLDED]:
+            for one in group[1:FOLDED]:
                 links += [(f"[{one.ref}]", tokens.LINK, one.ref), f" {fmt.seconds(one.seconds)}  "]
             page.row(links, "      ")
-    _end_fold(page, len(groups))
 
 
 def _slow(page: Page, pace: Pace, one: Slow) -> None:
@@ -215,7 +210,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
 
 
 def timing(ref: str) -> str:
-    """The page with the timing of a compile."""
+    """Return the address of the timing of a compile."""
     return str(parse_ref(ref).at("timing"))
 
 
@@ -224,20 +219,20 @@ def _function(page: Page, key: Key) -> list[Piece]:
     return [(name(key), tokens.FUNCTION), *([" ", page.place(file, line)] if file is not None else [])]
 
 
-def _fold_from(page: Page, number: int, count: int, noun: str) -> None:
-    if number == SHOWN and count > SHOWN:
-        what = f"{fmt.count(count - SHOWN)} more of {noun}"
-        page.open(what, folded=True)
-        page.add("  ", (what, tokens.DIM))
-
-
-def _end_fold(page: Page, count: int) -> None:
-    if count > SHOWN:
+def _folded(page: Page, items: Sequence[T], noun: str) -> Iterator[T]:
+    """Yield items to be added to the page, all but the first in a fold."""
+    for number, item in enumerate(items[: SHOWN + FOLDED]):
+        if number == SHOWN:
+            title = f"{fmt.count(len(items) - SHOWN)} more of {noun}"
+            page.open(title, folded=True)
+            page.add("  ", (title, tokens.DIM))
+        yield item
+    if len(items) > SHOWN:
         page.close()
 
 
 def add_waits(page: Page, waits: Sequence[Wait]) -> None:
-    """For whom ranks waited, and what that cost."""
+    """Add the table of ranks that waited for others, and how long."""
     if not waits:
         return
     page.heading("Waits")
@@ -255,18 +250,16 @@ WAITS: Table[Wait] = Table((
 
 
 def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
-    """Clocks that are off."""
+    """Add the clocks that are off."""
     if not clocks:
         return
     page.heading("Clocks")
-    for number, clock in enumerate(clocks[: SHOWN + FOLDED]):
-        _fold_from(page, number, len(clocks), "the clocks that are off")
-        page.say(clock_said(clock), "  ", hang="    ")
-    _end_fold(page, len(clocks))
+    for clock in _folded(page, clocks, "the clocks that are off"):
+        page.say(clock_sentence(clock), "  ", hang="    ")
     page.say("Times on this page are put right.", "  ", tokens.DIM)
 
 
-def clock_said(clock: Clock) -> str:
+def clock_sentence(clock: Clock) -> str:
     """`Rank 3's clock is 62 s ahead of the others', or it started that much later: 8 compiles agree (± 12 ms).`"""
     many = clock.count > 1
     whose = f"The clocks of ranks {_short(clock.ranks)}" if many else f"Rank {clock.ranks}'s clock"
@@ -274,20 +267,20 @@ def clock_said(clock: Clock) -> str:
         whose += f" ({fmt.clip(sanitize(', '.join(clock.hosts)), LIST_WIDTH)})"
     apart = abs(clock.seconds)
     long = f"{apart:.0f} s" if 9.5 <= apart < 99.5 else fmt.seconds(apart)
-    said = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
+    sentence = f"{whose} {'are' if many else 'is'} {long} {'ahead of' if clock.seconds > 0 else 'behind'} the others'"
     if clock.gained_s:
-        said += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
+        sentence += f", {fmt.seconds(abs(clock.gained_s))} {'more' if clock.gained_s * clock.seconds > 0 else 'less'} at the end"
     else:  # ranks that compile everything before their first collective keep the distance with which they started
-        said += f", or {'they' if many else 'it'} started that much {'later' if clock.seconds > 0 else 'earlier'}"
-    return f"{said}: {clock.compiles} compiles agree (± {fmt.seconds(clock.sure_s)})."
+        sentence += f", or {'they' if many else 'it'} started that much {'later' if clock.seconds > 0 else 'earlier'}"
+    return f"{sentence}: {clock.compiles} compiles agree (± {fmt.seconds(clock.sure_s)})."
 
 
-def add_spreads(page: Page, spreads: Sequence[Spread], title: str, own: bool = False) -> None:
-    """What compiles or their phases took, the widest first. `own`: the first column is of one rank, not of the slowest."""
+def add_spreads(page: Page, spreads: Sequence[Spread], title: str, is_one_rank: bool = False) -> None:
+    """Add the durations of compiles or their phases over the ranks. `is_one_rank`: the first column is about one rank."""
     if not spreads:
         return
     page.heading(title)
-    page.table(spreads_table("phase" if spreads[0].phase else "compile", "took" if own else "slowest"), spreads)
+    page.table(spreads_table("phase" if spreads[0].phase else "compile", "took" if is_one_rank else "slowest"), spreads)
 
 
 def spreads_table(noun: str, first: str) -> Table[Spread]:
@@ -300,7 +293,7 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         text = _times(row.slowest_s / row.median_s) if row.median_s > 0 else ""
         return text if row.median_ref == row.slowest_ref else (text, tokens.LINK, diff_ref(row.median_ref, row.slowest_ref))
 
-    def what(row: Spread) -> Piece:
+    def label(row: Spread) -> Piece:
         return (sanitize(row.phase), PHASE_STYLES[group_of(row.phase)]) if row.phase else (name(row.compile), tokens.FUNCTION)
 
     return Table((
@@ -312,7 +305,7 @@ def spreads_table(noun: str, first: str) -> Table[Spread]:
         Column("rank", lambda row: (str(row.fastest), tokens.LINK, row.fastest_ref), right=True, drop=1),
         Column("×", ratio, right=True, drop=6),
         Column("ranks", lambda row: (fmt.count(row.ranks), tokens.NUMBER), right=True, drop=5),
-        Column(noun, what),
+        Column(noun, label),
     ), f"{noun}s", SHOWN, FOLDED)  # fmt: skip
 
 
@@ -348,7 +341,7 @@ class Stragglers:
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """Who held the others up: of the run, of a rank, or in a compile."""
+    """Return the page about the ranks that held others up: of the run, a rank, or a compile."""
 
     def fill(page: Page) -> Generator[None, None, Stragglers]:
         return (yield from _fill(page, run, scope))
@@ -369,8 +362,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     pace, keys, rank = _about(pace, scope, lanes)
     page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " that two or more finished"])
     page.more("everything below is as far as it is written")
-    said = answer(run, pace, None if keys else rank)
-    page.say(page.so_far(said), "", tokens.STRONG)
+    sentence = answer(run, pace, None if keys else rank)
+    page.say(page.so_far(sentence), "", tokens.STRONG)
     add_not_read(page, not_read(run))
     add_extra(page, run, pace)
     add_late(page, pace)
@@ -384,20 +377,20 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     spreads: Sequence[Spread] = pace.spreads
     if rank is not None and not keys:
         columns = Columns(lanes)
-        own = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
-        spreads = sorted(own, key=lambda one: one.median_s - one.slowest_s)
+        rank_spreads = [one for spread in spreads if (one := spread_with(columns.column(spread.compile), spread, rank)) is not None]
+        spreads = sorted(rank_spreads, key=lambda one: one.median_s - one.slowest_s)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
     page.heading("What counts")
     page.say(RULE, "  ", tokens.DIM)
     return Stragglers(
-        str(scope.ref), said, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
+        str(scope.ref), sentence, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
         tuple(_with_reasons(run, extra) for extra in pace.extra),
     )  # fmt: skip
 
 
 def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[Key], int | None]:
-    """What concerns the scope: all, a rank, or some compiles."""
+    """Return the part of the pace that is about the scope, with the compiles or the rank that the scope names."""
     if not str(scope.ref) or (len(scope.processes) != 1 and scope.processes[0].rank is None):
         return pace, set(), None
     process = scope.processes[-1]
@@ -413,7 +406,7 @@ def _about(pace: Pace, scope: Scope, lanes: Sequence[Lane]) -> tuple[Pace, set[K
 
 
 def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
-    """Facts of some compiles or of a rank; of the clocks all, since they are put right."""
+    """Return the pace of some compiles or of a rank, with all clocks, since times are put right by them."""
 
     def fits(key: Key, ranks: Sequence[int]) -> bool:
         return (keys is None or key in keys) and (rank is None or rank in ranks)
@@ -423,7 +416,7 @@ def _only(pace: Pace, keys: set[Key] | None, rank: int | None) -> Pace:
         slow=tuple(one for one in pace.slow if fits(one.compile, one.ranks)),
         waits=tuple(one for one in pace.waits if fits(one.compile, one.last)),
         spreads=tuple(one for one in pace.spreads if keys is None or one.compile in keys),
-        extra=tuple(one for one in pace.extra if any(fits(own.compile, one.ranks) for own in one.compiles)),
+        extra=tuple(one for one in pace.extra if any(fits(compile_.compile, one.ranks) for compile_ in one.compiles)),
     )  # fmt: skip
 
 
@@ -461,7 +454,7 @@ class StragglerRow:
 
 
 def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
-    """Return a row each."""
+    """Yield a row for each late, slow or waiting group of ranks."""
     for late in data.late:
         yield StragglerRow("late", *late.compile.called, str(late.ranks), late.seconds, None, "", late.ref)
     for slow in data.slow:

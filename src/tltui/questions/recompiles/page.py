@@ -21,7 +21,7 @@ from tltui.questions.recompiles.guard_grammar import CAUSES
 from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
 from tltui.questions.recompiles.remedies import Settings
 from tltui.questions.runtime.cost_sections import recompiles_said
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -255,7 +255,7 @@ class _View:
         code = frame.code
         twin = seen.get(code) if code[1] is not None else None
         seen.setdefault(code, group)
-        name = sanitize(shown_name(frame) or f"frame {frame.key.frame}")
+        name = sanitize(display_name(frame) or f"frame {frame.key.frame}")
         page.close(0)
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
@@ -392,7 +392,7 @@ def _like(frame: Frame, kinds: dict[tuple[object, ...], str]) -> Generator[None,
 def _alike(page: Page, group: Group, like: str) -> None:
     """Add a one-line reference to a frame with the same recompiles."""
     frame = group[0][0]
-    ref, name = str(frame.ref), fmt.clip_middle(sanitize(shown_name(frame) or ""), page.width // 2)
+    ref, name = str(frame.ref), fmt.clip_middle(sanitize(display_name(frame) or ""), page.width // 2)
     page.close(0)
     several: list[Piece] = [("  " + _ranks(group, page.newest), tokens.DIM)] if len(group) > 1 else []
     page.row([

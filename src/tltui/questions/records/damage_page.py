@@ -21,6 +21,7 @@ from tltui.model.record_reader import JSON_LIMIT, Reader
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_conflicts
 from tltui.questions.coverage.job_inputs import Conflict, conflicts, is_plain
+from tltui.questions.question import result_of
 from tltui.questions.records.records_page import record_ref
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -37,27 +38,27 @@ _MD5 = re.compile(rb'"has_payload": ?"([0-9a-f]{32})"\}$')
 
 @part
 def wrong_payloads(compile_: Compile, reader: Reader) -> tuple[tuple[int, str], ...]:
-    """(record, why) of the records of a compile whose payload is not that of their md5. Why: it cannot be read; `LAST`; or ''."""
+    """Return (record, why) of the records of a compile whose payload does not match its md5; why: unreadable, `LAST`, or ''."""
     log = compile_.process.log
     end = len(log) - 1
-    found = []
+    wrong = []
     for record in sorted(compile_.records):
         if not log.has_payload(record) or _is_plain(reader, record):
             continue
         try:
             checked = log.check(record)
         except Elsewhere:
-            continue  # of what is not here nothing is known
+            continue  # its bytes are in a log that is not here
         except OSError as error:
-            found.append((record, f"cannot be read: {error.strerror or error}"))
+            wrong.append((record, f"cannot be read: {error.strerror or error}"))
             continue
         if checked is None or checked.check is Check.BAD:
-            found.append((record, LAST if record == end else ""))
-    return tuple(found)
+            wrong.append((record, LAST if record == end else ""))
+    return tuple(wrong)
 
 
 def _is_plain(reader: Reader, record: int) -> bool:
-    """Whether the md5 is that of the payload as it stands there, which nearly all are: neighbours are read together."""
+    """Return whether the md5 is that of the stored payload, as for nearly all: neighbours are read together."""
     size = reader.log.columns.size[record]
     if not 0 < size <= JSON_LIMIT:
         return False
@@ -102,7 +103,7 @@ class SkippedFile:
 
 @frozen
 class DamageReport:
-    """All of it. `schema` changes when a field changes its meaning."""
+    """Damage of a run. `schema` changes when a field changes its meaning."""
 
     schema: int
     damaged: tuple[DamagedRecord, ...]
@@ -115,42 +116,37 @@ class DamageReport:
 
 
 def damage_report(run: Run, check: bool) -> DamageReport:
-    """What the scan noticed; with `check` every payload is read and compared with its md5 as well."""
-    work = read_damage(run, check)
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+    """Return the damage that the scan noticed; with `check` every payload is compared with its md5 as well."""
+    return result_of(read_damage(run, check))
 
 
 def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
-    """The same in pieces: yields in between."""
-    found: list[DamagedRecord] = []
+    """Compute the report as `damage_report` does, with a pause after each piece."""
+    damaged: list[DamagedRecord] = []
     for model in run.models:
         places = list(model.log.damage)
         if check:
             yield from _check(model, places)
         for n, place in enumerate(sorted(places)):
-            found.append(_damaged(run, model, place))
+            damaged.append(_damaged(run, model, place))
             if n % EVERY == EVERY - 1:
                 yield
     skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
     skipped += [SkippedFile("", note) for note in run.found.notes]
-    told = []
+    differing = []
     for conflict in conflicts(run):
         if conflict is None:
             yield
         else:
-            told.append(conflict)
-    return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check, tuple(told))
+            differing.append(conflict)
+    return DamageReport(1, tuple(damaged), tuple(skipped), run.found.others, check, tuple(differing))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:
     """Add the places of payloads that do not match their md5s to those that the scan noticed."""
     log = model.log
-    known = {place.record for place in places if place.record >= 0}
+    damaged_records = {place.record for place in places if place.record >= 0}
     for n, place in enumerate(places):
         if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
             reason = "two writers interleaved: its payload stands behind the next record's first line"
@@ -161,13 +157,13 @@ def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]
     for process in model.processes:
         for compile_ in process.compiles.values():
             for record, why in wrong_payloads(compile_):
-                if record in known and not why.startswith("cannot"):
+                if record in damaged_records and not why.startswith("cannot"):
                     continue
                 if why == LAST and _is_good(log, record):
                     continue
                 last = record == len(log) - 1
-                said = "its payload does not match its md5" + ": the log may end inside of it" * last
-                places.append(Damage(log.columns.offset[record], record, said if why in ("", LAST) else why))
+                mismatch = "its payload does not match its md5" + ": the log may end inside of it" * last
+                places.append(Damage(log.columns.offset[record], record, mismatch if why in ("", LAST) else why))
             asked += 1
             if asked % EVERY == 0:
                 yield
@@ -191,7 +187,7 @@ def _damaged(run: Run, model: LogModel, place: Damage) -> DamagedRecord:
 
 
 def damage_document(run: Run, options: Options, check: bool | None = None) -> Document:
-    """The page. `check` None: compare md5s if the logs are not too large for that."""
+    """Return the page. `check` None: compare md5s if the logs are not too large for that."""
     checking = run.size <= CHECK_UP_TO if check is None else check
     options = replace(options, goes_on=run.goes_on)
 
@@ -207,8 +203,8 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
     if not report.damaged and report.conflicts:
         page.add((page.so_far("No record is damaged, but inputs tell differently."), tokens.STRONG))
     elif not report.damaged:
-        what = "No record" if report.skipped else "Nothing"
-        page.add((page.so_far(f"{what} is damaged."), tokens.OK))
+        subject = "No record" if report.skipped else "Nothing"
+        page.add((page.so_far(f"{subject} is damaged."), tokens.OK))
     else:
         damaged = plural(len(report.damaged), "damaged record")
         page.add((damaged, tokens.STRONG), " in ", plural(len(run.models), "log"))
@@ -216,8 +212,8 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         pass  # only a trace states md5s
     elif report.md5_checked:
         of = "" if is_plain(run) else " of a trace"
-        kept = any(isinstance(model.source, IndexBytes) for model in run.models)
-        page.add((f"Every payload{' that the index has' * kept}{of} was read and compared with its md5.", tokens.DIM))
+        is_from_index = any(isinstance(model.source, IndexBytes) for model in run.models)
+        page.add((f"Every payload{' that the index has' * is_from_index}{of} was read and compared with its md5.", tokens.DIM))
     else:
         unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
         page.say(unread, "", tokens.DIM)
@@ -244,11 +240,11 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
 
 
 def _incomplete(page: Page, run: Run) -> None:
-    """What is no damage, as far as one can tell: a record that is being written, bytes that were replaced since they were read."""
+    """Add places that may be no damage: a record that is being written, bytes that were replaced since they were read."""
     for path, tail in run.tails:
         page.heading(os.path.basename(path))
-        what = f"incomplete record at the end: {size_of(tail.size)} from byte {tail.offset:,} on"
-        page.say(f"{what}. {page.goes_on[:1].upper()}{page.goes_on[1:]}.", "  ", tokens.DIM)
+        text = f"incomplete record at the end: {size_of(tail.size)} from byte {tail.offset:,} on"
+        page.say(f"{text}. {page.goes_on[:1].upper()}{page.goes_on[1:]}.", "  ", tokens.DIM)
     for path, reason in run.lost:
         page.heading(os.path.basename(path))
         page.say(f"What was read of {path} before is {reason}. What the file holds now is another process.", "  ", tokens.WARN)
@@ -261,7 +257,7 @@ def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:
 
 
 def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, None]:
-    """Very many damaged records of one file: the first few of each reason with a line, all of them as links."""
+    """Add the damaged records of a file by reason: the first few with a line each, all others as links."""
     groups: dict[str, list[DamagedRecord]] = {}
     for item in items:
         groups.setdefault(item.reason, []).append(item)
@@ -270,5 +266,5 @@ def _by_reason(page: Page, items: list[DamagedRecord]) -> Generator[None, None, 
         for item in members[:FIRST]:
             _row(page, item, "    ")
         if rest := members[FIRST:]:
-            named = [(f"{item.record or item.offset}", tokens.LINK, item.ref) for item in rest]
-            yield from add_named(page, plural(len(rest), "more record"), [], named, "    ")
+            links = [(f"{item.record or item.offset}", tokens.LINK, item.ref) for item in rest]
+            yield from add_named(page, plural(len(rest), "more record"), [], links, "    ")

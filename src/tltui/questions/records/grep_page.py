@@ -47,7 +47,7 @@ _UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 @frozen
 class Query:
-    """What to look for, and where."""
+    """A search: pattern, filters, and lines of context."""
 
     pattern: str
     """A regular expression over a line; small letters match capitals too, unless there is a capital in it."""
@@ -93,13 +93,15 @@ class GrepResult:
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:
-    """The hits in file order, log by log, at most one for each line; None after each piece without one, so that the search can
-    be left. Raises `BadPattern`, OSError."""
-    found = finder(in_payloads(query.pattern))
-    with child_for(found) or nullcontext() as child:
+    """Yield the hits in file order, log by log, at most one for each line. Raises `BadPattern`, OSError.
+
+    None comes after each piece without a hit, so that the search can be left.
+    """
+    wanted = finder(in_payloads(query.pattern))
+    with child_for(wanted) or nullcontext() as child:
         for model in run.models:
             search = _in_made if model.log.is_made else _in_index if isinstance(model.source, IndexBytes) else _in_log
-            yield from search(run, model, query, found, child)
+            yield from search(run, model, query, wanted, child)
 
 
 def _in_log(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
@@ -114,11 +116,11 @@ def _in_log(run: Run, model: LogModel, query: Query, wanted: Finder, child: Chil
         data = carry + data
         cut = len(data) if at >= size else data.rfind(b"\n") + 1
         data, carry = data[:cut], data[cut:]
-        for found in first_hits(data if wanted.cased else data.lower(), wanted, child):
-            if found is None:
+        for match in first_hits(data if wanted.cased else data.lower(), wanted, child):
+            if match is None:
                 yield None
                 continue
-            line, end, start, stop = found
+            line, end, start, stop = match
             hit = places.hit(begin + line, data[line:end], start - line, stop - start)
             if hit is not None:
                 yield hit
@@ -126,7 +128,7 @@ def _in_log(run: Run, model: LogModel, query: Query, wanted: Finder, child: Chil
 
 
 def _in_made(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
-    """The hits in texts that are not stored as in a trace, some records at once."""
+    """Yield the hits in texts that are not stored as in a trace, some records at once."""
     log, places = model.log, _Places(run, model, query)
     texts: list[bytes] = []
     starts: list[int] = []
@@ -147,7 +149,7 @@ def _in_made(run: Run, model: LogModel, query: Query, wanted: Finder, child: Chi
 
 
 def _in_index(run: Run, model: LogModel, query: Query, wanted: Finder, child: Child | None) -> Iterator[GrepHit | None]:
-    """The hits in what an index keeps of a log that is not here, record by record."""
+    """Yield the hits in the texts that an index has of a log that is not here, record by record."""
     log, places, source = model.log, _Places(run, model, query), model.source
     offset, head, size, flags = log.columns.offset, log.columns.head, log.columns.size, log.columns.flags
     for record in log.records():
@@ -156,9 +158,9 @@ def _in_index(run: Run, model: LogModel, query: Query, wanted: Finder, child: Ch
             text = source.read(begin, head[record] + 1 + size[record] if not flags[record] & ORPHAN else size[record])
         except Elsewhere:
             continue
-        for found in first_hits(text if wanted.cased else text.lower(), wanted, child):
-            if found is not None:
-                line, end, start, stop = found
+        for match in first_hits(text if wanted.cased else text.lower(), wanted, child):
+            if match is not None:
+                line, end, start, stop = match
                 if (hit := places.hit(begin + line, text[line:end], start - line, stop - start)) is not None:
                     yield hit
         if record % AT_ONCE == 0:
@@ -169,11 +171,11 @@ def _in_texts(
     places: _Places, texts: list[bytes], starts: list[int], numbers: list[int], wanted: Finder, child: Child | None
 ) -> Iterator[GrepHit | None]:
     data = b"\n".join(texts)
-    for found in first_hits(data if wanted.cased else data.lower(), wanted, child):
-        if found is None:
+    for match in first_hits(data if wanted.cased else data.lower(), wanted, child):
+        if match is None:
             yield None
             continue
-        line, end, start, stop = found
+        line, end, start, stop = match
         place = bisect_right(starts, line) - 1
         yield places.hit_in(numbers[place], texts[place], line - starts[place], end - line, start - line, stop - start)
     yield None
@@ -208,32 +210,32 @@ class _Places:
             if line.startswith(b"\t"):
                 line, column = line[1:], max(column - 1, 0)
             text, column = _window(line, column)
-        found = GrepHit(str(self._ref(record)), name, number, column, length, text)
+        result = GrepHit(str(self._ref(record)), name, number, column, length, text)
         if number and self._query.context:
             before, after = self._context(record, line_offset, stored)
-            found = replace(found, before=before, after=after)
-        return found
+            result = replace(result, before=before, after=after)
+        return result
 
     def is_shown(self, record: int) -> bool:
-        """Whether a record is wanted, and is not that of another input again."""
+        """Return whether a record is wanted, and is not that of another input again."""
         if not self._wanted(record):
             return False
         owner, number = self._run.joining.home(self._model, record)
         return owner.process.log.origin(number)[0] is self._log
 
     def hit_in(self, record: int, text: bytes, at: int, size: int, column: int, length: int) -> GrepHit:
-        """A hit in the text of a record: in the line of `size` bytes at `at`."""
+        """Return a hit in the text of a record: in the line of `size` bytes at `at`."""
         shown, column = _window(text[at : at + size], column)
-        found = GrepHit(
+        result = GrepHit(
             str(self._ref(record)), artifact_name(self._log.kind(record)), text.count(b"\n", 0, at) + 1, column, length, shown
         )
         if lines := self._query.context:
             above, below = text[:at].split(b"\n")[:-1], text[at + size + 1 :].split(b"\n", lines)
-            found = replace(found, before=_shown(above[-lines:]), after=_shown(below[:lines] if at + size < len(text) else []))
-        return found
+            result = replace(result, before=_shown(above[-lines:]), after=_shown(below[:lines] if at + size < len(text) else []))
+        return result
 
     def _context(self, record: int, offset: int, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The lines of the payload before and after the one of `size` stored bytes at `offset`."""
+        """Return the lines of the payload before and after the one of `size` stored bytes at `offset`."""
         payload = self._log.payload(record)
         if payload is None:
             return (), ()
@@ -268,7 +270,7 @@ class _Places:
         return self._run.joining.home(self._model, record)[0]
 
     def _ref(self, record: int) -> Ref:
-        """The artifact that the record is, else the record itself."""
+        """Return the address of the artifact that the record is, else of the record."""
         owner, record = self._run.joining.home(self._model, record)
         refs = self._refs.get(id(owner))
         if refs is None:
@@ -276,7 +278,7 @@ class _Places:
         return refs.get(record) or record_ref(owner.process, record)
 
     def _line_of(self, record: int, offset: int) -> int:
-        """The line of the payload, from 1, that begins at `offset`."""
+        """Return the line of the payload, from 1, that begins at `offset`."""
         last, counted, lines = self._counted
         if last != record:
             payload = self._log.payload(record)
@@ -296,14 +298,14 @@ def _shown(lines: list[bytes]) -> tuple[str, ...]:
 
 
 def _window(line: bytes, column: int) -> tuple[str, int]:
-    """The part of a line around a hit, as text, and the column of the hit in it."""
+    """Return the part of a line around a hit, as text, and the column of the hit in it."""
     start = max(column - SHOWN // 2, 0) if column > SHOWN // 2 else 0
     before = decode(line[start:column])
     return before + decode(line[column : start + SHOWN]), len(before)
 
 
 def _decoded(line: bytes, column: int) -> tuple[str, int]:
-    """The part of an envelope around a hit, with JSON's escapes of line ends and quotes resolved."""
+    """Return the part of an envelope around a hit, with JSON's escapes of line ends and quotes resolved."""
     text, place = _window(line, column)
     head, tail = text[:place], text[place:]
     for escape, sign in (('\\"', '"'), ("\\n", "␊"), ("\\\\", "\\")):
@@ -313,7 +315,7 @@ def _decoded(line: bytes, column: int) -> tuple[str, int]:
 
 
 def page_hits(run: Run, pattern: re.Pattern[str], options: Options) -> Iterator[GrepHit | None]:
-    """Hits in the pages about the run; None where the search may be left."""
+    """Yield the hits in the pages about the run; None where the search may be left."""
     for name in PAGES:
         if name not in BY_NAME:
             continue
@@ -329,43 +331,45 @@ def page_hits(run: Run, pattern: re.Pattern[str], options: Options) -> Iterator[
 
 
 def grep_document(run: Run, query: Query, options: Options) -> Document:
-    """The page of hits, grouped by artifact. Raises `BadPattern`."""
+    """Return the page of hits, grouped by artifact. Raises `BadPattern`."""
     finder(query.pattern)
     ref = str(Ref(view="grep", artifact=query.pattern))
 
     def fill(builder: Builder) -> Generator[None, None, object]:
-        found: list[GrepHit] = []
+        matches: list[GrepHit] = []
         last = ""
         yield
-        for hit in _everything(run, query, options):
+        for hit in _all_hits(run, query, options):
             if hit is None:
                 yield
                 continue
-            if len(found) >= MOST:
-                _add_after(builder, found[-1])
+            if len(matches) >= MOST:
+                _add_after(builder, matches[-1])
                 builder.blank()
                 builder.add((f"The first {MOST:,} hits are shown: a longer pattern finds fewer.", tokens.WARN))
-                return GrepResult(1, query.pattern, tuple(found), False)
-            shown = _add_after(builder, found[-1] if found else None, hit)
+                return GrepResult(1, query.pattern, tuple(matches), False)
+            shown = _add_after(builder, matches[-1] if matches else None, hit)
             if hit.ref != last:
                 last, shown = hit.ref, 0
                 _heading(builder, run, hit.ref)
-            found.append(hit)
+            matches.append(hit)
             _add(builder, hit, shown)
-            if len(found) % 50 == 0:
+            if len(matches) % 50 == 0:
                 yield
-        _add_after(builder, found[-1] if found else None)
+        _add_after(builder, matches[-1] if matches else None)
         builder.blank()
-        places = len({hit.ref for hit in found})
-        said = f"{plural(len(found), 'line')} in {plural(places, 'place')}" if found else f"Nothing in this run has {query.pattern}"
-        builder.add((said, tokens.STRONG if found else tokens.WARN))
-        return GrepResult(1, query.pattern, tuple(found), True)
+        places = len({hit.ref for hit in matches})
+        if matches:
+            builder.add((f"{plural(len(matches), 'line')} in {plural(places, 'place')}", tokens.STRONG))
+        else:
+            builder.add((f"Nothing in this run has {query.pattern}", tokens.WARN))
+        return GrepResult(1, query.pattern, tuple(matches), True)
 
     return GrowingDocument(ref, f"search: {query.pattern}", options, fill)
 
 
 def unsearched_document(pattern: str, bad: BadPattern, options: Options) -> Document:
-    """What is said in place of hits where the pattern is empty, or no regular expression."""
+    """Return the page for a pattern that is empty, or no regular expression."""
     page = Page(str(Ref(view="grep", artifact=pattern)), f"search: {pattern}", options)
     page.say(str(bad), style=tokens.WARN)
     if not pattern:
@@ -392,7 +396,7 @@ def _heading(builder: Builder, run: Run, ref: str) -> None:
     builder.add((ref, tokens.LINK, ref), (code, tokens.DIM))
 
 
-def _everything(run: Run, query: Query, options: Options) -> Iterator[GrepHit | None]:
+def _all_hits(run: Run, query: Query, options: Options) -> Iterator[GrepHit | None]:
     yield from hits(run, query)
     yield None
     if not query.is_filtered:
@@ -400,7 +404,7 @@ def _everything(run: Run, query: Query, options: Options) -> Iterator[GrepHit | 
 
 
 def _add(builder: Builder, hit: GrepHit, shown: int) -> None:
-    """A hit and the lines before it; `shown` is the last line of the same artifact that is there."""
+    """Add a hit and the lines before it; `shown` is the last line of the same artifact on the page."""
     first = hit.line - len(hit.before)
     if shown and (hit.before or hit.after) and first > shown + 1:
         builder.add(("       …" if not builder.options.ascii else "     ...", tokens.DIM))
@@ -411,7 +415,7 @@ def _add(builder: Builder, hit: GrepHit, shown: int) -> None:
 
 
 def _add_after(builder: Builder, hit: GrepHit | None, before: GrepHit | None = None) -> int:
-    """The lines after a hit, up to the next hit in the same artifact. The last line that is there now."""
+    """Add the lines after a hit, up to the next hit in the same artifact; return the last line on the page."""
     if hit is None:
         return 0
     end = before.line if before is not None and before.ref == hit.ref and before.line else 1 << 60

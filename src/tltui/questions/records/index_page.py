@@ -36,12 +36,12 @@ OUTPUT = Page("@output", "output", "what the job printed that tltui run --view s
 
 
 def has_log_page(run: Run) -> bool:
-    """Tell whether there is an output that is not on the page `@output` already."""
+    """Return whether there is an output that is not on the page `@output` already."""
     return any(log.form == TEXT and log.path not in run.found.outputs for log in run.found.logs)
 
 
 def pages(run: Run | None = None) -> tuple[Page, ...]:
-    """All pages about a run; that of its output where there is one."""
+    """Return all pages about a run, with that of its output if there is one."""
     return (
         *((OUTPUT,) if run is not None and run.found.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in QUESTIONS),
@@ -52,7 +52,7 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
 
 
 def pages_document(run: Run, options: Options) -> TextDocument:
-    """Every page with a link and the command that prints it."""
+    """Return the page with a link to each page and the command that prints it."""
     builder = Written("@pages", "all pages", options)
     builder.heading("About the run")
     for page in pages(run):
@@ -61,10 +61,10 @@ def pages_document(run: Run, options: Options) -> TextDocument:
         name = f"app.view_{page.title}" if page.title in BY_NAME else f"app.{'output' if page is LOG else page.title}"
         key: Piece = key_hint(options, name, "{}")
         lines: list[tuple[Piece, ...]] = [(line,) for line in wrap(page.help, builder.width - lead - TITLE)]
-        beside = len(lines) > 1 and lead + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
-        lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if beside else [lines[-1], ((page.command, tokens.DIM),)]
-        beside_key = " " * max(lead - 2 - len(key[0]), 1 if key[0] else 0)
-        builder.add("  ", key, beside_key, (page.title, tokens.LINK, page.ref), gap, *lines[0])
+        fits = len(lines) > 1 and lead + TITLE + len(str(lines[-1][0])) + 2 + len(page.command) <= builder.width
+        lines[-1:] = [(*lines[-1], "  ", (page.command, tokens.DIM))] if fits else [lines[-1], ((page.command, tokens.DIM),)]
+        gap_after_key = " " * max(lead - 2 - len(key[0]), 1 if key[0] else 0)
+        builder.add("  ", key, gap_after_key, (page.title, tokens.LINK, page.ref), gap, *lines[0])
         for line in lines[1:]:
             builder.add(" " * (lead + TITLE), *line)
     builder.heading("About a rank")
@@ -76,7 +76,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
 
 
 def _ranks(builder: Written, run: Run) -> None:
-    """A line for the ranks with as many compiles; each of few has one of its own."""
+    """Add a line for all ranks with as many compiles; of few ranks each has its line."""
     together: dict[object, list[Rank]] = {}
     for rank in run.ranks:
         alone = len(run.ranks) <= RANKS_SHOWN or rank.number is None
@@ -85,6 +85,6 @@ def _ranks(builder: Written, run: Run) -> None:
         first, several = ranks[0], len(ranks) > 1
         ref = str(first.ref)
         title = f"ranks {ranges(rank.number or 0 for rank in ranks)}" if several else first.title
-        said = f" {plural(first.tally.compiles, 'compile')}{' each' if several else ''}  "
-        builder.row([(f"{title:<10}", tokens.LINK, ref), said, ("records", tokens.LINK, f"@records:{ref}"),
+        count = f" {plural(first.tally.compiles, 'compile')}{' each' if several else ''}  "
+        builder.row([(f"{title:<10}", tokens.LINK, ref), count, ("records", tokens.LINK, f"@records:{ref}"),
                      *([(f" of {first.title}", tokens.DIM)] if several else [])])  # fmt: skip

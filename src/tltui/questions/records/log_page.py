@@ -28,7 +28,7 @@ from tltui.text.sanitize import sanitize
 from tltui.text.terminal_lines import TerminalLines
 
 NAME = "log"
-LOOKED_BACK = 64
+SEARCHED_BACK = 64
 """Records before a line among which its own is looked for: those of other processes may stand between."""
 MOST_SECTIONS = 20_000
 RAISED_IN = 300
@@ -72,10 +72,10 @@ class Extent:
 
     source: ByteSource
     offset: int
-    """In the source."""
+    """Offset in the source."""
     size: int
     start: int
-    """In the text of the page."""
+    """Offset in the text of the page."""
     model: LogModel | None = None
     """The log that it is of; None for a line of ours."""
 
@@ -88,28 +88,28 @@ class Extents:
         self._starts = [extent.start for extent in extents]
 
     def grow(self, size: int) -> None:
-        """The last piece has so many bytes now."""
+        """Set the size of the last piece in bytes."""
         self.extents = [*self.extents[:-1], replace(self.extents[-1], size=size)]
 
     def size(self) -> int:
         return self.extents[-1].start + self.extents[-1].size if self.extents else 0
 
     def at(self, offset: int) -> Extent | None:
-        """The piece that a byte of the page is in."""
+        """Return the piece that a byte of the page is in."""
         place = bisect_right(self._starts, offset) - 1
         return self.extents[place] if place >= 0 else None
 
     def read(self, offset: int, size: int) -> bytes:
-        found = []
+        pieces = []
         place = max(bisect_right(self._starts, offset) - 1, 0)
         for extent in self.extents[place:]:
             if size <= 0:
                 break
             inside = offset - extent.start
             data = extent.source.read(extent.offset + inside, min(size, extent.size - inside)) if inside < extent.size else b""
-            found.append(data)
+            pieces.append(data)
             offset, size = offset + len(data), size - len(data)
-        return b"".join(found)
+        return b"".join(pieces)
 
 
 class LogDocument(BytesDocument):
@@ -125,14 +125,14 @@ class LogDocument(BytesDocument):
     def _indexed(self, payload: Payload) -> LineIndex:
         return TerminalLines(payload, self._is_raw)
 
-    def look(self) -> bool:
-        """Take over what was scanned since. True when there are more bytes; `advance` finds the lines."""
+    def refresh(self) -> bool:
+        """Add the bytes that were scanned since; return whether there are any. `advance` finds the lines."""
         last = self._extents.extents[-1]
         if not self.is_live or last.model is None or last.model.log.scanned == last.size:
             return False
         with self._lock:
             assert isinstance(self._index, TerminalLines)
-            self._lines = Lru(8 << 20)  # the last one may go on
+            self._lines = Lru(8 << 20)  # the last line may continue
             self._extents.grow(last.model.log.scanned)
             self._index.grow(self._extents.size())
             self.payload, self.complete, self._sections = self._index.payload, self._index.complete, None
@@ -149,7 +149,7 @@ class LogDocument(BytesDocument):
         return marked
 
     def _marked(self, line: Line, model: LogModel, offset: int) -> Line:
-        """A line of a record leads to what it became; one of a traceback shows where that is."""
+        """Return a line with a link to the artifact or compile of its record; lines of tracebacks have a style."""
         text = line.text
         head = _HEAD.match(text)
         if head is None:
@@ -158,16 +158,16 @@ class LogDocument(BytesDocument):
         target = self._target(model, offset, int(head["pid"]))
         end = head.end()
         spans = [Span(0, end, tokens.DIM)]
-        found = list(links(text))
+        targets = list(links(text))
         if target:
             first, last = head.span("id") if head["id"] else (head.start("pid"), head.end("pid"))
             first += head["id"] is not None  # the blank before it
             spans = [Span(0, first, tokens.DIM), Span(first, last, tokens.LINK), Span(last, end, tokens.DIM)]
-            found.insert(0, Link(first, last, target))
-        return replace(line, spans=tuple(spans), links=tuple(found))
+            targets.insert(0, Link(first, last, target))
+        return replace(line, spans=tuple(spans), links=tuple(targets))
 
     def _target(self, model: LogModel, offset: int, pid: int) -> str:
-        """Where the record of a line leads: to its artifact, else to its compile."""
+        """Return the address of the artifact of a line's record, else of its compile."""
         record = _record_at(model, offset, pid)
         if record is None:
             return ""
@@ -182,20 +182,20 @@ class LogDocument(BytesDocument):
         if not self.complete:
             return ()
         if self._sections is None:
-            self._sections = tuple(self._found_sections())
+            self._sections = tuple(self._make_sections())
         return self._sections
 
-    def _found_sections(self) -> Iterator[Section]:
-        """Runs of records of one compile, and tracebacks."""
-        found: list[tuple[int, int, str]] = []
+    def _make_sections(self) -> Iterator[Section]:
+        """Yield sections: runs of records of one compile, and tracebacks."""
+        ranges: list[tuple[int, int, str]] = []
         for extent in self._extents.extents:
             if extent.model is not None:
-                found += (
+                ranges += (
                     (begin - extent.offset + extent.start, end - extent.offset + extent.start, title)
                     for begin, end, title in _parts_of(self._run, extent.model, extent.offset, extent.offset + extent.size)
                 )
         behind = -1
-        for begin, end, title in sorted(found)[:MOST_SECTIONS]:
+        for begin, end, title in sorted(ranges)[:MOST_SECTIONS]:
             first, last = self._index.line_of(begin), self._index.line_of(max(end - 1, begin))
             if first > behind and last > first:
                 behind = last
@@ -207,7 +207,7 @@ class LogDocument(BytesDocument):
         return OutputReport(1, str(place_of(parse_ref(self.ref))), outputs, run_failures(self._run))
 
     def line_of(self, model: LogModel, offset: int) -> int | None:
-        """The line that a byte of a log is in, from 0; None where the page does not have it."""
+        """Return the line that a byte of a log is in, from 0; None if the page does not have it."""
         for extent in self._extents.extents:
             if extent.model is model and extent.offset <= offset < extent.offset + extent.size:
                 place = offset - extent.offset + extent.start
@@ -225,31 +225,31 @@ def _output(model: LogModel) -> Output:
 
 
 def _record_at(model: LogModel, offset: int, pid: int) -> int | None:
-    """The record of a process that a line belongs to: the last one that begins before its end."""
+    """Return the record of a process that a line belongs to: the last one that begins before its end."""
     log = model.log
     place = bisect_right(log.columns.offset, offset) - 1
-    for record in range(place, max(place - LOOKED_BACK, -1), -1):
+    for record in range(place, max(place - SEARCHED_BACK, -1), -1):
         if log.context(record).pid == pid and log.kind(record) != OTHER_TEXT:
             return record
     return None
 
 
 def _parts_of(run: Run, model: LogModel, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """(first byte, byte behind the last, title) of what a piece of an output consists of."""
+    """Yield (first byte, byte behind the last, title) of the tracebacks and compiles in a piece of an output."""
     log, offsets = model.log, model.log.columns.offset
     for item in printed_of(log).tracebacks:
         if begin <= item.offset < end:
-            yield item.offset, item.end, sanitize(item.said or "traceback")
+            yield item.offset, item.end, sanitize(item.headline or "traceback")
     owner: Compile | None = None
     first = begin
     for record in range(max(bisect_right(offsets, begin) - 1, 0), len(log)):
         if offsets[record] >= end:
             break
-        own = None if log.kind(record) == OTHER_TEXT else run.joining.home(model, record)[0]
-        if own is not owner:
+        compile_ = None if log.kind(record) == OTHER_TEXT else run.joining.home(model, record)[0]
+        if compile_ is not owner:
             if owner is not None and owner.is_compile:
                 yield first, offsets[record], _titled(owner)
-            owner, first = own, max(offsets[record], begin)
+            owner, first = compile_, max(offsets[record], begin)
     if owner is not None and owner.is_compile:
         yield first, end, _titled(owner)
 
@@ -259,8 +259,10 @@ def _titled(owner: Compile) -> str:
 
 
 def log_document(run: Run, ref: Ref, options: Options) -> Document:
-    """What the job printed, of the part that an address names; `@log:0:#7`: all of it, from record 7 of rank 0 on. Raises
-    `BadAddress`."""
+    """Return the output of the job, of the part that an address names. Raises `BadAddress`.
+
+    `@log:0:#7` is all of it, from record 7 of rank 0 on.
+    """
     place = place_of(ref)
     node = run.resolve(place)
     if isinstance(node, Artifact):
@@ -270,19 +272,19 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
     if ref.n is not None:
         return _at_record(run, node, ref, models, options)
     if not models:
-        return output_document(run, options) if run.found.outputs else _nothing(page, run, options)
+        return output_document(run, options) if run.found.outputs else _empty_document(page, options)
     extents = list(_extents(models) if node is None else _extents_of(run, models, node))
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:
-        return _nothing(page, run, options, of)
-    is_live = node is None and not models[-1].log.ended  # a part is what it was when it was asked for
+        return _empty_document(page, options, of)
+    is_live = node is None and not models[-1].log.ended  # a part of the run does not grow
     return LogDocument(run, extents, page, f"log{of}", options.raw, is_live)
 
 
 def _at_record(
     run: Run, node: Rank | Process | Frame | Compile | None, ref: Ref, models: Sequence[LogModel], options: Options
 ) -> Document:
-    """All lines, with the caret on those of record `ref.n` of a process. Raises `BadAddress`."""
+    """Return all lines, with the caret on those of record `ref.n` of a process. Raises `BadAddress`."""
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
     if len(processes) != 1 or not 1 <= (ref.n or 0) <= len(processes[0].log):
         raise BadAddress(f"{ref} is no record of one process")
@@ -295,7 +297,7 @@ def _at_record(
     return document
 
 
-def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:
+def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     page = Page(ref, f"log{of}", options)
     if of:
         page.say(page.so_far(f"Nothing in what the job printed is{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
@@ -311,7 +313,7 @@ def _nothing(ref: str, run: Run, options: Options, of: str = "") -> Document:
 
 
 def _extents(models: Sequence[LogModel]) -> Iterator[Extent]:
-    """All outputs, each below its name where there are several."""
+    """Yield all outputs, each below its name where there are several."""
     start = 0
     for model in models:
         if len(models) > 1:
@@ -326,13 +328,13 @@ def _extents(models: Sequence[LogModel]) -> Iterator[Extent]:
 
 
 def _extents_of(run: Run, models: Sequence[LogModel], node: Compile | Frame | Process | Rank) -> Iterator[Extent]:
-    """What is of a part of the run: its records as they stand in the outputs."""
+    """Yield the records of a part of the run, as they stand in the outputs."""
     if isinstance(node, Rank):
-        wanted = {id(own) for process in node.processes for own in process.compiles.values()}
+        wanted = {id(compile_) for process in node.processes for compile_ in process.compiles.values()}
     elif isinstance(node, Process):
-        wanted = {id(own) for own in node.compiles.values()}
+        wanted = {id(compile_) for compile_ in node.compiles.values()}
     else:
-        wanted = {id(own) for own in ([node] if isinstance(node, Compile) else node.compiles)}
+        wanted = {id(compile_) for compile_ in ([node] if isinstance(node, Compile) else node.compiles)}
     start = 0
     for model in models:
         for begin, end in _merged(_pieces(run, model, wanted)):
@@ -341,7 +343,7 @@ def _extents_of(run: Run, models: Sequence[LogModel], node: Compile | Frame | Pr
 
 
 def _pieces(run: Run, model: LogModel, wanted: set[int]) -> Iterator[tuple[int, int]]:
-    """Where the records of some compiles stand: each up to the next record."""
+    """Yield the ranges of the records of some compiles, each up to the next record."""
     offsets = model.log.columns.offset
     for record in range(len(offsets)):
         if id(run.joining.home(model, record)[0]) in wanted:
@@ -362,7 +364,7 @@ def _merged(pieces: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def line_in_log(run: Run, model: LogModel, offset: int, options: Options) -> str:
-    """The address of the line of `@log` that a byte of an output is in."""
+    """Return the address of the line of `@log` that a byte of an output is in."""
     document = log_document(run, Ref(view=NAME), options)
     line = document.line_of(model, offset) if isinstance(document, LogDocument) else None
     return f"@{NAME}" if line is None else at_line(f"@{NAME}", line + 1)

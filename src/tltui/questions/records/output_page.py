@@ -21,19 +21,19 @@ from tltui.text.terminal_lines import TerminalLines
 from tltui.trace.files import FileBytes
 
 REF = "@output"
-NOTHING = "Nothing was printed so far."
+NO_OUTPUT = "Nothing was printed so far."
 CUT = "The file was cut off after it was read: what is shown of it is gone."
 
 
 def output_document(run: Run, options: Options) -> Document:
-    """What the newest job printed whose output is beside the logs."""
+    """Return the output of the newest job with an output file beside the logs. Raises `BadAddress`."""
     if not run.found.outputs:
         raise BadAddress("there is no output here: tltui run --view keeps what a job prints")
     return OutputDocument(run.found.outputs[-1], raw=options.raw)
 
 
 class OutputDocument(BytesDocument):
-    """The text of a file that grows, and one line more on what became of the job. `look` takes over what was added."""
+    """The text of a file that grows, and a last line with the state of the job. `refresh` adds new text."""
 
     is_live = True
 
@@ -41,39 +41,39 @@ class OutputDocument(BytesDocument):
         self._is_raw = raw
         self._source = FileBytes(path)
         self.state = read_state(path)
-        """What was known of the job at the last look."""
-        self._said: tuple[Line, ...] = ()
+        """State of the job at the last `refresh`."""
+        self._status: tuple[Line, ...] = ()
         super().__init__(Payload(self._source, 0, self._source.size()), "text", ref=REF, title=_title(path, self.state))
-        self._say()
+        self._update_status()
 
     def _indexed(self, payload: Payload) -> LineIndex:
         return TerminalLines(payload, self._is_raw)
 
     # growing
 
-    def look(self) -> bool:
-        """See what was printed since, and what became of the job. True when anything is new; `advance` finds the lines."""
+    def refresh(self) -> bool:
+        """Read the new size of the file and the state of the job; return whether either is new. `advance` finds the lines."""
         size, state = self._source.size(), read_state(self._source.path) or self.state
         with self._lock:
             assert isinstance(self._index, TerminalLines)
-            before = (self._index.payload.size, self.state, self._said)
+            before = (self._index.payload.size, self.state, self._status)
             self._index.grow(size)
             self.payload = self._index.payload
             self.complete, self.state = self._index.complete, state
-            self._say(size < self.payload.size)
-            is_new = before != (self.payload.size, self.state, self._said)
+            self._update_status(size < self.payload.size)
+            is_new = before != (self.payload.size, self.state, self._status)
             self.version += is_new
         return is_new
 
-    def _say(self, is_cut: bool = False) -> None:
-        """The badge, and the line behind the last one."""
-        badge, text, style = said_of(self.state)
+    def _update_status(self, is_cut: bool = False) -> None:
+        """Set the badge, and the line behind the last one."""
+        badge, text, style = job_status(self.state)
         if is_cut:
             text, style = CUT, tokens.WARN
         elif not self.payload.size and not text:
-            text, style = NOTHING, tokens.DIM
+            text, style = NO_OUTPUT, tokens.DIM
         self.badge = badge
-        self._said = (Line(text, (Span(0, len(text), style),)),) if text else ()
+        self._status = (Line(text, (Span(0, len(text), style),)),) if text else ()
 
     @property
     def _printed(self) -> int:
@@ -84,46 +84,46 @@ class OutputDocument(BytesDocument):
     # the protocol
 
     def __len__(self) -> int:
-        return self._printed + len(self._said)
+        return self._printed + len(self._status)
 
     def sections(self) -> Sequence[Section]:
         return ()
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
         with self._lock:
-            printed, said = self._printed, self._said
+            printed, status = self._printed, self._status
         if n < printed:
             return super().line(n, lo, hi)
-        line = said[n - printed] if n - printed < len(said) else Line("")  # what stood behind the end a moment ago
+        line = status[n - printed] if n - printed < len(status) else Line("")  # the status line has just become shorter
         return line if lo == 0 and (hi is None or hi >= len(line.text)) else Line(line.text[lo:hi], line.spans, (), lo)
 
     def length(self, n: int) -> int:
         return super().length(n) if n < self._printed else len(self.line(n).text)
 
     def width(self) -> int:
-        return max(super().width(), *(len(line.text) for line in self._said), 0)
+        return max(super().width(), *(len(line.text) for line in self._status), 0)
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         if back:
-            yield from self._find_said(pattern, start, back)
+            yield from self._find_status(pattern, start, back)
             if self._printed:
                 yield from super().find(pattern, min(start, self._printed - 1), back)
             return
         if self._printed:
             yield from super().find(pattern, start)
-        yield from self._find_said(pattern, start, back)
+        yield from self._find_status(pattern, start, back)
 
-    def _find_said(self, pattern: re.Pattern[str], start: int, back: bool) -> Iterator[Hit | None]:
-        lines = [(self._printed + n, line.text) for n, line in enumerate(self._said)]
-        kept = [(n, text) for n, text in lines if (n <= start if back else n >= start)]
-        for found in in_lines(pattern, reversed(kept) if back else kept, back):
-            yield None if found is None else Hit(*found)
+    def _find_status(self, pattern: re.Pattern[str], start: int, back: bool) -> Iterator[Hit | None]:
+        lines = [(self._printed + n, line.text) for n, line in enumerate(self._status)]
+        candidates = [(n, text) for n, text in lines if (n <= start if back else n >= start)]
+        for match in in_lines(pattern, reversed(candidates) if back else candidates, back):
+            yield None if match is None else Hit(*match)
 
     def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
         if self._printed:
             yield from super().text(lo, hi)
         first = self._printed
-        yield from (line.text for n, line in enumerate(self._said, first) if lo <= n and (hi is None or n < hi))
+        yield from (line.text for n, line in enumerate(self._status, first) if lo <= n and (hi is None or n < hi))
 
     # the last line may still be written
 
@@ -144,8 +144,8 @@ class OutputDocument(BytesDocument):
         return decode(self._index.stored(n)) if self._is_last(n) else super()._long_text(n)
 
 
-def said_of(state: JobState | None) -> tuple[str, str, str]:
-    """What is known of a job: a word for the frame, and where it does not go on a sentence with its style."""
+def job_status(state: JobState | None) -> tuple[str, str, str]:
+    """Return the state of a job: a word for the frame, and if it has ended a sentence with its style."""
     if state is None:
         return "", "", ""
     lost = ""
@@ -153,17 +153,17 @@ def said_of(state: JobState | None) -> tuple[str, str, str]:
         lost = f" {size_of(state.missing)} that it printed are missing here: {sanitize(state.why)}."
     if state.ended is None:
         if is_recorded_job(state) is False:
-            what = f"How the job ended is not known: the process that kept its output was ended (the job was pid {state.pid})."
-            return "not known how it ended", what + lost, tokens.WARN
-        elsewhere = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, as far as is known"
-        return f"runs, pid {state.pid}{elsewhere}{' - output is missing' * bool(lost)}", lost.strip(), tokens.WARN
+            text = f"How the job ended is not known: the process that kept its output was ended (the job was pid {state.pid})."
+            return "not known how it ended", text + lost, tokens.WARN
+        host = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, as far as is known"
+        return f"runs, pid {state.pid}{host}{' - output is missing' * bool(lost)}", lost.strip(), tokens.WARN
     how = how_it_ended(state)
     if not state.pid:
         return how, f"The job could not be started: {sanitize(state.why)}.", tokens.ERROR
     last = " Processes that it started go on, and may print." if state.held else ""
     took = seconds(max(state.ended - state.began, 0.0))
-    what = f"The job ended with {how} at {clock(state.ended * 1e6)}, after {took}.{last}{lost}"
-    return how, what, tokens.OK if not state.code and not lost else tokens.ERROR if state.code else tokens.WARN
+    text = f"The job ended with {how} at {clock(state.ended * 1e6)}, after {took}.{last}{lost}"
+    return how, text, tokens.OK if not state.code and not lost else tokens.ERROR if state.code else tokens.WARN
 
 
 def how_it_ended(state: JobState) -> str:
@@ -186,7 +186,7 @@ def _title(path: str, state: JobState | None) -> str:
 
 
 def many_outputs(run: Run) -> str:
-    """What to say of the other jobs whose output is kept in what was opened; '' where there is one."""
+    """Return a note about the outputs of earlier jobs among the inputs; '' for none."""
     others = len(run.found.outputs) - 1
     if others < 1:
         return ""

@@ -88,7 +88,7 @@ class RecordsDocument:
         raise IndexError(n)
 
     def row(self, n: int) -> RecordRow:
-        """The record of line `n`."""
+        """Return the record of line `n`."""
         part, record = self._at(n)
         log = part.log
         kind, context, prefix = log.kind(record), log.context(record), log.prefix(record)
@@ -114,13 +114,13 @@ class RecordsDocument:
         return CompileId(context.autograd, context.frame, context.compile, name=context.name)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        whole = self._lines.get(n)
-        if whole is None:
-            whole = self._draw(n)
-            self._lines.put(n, whole, 1)
+        full = self._lines.get(n)
+        if full is None:
+            full = self._draw(n)
+            self._lines.put(n, full, 1)
         if lo == 0 and hi is None:
-            return whole
-        return Line(whole.text[lo:hi], whole.spans, whole.links, lo)
+            return full
+        return Line(full.text[lo:hi], full.spans, full.links, lo)
 
     def _draw(self, n: int) -> Line:
         part, record = self._at(n)
@@ -186,12 +186,12 @@ class RecordsDocument:
 
 
 def record_ref(process: Process, record: int) -> Ref:
-    """The address of the page of one record."""
+    """Return the address of the page of one record."""
     return Ref(process.ref.rank, process.number, view="record", n=record + 1)
 
 
 def records_document(node: Node | None, processes: Sequence[Process], ref: Ref) -> RecordsDocument:
-    """The records of a compile, frame, process or rank; of everything for None."""
+    """Return the records of a compile, frame, process or rank; of the run for None."""
     if isinstance(node, (Compile, Frame)):
         compiles = [node] if isinstance(node, Compile) else node.compiles
         records = sorted(record for compile_ in compiles for record in compile_.records)
@@ -202,7 +202,7 @@ def records_document(node: Node | None, processes: Sequence[Process], ref: Ref) 
 
 
 def _all_of(process: Process) -> tuple[Process, Sequence[int]]:
-    """All records of a process: the whole log, unless another process wrote into it as well."""
+    """Return all records of a process: those of its log, unless another process wrote into it as well."""
     if process.records == len(process.log):
         return process, range(len(process.log))
     return process, sorted(record for compile_ in process.compiles.values() for record in compile_.records)

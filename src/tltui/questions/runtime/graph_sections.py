@@ -25,7 +25,7 @@ from tltui.questions.runtime.profile_results import (
     line_times,
 )
 from tltui.questions.runtime.runtime_report import estimated_us, unseen
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import micros
@@ -134,7 +134,7 @@ def add_compiles(page: Page, told: Told, compiles: Sequence[CompileTime]) -> Non
 def _name(compile_: Compile | None, wide: bool) -> Piece:
     if compile_ is None:
         return ""
-    name, (_, file, line) = shown_name(compile_.frame) or "", compile_.frame.code
+    name, (_, file, line) = display_name(compile_.frame) or "", compile_.frame.code
     where = f"  {fmt.place(file, line)}" if file and wide else ""
     return (sanitize(name) + where, tokens.FUNCTION)
 
@@ -142,7 +142,7 @@ def _name(compile_: Compile | None, wide: bool) -> Piece:
 def add_compile(page: Page, told: Told, own: CompileTime, layers: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Iterator[None]:
     """The graphs of a compile. `layers`: unit → key of a kernel → its layers. Yields between graphs."""
     compile_ = compile_at(told.run, own.ref)
-    name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or ""), 40) if compile_ is not None else ""
+    name = fmt.clip_middle(sanitize(display_name(compile_.frame) or ""), 40) if compile_ is not None else ""
     page.close(0)
     page.blank()
     page.open(f"[{own.ref}] {name}".rstrip())
@@ -432,7 +432,7 @@ def _fallback(page: Page, told: Told, item: FallbackTime) -> None:
     pieces: list[Piece] = [(fmt.plural(item.calls, "call"), tokens.STRONG)]
     if item.ref:
         compile_ = compile_at(told.run, item.ref)
-        name = sanitize(shown_name(compile_.frame) or "") if compile_ is not None else ""
+        name = sanitize(display_name(compile_.frame) or "") if compile_ is not None else ""
         pieces += [" of ", (name or f"[{item.ref}]", tokens.LINK, item.ref)]
     else:
         pieces.append(" of a function that the profile does not name")
@@ -453,7 +453,7 @@ def add_never(page: Page, told: Told, refs: set[str] | None) -> None:
     rows: list[list[Piece]] = []
     for compile_, ref in found[: NEVER_SHOWN + EAGER_FOLDED]:
         seconds = compile_.tally.seconds if compile_ is not None else 0.0
-        name = sanitize(shown_name(compile_.frame) or "") if compile_ is not None else ""
+        name = sanitize(display_name(compile_.frame) or "") if compile_ is not None else ""
         took = (fmt.seconds(seconds) if seconds else "", tokens.NUMBER)
         rows.append([took, (f"[{ref}]", tokens.LINK, ref), (name, tokens.FUNCTION)])
     shown = NEVER_SHOWN if len(found) > NEVER_SHOWN + 2 else -1

@@ -44,7 +44,7 @@ from tltui.questions.runtime.profile_results import (
 from tltui.questions.runtime.profile_sums import StepFlame, compiling_us, runtimes_of, step_flames
 from tltui.questions.runtime.recording_sections import add_recording, recording_of
 from tltui.questions.runtime.runtime_report import Fact, Finding, RuntimeJson, RuntimesJson, findings_of, runtimes_json
-from tltui.questions.timing.flame_sections import draw_flame
+from tltui.questions.timing.page import draw_flame
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece

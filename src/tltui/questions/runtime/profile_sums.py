@@ -28,7 +28,7 @@ from tltui.questions.runtime.event_nesting import (
     region_id,
 )
 from tltui.questions.runtime.profile_results import CompileTime, EagerTime, Fallback, GraphTime, Refused, Runtime, Share, Step
-from tltui.questions.timing.timing_results import Bar, Flame
+from tltui.questions.timing.timing_report import Bar, Flame
 from tltui.text.frozen import frozen
 
 _PROFILER = re.compile(r"^ProfilerStep#\d+$")

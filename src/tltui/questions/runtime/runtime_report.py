@@ -25,7 +25,7 @@ from tltui.questions.runtime.profile_results import (
     process_of,
 )
 from tltui.questions.runtime.profile_sums import compiling_us
-from tltui.questions.stacks.function_names import shown_name
+from tltui.questions.stacks.tracebacks import display_name
 from tltui.text.frozen import frozen
 
 
@@ -143,7 +143,7 @@ def _fallbacks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Itera
         refs = {item.ref for item in runtime.fallbacks}
         ref = min(refs) if len(refs) == 1 else ""
         compile_ = compile_at(run, ref) if ref else None
-        name = (shown_name(compile_.frame) if compile_ is not None else None) or "the function of"
+        name = (display_name(compile_.frame) if compile_ is not None else None) or "the function of"
         yield Finding(Fact.FALLBACK, ref, us / steps, us / total_us, len(runtime.fallbacks), name=name)
 
 

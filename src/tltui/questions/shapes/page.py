@@ -29,8 +29,7 @@ from tltui.questions.shapes.dynamic_sizes import (
     signature,
 )
 from tltui.questions.shapes.shape_env import KeptGuard, ShapeGuard
-from tltui.questions.stacks.function_names import shown_name
-from tltui.questions.stacks.tracebacks import StackFrame
+from tltui.questions.stacks.tracebacks import StackFrame, display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -404,7 +403,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
         elif len(visited) > BLOCKS:
             more.append(shapes)
         else:
-            add_compile(page, shapes, single, len(visited) > SHOWN, notes, shown_name(node.frame) or "")
+            add_compile(page, shapes, single, len(visited) > SHOWN, notes, display_name(node.frame) or "")
         yield
     if not single:
         without = [node for node in with_symbols if id(node) in lacking]
@@ -486,7 +485,7 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
     for group in groups[:NAMED]:
         _, file, line = group[0].frame.code
-        name = shown_name(group[0].frame)
+        name = display_name(group[0].frame)
         refs = tuple(str(node.ref) for node in group)
         link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
         page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])

@@ -24,8 +24,7 @@ from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS,
 from tltui.questions.recompiles.recompile_reasons import RecompileReason, known_recompile, ref_named
 from tltui.questions.shapes.compile_inputs import inputs_of
 from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, shape_records
-from tltui.questions.stacks.function_names import shown_name
-from tltui.questions.stacks.tracebacks import StackFrame, callers_of, is_end_of
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_name, is_end_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
@@ -146,7 +145,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         trails, files, code = trails_of(compile_, file, line)
         search.files.update(dict.fromkeys(files))
         search.code = search.code or code
-        entry = CompileTrails(str(compile_.ref), shown_name(compile_.frame) or "", trails) if trails else None
+        entry = CompileTrails(str(compile_.ref), display_name(compile_.frame) or "", trails) if trails else None
         if entry is not None:
             compile_trails.append(entry)
         yield entry

@@ -32,7 +32,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
     def fill(page: Page) -> Generator[None, None, Stacks]:
         started = sum(c.started is not None and c.started.name is not None for c in scope.compiles)
-        if started and scope.n is None:  # there at once, before a stack is read
+        if started and scope.n is None:  # shown before any stack is read
             _begun(page, started)
             yield
         result = yield from stacks(scope.processes, scope.compiles)

@@ -12,8 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, addresses, list_in
 from tltui.model.ref import NO_ID
-from tltui.questions.stacks.function_names import known_as
-from tltui.questions.stacks.tracebacks import StackFrame, frames_of, whole_stack
+from tltui.questions.stacks.tracebacks import StackFrame, frames_of, full_stack, qualified_name
 from tltui.text.frozen import frozen
 
 AHEAD = 1 << 13
@@ -157,7 +156,7 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
     results = []
     for record in compile_.records if numbers else ():
         if column[record] in numbers and (stack := list_in(reader.event(record), "stack")):
-            results.append((record, linked(process, without_suffix(process, whole_stack(compile_, stack)))))
+            results.append((record, linked(process, without_suffix(process, full_stack(compile_, stack)))))
     return tuple(results)
 
 
@@ -214,7 +213,7 @@ def simplified(path: str) -> str:
     return path[match.end() :] if match else path
 
 
-def known_stacks(
+def insert_stacks_of_compiles(
     processes: Iterable[Process], compiles: Iterable[Compile], trie: Trie
 ) -> Generator[None, None, set[int]]:
     """Insert the stacks of compiles in log order; return the `id`s of compiles with one."""
@@ -234,9 +233,8 @@ def known_stacks(
     return having
 
 
-def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, None, int]:
-    """Insert the stacks of records without a compile; return their number."""
-    count = 0
+def insert_stacks_without_compile(processes: Iterable[Process], trie: Trie) -> Generator[None, None, None]:
+    """Insert the stacks of records without a compile."""
     for process in processes:
         log = process.log
         contexts = {n for n, context in enumerate(log.contexts) if context.stack}
@@ -248,10 +246,8 @@ def unknown_stacks(processes: Iterable[Process], trie: Trie) -> Generator[None, 
             except OSError:
                 break
             trie.insert(process, without_suffix(process, stack)).records.append((process, record))
-            count += 1
             if number % 20 == 19:
                 yield
-    return count
 
 
 RECORDS = 8
@@ -312,7 +308,7 @@ def part_of(nodes: Sequence[TrieNode], number: int) -> tuple[TrieNode, ...]:
 def placed(compile_: Compile) -> TrieCompile:
     """Return a compile as the tree refers to it."""
     status = compile_.status
-    qualified = known_as(compile_.frame)
+    qualified = qualified_name(compile_.frame)
     return TrieCompile(str(compile_.ref), compile_.label, str(status) if status else None, compile_.process.rank, qualified)
 
 
@@ -324,15 +320,15 @@ class Dumps:
     """Addresses of the sources of in-memory files."""
 
     def __init__(self) -> None:
-        self._known: dict[int, dict[str, str]] = {}
+        self._refs: dict[int, dict[str, str]] = {}
 
     def of(self, process: Process, file: str) -> str | None:
         """Return the address of the source of `<eval_with_key>.5`."""
         if not file.startswith(IN_MEMORY):
             return None
-        if id(process) not in self._known:
-            self._known[id(process)] = self._read(process)
-        return self._known[id(process)].get(file)
+        if id(process) not in self._refs:
+            self._refs[id(process)] = self._read(process)
+        return self._refs[id(process)].get(file)
 
     @staticmethod
     def _read(process: Process) -> dict[str, str]:
@@ -355,9 +351,9 @@ def dumps_of(compile_: Compile, reader: Reader) -> tuple[tuple[str, str], ...]:
 def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generator[None, None, Stacks]:
     """Build the tree of some compiles, and of records of these processes without a compile."""
     trie, unknown, dumps = Trie(), Trie(), Dumps()
-    having = yield from known_stacks(processes, compiles, trie)
+    having = yield from insert_stacks_of_compiles(processes, compiles, trie)
     if any(not compile_.is_compile for compile_ in compiles):
-        yield from unknown_stacks(processes, unknown)
+        yield from insert_stacks_without_compile(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
     nodes, unknown_nodes = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
     return Stacks(1, nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)

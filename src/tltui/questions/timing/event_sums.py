@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
@@ -20,7 +20,7 @@ from tltui.questions.timing.timing_events import (
     PRIORITY,
     Group,
     Phase,
-    Seen,
+    ReadStats,
     Span,
     group_of,
     is_aot,
@@ -30,9 +30,68 @@ from tltui.questions.timing.timing_events import (
     record_page,
     timing_of,
 )
-from tltui.questions.timing.timing_results import CompileTime, Kernels, KernelTime, Tuning
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
+
+
+@frozen
+class CompileTime:
+    """One compile: its forward and, where it was compiled, its backward."""
+
+    ref: str
+    function: str | None
+    file: str | None
+    line: int | None
+    status: str | None
+    seconds: float
+    source: str
+    """`metrics`, or `events` for what has no metrics: records without an id, compiles that were cut off."""
+    start: float | None
+    phases: tuple[Phase, ...]
+
+
+@frozen
+class KernelTime:
+    """A Triton kernel."""
+
+    name: str
+    seconds: float
+    ref: str
+    """Where it is stated."""
+    cache: str | None = None
+    """What the cache of tuned configurations said: hit, miss, only 1 config."""
+    configs: int | None = None
+    """Configurations that were tried."""
+
+
+class Tuning(NamedTuple):
+    """What the metrics of a compile state of autotuning."""
+
+    what: str
+    seconds: float
+    ref: str
+
+
+@frozen
+class Kernels:
+    """Compiling kernels."""
+
+    triton: tuple[KernelTime, ...]
+    """The slowest first."""
+    triton_s: float
+    """All of them added up; workers compile them side by side."""
+    files: int
+    """C++ and other files that were compiled (`compile_file`)."""
+    files_s: float
+    """All of them added up."""
+    longest_file_s: float
+    longest_file: str | None
+    """The page of its event."""
+    wait_s: float
+    """While a compile waited for kernels (`async_compile.wait`)."""
+    tuning: tuple[Tuning, ...] = ()
+    """Autotuning and CUDA graphs as the metrics state them, of one compile."""
+
 
 _RANK = {group: number for number, group in enumerate(PRIORITY)}
 
@@ -42,24 +101,24 @@ class NameSum:
     """All events of one name. Microseconds."""
 
     rank: int
-    """Its phase, as an index of `PRIORITY`."""
+    """The phase, as an index of `PRIORITY`."""
     count: int = 0
     total: float = 0.0
-    own: float = 0.0
+    self_time: float = 0.0
     work: float = 0.0
     longest: float = -1.0
     record: int = -1
-    """Of the begin of the longest one."""
+    """The record of the longest event's begin."""
     owner: Compile | None = None
     """The compile with the longest one."""
     ref: str = ""
-    """Its address, where only that is known any more."""
+    """The address of that compile, where only the address is known any more."""
 
     def add(self, other: NameSum) -> None:
         """Add the sums of another process."""
         self.count += other.count
         self.total += other.total
-        self.own += other.own
+        self.self_time += other.self_time
         self.work += other.work
         if other.longest > self.longest:
             self.longest, self.record, self.owner, self.ref = other.longest, other.record, other.owner, other.ref
@@ -76,9 +135,9 @@ class OwnerSum:
     phases: list[float] = field(default_factory=lambda: [0.0] * len(PRIORITY))
     aot: bool = False
     open: list[Span] = field(default_factory=list)
-    """What began and was not seen to end, outermost first."""
+    """Events without an end, outermost first."""
     last: float = -math.inf
-    """Its last event."""
+    """The time of its last event."""
 
     def micros(self) -> dict[str, float]:
         """Return microseconds by phase."""
@@ -91,11 +150,11 @@ class ProcessSum:
 
     process: Process
     names: dict[str, NameSum] = field(default_factory=dict)
-    """Of compiles, and of what ran without a compile id where there is no compile to wait for it."""
-    beside: dict[str, NameSum] = field(default_factory=dict)
-    """Of threads beside a compile, which waits for them: kernels that workers compile."""
+    """Sums of the events of compiles, and of events without a compile id and without a compile that waits for them."""
+    worker_names: dict[str, NameSum] = field(default_factory=dict)
+    """Sums of the events of worker threads that a compile waits for: they compile kernels."""
     walls: list[tuple[float, float, Compile]] = field(default_factory=list)
-    """When something was compiled."""
+    """(start, end, compile) of the times of compilation."""
 
 
 class Sums:
@@ -110,8 +169,8 @@ class Sums:
         process = self.processes.get(id(group.owner.process))
         if process is None:
             process = self.processes[id(group.owner.process)] = ProcessSum(group.owner.process)
-        if is_beside(group):
-            add_names(group, process.beside)
+        if is_of_workers(group):
+            add_names(group, process.worker_names)
             return
         owner = self.owners.get(id(group.owner))
         if owner is None:
@@ -120,7 +179,7 @@ class Sums:
         process.walls.append((group.start, group.end, group.owner))
 
 
-def is_beside(group: Group) -> bool:
+def is_of_workers(group: Group) -> bool:
     """Return whether a group is the work of threads that a compile waits for.
 
     Such a group has no compile id and contains only kernels.
@@ -163,8 +222,8 @@ def add_names(group: Group, names: dict[str, NameSum], phases: list[float] | Non
         elif end > before:
             mine.total += end - before
             reach[name] = end
-    for mine, self_us in zip(name_sum, nesting.owns, strict=True):
-        mine.own += self_us
+    for mine, self_us in zip(name_sum, nesting.self_times, strict=True):
+        mine.self_time += self_us
     if phases is not None:
         _add_phases(spans, phases, nesting)
     return nesting.wall
@@ -176,15 +235,15 @@ class Nesting:
     Spans of parallel threads may overlap: the parent is the innermost span that contains all of a span.
     """
 
-    __slots__ = ("depths", "owns", "ranks", "stack", "tangled", "upto", "wall", "wall_upto")
+    __slots__ = ("depths", "ranks", "self_times", "stack", "tangled", "upto", "wall", "wall_upto")
 
     def __init__(self) -> None:
         self.stack: list[tuple[float, int]] = []
         self.depths: list[int] = []
-        self.owns: list[float] = []
+        self.self_times: list[float] = []
         """Self times."""
         self.upto: list[float] = []
-        """How far the children of each cover it."""
+        """The end of the covered part of each span."""
         self.ranks: list[int] = []
         """The most specific phase on the way from the outermost span to each."""
         self.wall = 0.0
@@ -194,7 +253,7 @@ class Nesting:
 
     def add(self, start: float, end: float, rank: int = 0) -> None:
         """Add the next span."""
-        stack, number = self.stack, len(self.owns)
+        stack, number = self.stack, len(self.self_times)
         while stack and stack[-1][0] <= start and (stack[-1][0] < start or end > start):
             stack.pop()
         parent = -1
@@ -203,12 +262,12 @@ class Nesting:
         if parent >= 0:
             before = self.upto[parent]
             if start >= before:
-                self.owns[parent] -= end - start
+                self.self_times[parent] -= end - start
                 self.upto[parent] = end
             else:
                 self.tangled = True
                 if end > before:
-                    self.owns[parent] -= end - before
+                    self.self_times[parent] -= end - before
                     self.upto[parent] = end
             above = self.ranks[parent]
             self.ranks.append(above if above < rank else rank)
@@ -220,7 +279,7 @@ class Nesting:
                 self.wall += end - (start if start > self.wall_upto else self.wall_upto)
                 self.wall_upto = end
         stack.append((end, number))
-        self.owns.append(end - start)
+        self.self_times.append(end - start)
         self.upto.append(start)
 
     def _search(self, end: float) -> int:
@@ -236,7 +295,7 @@ def _add_phases(spans: list[Span], phases: list[float], nesting: Nesting) -> Non
     intervals are merged.
     """
     if not nesting.tangled:
-        for rank, self_us in zip(nesting.ranks, nesting.owns, strict=True):
+        for rank, self_us in zip(nesting.ranks, nesting.self_times, strict=True):
             phases[rank] += self_us
         return
     for name, micros in micros_by_phase((name, start, end) for start, _, end, name in spans).items():
@@ -248,12 +307,12 @@ def nested(spans: list[Span]) -> Iterator[tuple[Span, int, float]]:
     nesting = Nesting()
     for start, _, end, _ in spans:
         nesting.add(start, end)
-    return zip(spans, nesting.depths, nesting.owns, strict=True)
+    return zip(spans, nesting.depths, nesting.self_times, strict=True)
 
 
 INFO = "triton_kernel_info"
 FILE, WAIT = "compile_file", "async_compile.wait"
-KEPT = 200
+MAX_KERNELS = 200
 Names = dict[str, NameSum]
 TUNING = (
     ("triton_compile_time_us", "of compiling kernels or waiting for them, as the metrics state it"),
@@ -287,7 +346,7 @@ def kernels_of(
             wait += names[WAIT].total
     triton = sorted(triton, key=lambda kernel: -kernel.seconds)
     return Kernels(
-        tuple(triton[:KEPT]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
+        tuple(triton[:MAX_KERNELS]), sum(kernel.seconds for kernel in triton), file.count, file.work / 1e6,
         max(file.longest, 0.0) / 1e6, record_page(files_of, file.record) if files_of is not None else None,
         wait / 1e6, tuning,
     )  # fmt: skip
@@ -356,7 +415,7 @@ class NameTotal:
     rank: int
     count: int
     total: float
-    own: float
+    self_time: float
     work: float
     longest: float
     record: int
@@ -389,9 +448,9 @@ class Block:
     with_metrics: bool
     """Whether phases of some compile come from events, of some from metrics."""
     rows: tuple[array[float] | None, ...]
-    """Of each compile, see `time_of`; None where neither events nor metrics tell."""
+    """For each compile its row (see `time_of`); None without events and metrics."""
     names: tuple[NameTotal, ...]
-    beside: tuple[NameTotal, ...]
+    worker_names: tuple[NameTotal, ...]
     walls: tuple[tuple[float, float, int], ...]
     """(start, end, which of the compiles) of each time in which something was compiled."""
     waiting: tuple[Waiting, ...]
@@ -404,12 +463,12 @@ class Stretch:
 
     process: Process
     members: Sequence[Compile]
-    kept: str
-    """In which order they stand: compiles of a process, or of a frame."""
+    scope: str
+    """The order of the members: compiles of a process, or of a frame."""
 
     def block(self) -> Block:
         """Return the block, from the cache if nothing changed."""
-        return part_of(("timing", self.kept), self.members, lambda: block_of(self.members, Sums(), Seen()))
+        return part_of(("timing", self.scope), self.members, lambda: block_of(self.members, Sums(), ReadStats()))
 
 
 def stretches_of(compiles: Sequence[Compile]) -> Iterator[Stretch]:
@@ -438,7 +497,7 @@ def _cut(compiles: Iterable[Compile]) -> Iterator[list[Compile]]:
         yield run
 
 
-def block_of(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
+def block_of(members: Sequence[Compile], sums: Sums, stats: ReadStats) -> Block:
     """Read the events of some compiles of one process."""
     for groups in read_groups(members, stats):
         for group in groups:
@@ -446,7 +505,7 @@ def block_of(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     return block_from(members, sums, stats)
 
 
-def block_from(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
+def block_from(members: Sequence[Compile], sums: Sums, stats: ReadStats) -> Block:
     """Combine event sums with the index's facts about the compiles."""
     process = members[0].process
     process_sum = sums.processes.get(id(process)) or ProcessSum(process)
@@ -461,7 +520,7 @@ def block_from(members: Sequence[Compile], sums: Sums, stats: Seen) -> Block:
     return Block(
         stats.events, stats.unreadable, stats.lone_ends, stats.last.get(id(process)), any(owner is not None for owner in owners),
         with_metrics, tuple(map(_row, owners, phases)), _totals(process_sum.names),
-        _totals(process_sum.beside), tuple((start, end, places[id(owner)]) for start, end, owner in process_sum.walls),
+        _totals(process_sum.worker_names), tuple((start, end, places[id(owner)]) for start, end, owner in process_sum.walls),
         tuple(_waiting(owner_sum) for owner_sum in owners if owner_sum is not None and owner_sum.open),
         tuple(kernel for compile_ in members for kernel in stated_by(compile_, reader_of(compile_))),
     )  # fmt: skip
@@ -530,7 +589,7 @@ def _within(phases: tuple[Phase, ...], seconds: float) -> tuple[Phase, ...]:
 def _totals(names: dict[str, NameSum]) -> tuple[NameTotal, ...]:
     return tuple(
         NameTotal(
-            sys.intern(name), name_sum.rank, name_sum.count, name_sum.total, name_sum.own, name_sum.work, name_sum.longest,
+            sys.intern(name), name_sum.rank, name_sum.count, name_sum.total, name_sum.self_time, name_sum.work, name_sum.longest,
             name_sum.record,
             str(name_sum.owner.ref) if name_sum.owner is not None else "",
         )

@@ -1,15 +1,16 @@
-"""The page `timing`."""
+"""The page `timing`, and flames: nested events as lines with bars."""
 
 from __future__ import annotations
 
 import argparse
 import heapq
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
-from tltui.documents.page import Page
+from tltui.documents.page import BAR, Page
 from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
@@ -19,27 +20,170 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
-from tltui.questions.overview.summary_sections import at_least
+from tltui.questions.overview.summary_sections import TOLD, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
-from tltui.questions.timing.flame_sections import add_flames
-from tltui.questions.timing.timing_events import MEANING, Phase, count_events, group_of
-from tltui.questions.timing.timing_report import compile_times, function_times, index_process_times, timing_steps
-from tltui.questions.timing.timing_results import (
-    CompileTime,
+from tltui.questions.timing.event_sums import CompileTime, KernelTime
+from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, MEANING, Phase, count_events, group_of
+from tltui.questions.timing.timing_report import (
+    Bar,
+    Flame,
     FunctionTime,
-    KernelTime,
     NameTime,
     Outlier,
     ProcessTime,
     StillOpen,
     Timing,
+    compile_times,
+    function_times,
+    index_process_times,
+    timing_steps,
 )
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+
+DEEPEST = 40
+"""Levels that are drawn as such; what nests deeper is drawn at this one."""
+SMALL = 0.01
+"""Share of the whole below which neighbours are folded into one line."""
+FEW = 3
+LEFT_OUT = 4000
+"""Bars drawn at most; all of them are in the JSON."""
+TIME, SHARE = 8, 5
+
+
+def add_flames(page: Page, timing: Timing) -> None:
+    """Add a section per period of compilation."""
+    phases = {phase.name for phase in timing.phases}
+    before: Flame | None = None
+    for flame in timing.flames:
+        text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
+        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else text)
+        if before is not None:
+            gap = (flame.start - before.start) / 1e6 - before.seconds
+            page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
+        draw_flame(page, flame, _phase_style(phases))
+        before = flame
+
+
+def draw_flame(page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str] | None = None) -> None:
+    """Draw the bars of a flame.
+
+    `style` returns the style of a bar by name; `time` formats its duration.
+    """
+    _Drawing(page, flame, style, time or _seconds).draw()
+
+
+def _phase_style(phases: Collection[str]) -> Callable[[str], str]:
+    def style(name: str) -> str:
+        phase = group_of(name)
+        if phase == AUTOGRAD and AUTOGRAD not in phases:
+            phase = BACKEND
+        return PHASE_STYLES.get(phase, tokens.PHASE_OTHER)
+
+    return style
+
+
+class _Drawing:
+    def __init__(self, page: Page, flame: Flame, style: Callable[[str], str], time: Callable[[Bar], str]) -> None:
+        self.page = page
+        self.flame = flame
+        self.bars = flame.bars[:LEFT_OUT]
+        self.style = style
+        self.format_time = time
+        self.total_s = max(flame.seconds, 1e-9)
+        self.children = _children(self.bars)
+        self.step = 2 if page.width >= 100 else 1
+        longest = max((min(bar.depth, DEEPEST) * self.step + len(bar.name) for bar in self.bars), default=0)
+        self.label = min(longest, max(page.width * 2 // 5, 20), 60)
+        self.time = max([TIME, *(len(time(bar)) for bar in self.bars)])
+        self.room = max(min(page.width - 2 - self.label - self.time - SHARE - 3, 100), 8)
+
+    def draw(self) -> None:
+        self._siblings(self.children[-1])
+        remaining = len(self.flame.bars) - len(self.bars)
+        if remaining:
+            self.page.add("  ", (f"and {fmt.count(remaining)} more: --json has all of them", tokens.DIM))
+
+    def _siblings(self, members: Sequence[int]) -> None:
+        """Draw siblings; short neighbors become one folded line."""
+        run: list[int] = []
+        for number in [*members, None]:
+            if number is not None and self._is_small(number):
+                run.append(number)
+                continue
+            self._small(run)
+            run = []
+            if number is not None:
+                self._bar(number)
+
+    def _is_small(self, number: int) -> bool:
+        bar = self.bars[number]
+        return bar.seconds < SMALL * self.total_s and not bar.open
+
+    def _small(self, run: Sequence[int]) -> None:
+        if len(run) < FEW:
+            for number in run:
+                self._bar(number)
+            return
+        total = sum(self.bars[number].seconds for number in run)
+        label = self.format_time(replace(self.bars[run[0]], seconds=total, open=False))
+        text = f"{fmt.plural(len(run), 'shorter one')}, {label} together"
+        indent = "  " + " " * min(self.step * min(self.bars[run[0]].depth, DEEPEST), self.label * 2 // 3)
+        self.page.open(text, folded=True)
+        self.page.add(indent, (fmt.clip(text, self.page.width - len(indent)), tokens.DIM))
+        for number in run:
+            self._bar(number)
+        self.page.close()
+
+    def _bar(self, number: int) -> None:
+        bar, inside = self.bars[number], self.children.get(number, ())
+        if inside:
+            self.page.open(bar.name, folded=bar.seconds < SMALL * self.total_s and not bar.open)
+        self._line(bar)
+        if inside:
+            self._siblings(inside)
+            self.page.close()
+
+    def _line(self, bar: Bar) -> None:
+        indent = " " * min(self.step * min(bar.depth, DEEPEST), self.label * 2 // 3)
+        name = self.page.clip_middle(sanitize(bar.name), self.label - len(indent))
+        pad = " " * (self.label - len(indent) - len(name))
+        seconds = self.format_time(bar).rjust(self.time)
+        share = fmt.percent(bar.seconds, self.total_s).rjust(SHARE)
+        cells = max(round(self.room * bar.seconds / self.total_s), 1)
+        lead = min(int(self.room * bar.start_s / self.total_s), self.room - 1)
+        cells = min(cells, self.room - lead)
+        style = tokens.WARN if bar.open else self.style(bar.name)
+        self.page.add(
+            "  ", indent, (name, tokens.LINK if bar.record else tokens.NAME, bar.record), pad, " ", (seconds, tokens.NUMBER), " ",
+            (share, tokens.DIM), " ", " " * lead, (BAR * cells, style),
+        )  # fmt: skip
+
+
+def _seconds(bar: Bar) -> str:
+    if bar.open and bar.seconds < TOLD:  # the log ends where it began
+        return "open"
+    return ("≥" if bar.open else "") + fmt.seconds(bar.seconds)
+
+
+def _children(bars: Sequence[Bar]) -> dict[int, list[int]]:
+    """Map each bar to its direct children, -1 for the outermost.
+
+    Bars below the depth limit count as one level.
+    """
+    results: dict[int, list[int]] = {-1: []}
+    above: list[int] = []
+    for number, bar in enumerate(bars):
+        depth = min(bar.depth, DEEPEST, len(above))
+        del above[depth:]
+        results.setdefault(above[-1] if above else -1, []).append(number)
+        above.append(number)
+    return results
+
 
 SHOWN = 8
 RANKS_SHOWN = 16
@@ -51,9 +195,9 @@ ROWS = SHOWN + FOLDED
 """Rows of a table of functions or compiles."""
 GAPS_SHOWN = 3
 ALL = 0.9
-"""Of what a rank took longer, the share that is all of it."""
+"""Share of a rank's additional time from which an event explains all of it."""
 ALIKE = 0.8
-"""Of what the slowest of some ranks took, what the others must have taken to be told with it."""
+"""Share of the slowest rank's time that other ranks need to be grouped with it."""
 
 
 def _timing(ref: str) -> str:
@@ -113,8 +257,8 @@ def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> No
     page.table(table, table.ordered(timing.names, sort))
 
 
-def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
-    """Return the table by event name; `whole_s` is the total of all events in seconds."""
+def names_table(total_s: float, is_one_compile: bool) -> Table[NameTime]:
+    """Return the table by event name; `total_s` is the total of all events in seconds."""
 
     def time(row: NameTime, seconds: float) -> Piece:
         """Format a time; nothing if the event began at the end of the log."""
@@ -122,7 +266,7 @@ def names_table(whole_s: float, is_one_compile: bool) -> Table[NameTime]:
 
     return Table((
         Column("own", lambda row: time(row, row.self_s), right=True, sort="own", key=lambda row: (-row.self_s, row.name)),
-        Column("", lambda row: (fmt.percent(row.self_s, whole_s), tokens.DIM), right=True, drop=3),
+        Column("", lambda row: (fmt.percent(row.self_s, total_s), tokens.DIM), right=True, drop=3),
         Column("total", lambda row: time(row, row.total_s), right=True, drop=4, sort="total",
                key=lambda row: (-row.total_s, row.name)),
         Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=5, sort="count",
@@ -353,7 +497,7 @@ KERNELS: Table[KernelTime] = Table((
 ), "kernels", SHOWN)  # fmt: skip
 
 
-def add_beside(page: Page, timing: Timing) -> None:
+def add_workers(page: Page, timing: Timing) -> None:
     """Add the work of worker threads during compiles."""
     if not timing.beside:
         return
@@ -363,10 +507,10 @@ def add_beside(page: Page, timing: Timing) -> None:
         "above already, as async_compile.wait; what is tuned at the first call is not."
     )
     page.say(text, "  ", tokens.DIM)
-    page.table(BESIDE, timing.beside)
+    page.table(WORKERS, timing.beside)
 
 
-BESIDE: Table[NameTime] = Table((
+WORKERS: Table[NameTime] = Table((
     Column("added up", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
     Column("at once", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
     Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=2),
@@ -407,7 +551,7 @@ def add_meaning(page: Page, timing: Timing) -> None:
 AT_ONCE = 40_000
 """Events up to which the page begins with what they say; with more, it begins with what the index knows."""
 COMPILES_AT_ONCE = 300
-"""The same, for compiles without events: their metrics are read."""
+"""Compiles up to which this holds without events: their metrics are read."""
 SORTS = ("own", "total", "count", "name")
 
 
@@ -511,7 +655,7 @@ def _spreads(groups: Sequence[Sequence[Compile]]) -> Iterator[OnAll]:
 
 def _add_remaining(page: Page, timing: Timing) -> None:
     add_kernels(page, timing)
-    add_beside(page, timing)
+    add_workers(page, timing)
     add_gaps(page, timing)
     add_meaning(page, timing)
 

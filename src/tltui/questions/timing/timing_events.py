@@ -30,7 +30,7 @@ class Event:
     phase: str
     at: float
     args: dict[str, Any]
-    """What an instant says; empty for begin and end."""
+    """The message of an instant; '' for begin and end."""
 
 
 @frozen
@@ -119,7 +119,7 @@ class Group:
 
     owner: Compile
     spans: list[Span]
-    """By their starts."""
+    """Spans by start."""
     open: frozenset[int] = frozenset()
     """Records of the begins without an end; such a span goes to the last event of its lane."""
 
@@ -135,7 +135,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Seen:
+class ReadStats:
     """Side results of reading the events."""
 
     events: int = 0
@@ -189,7 +189,7 @@ def _count(log: Log, compiles: list[Compile]) -> int:
 
 
 def read_groups(
-    compiles: Iterable[Compile], stats: Seen, within: Sequence[tuple[int, int]] | None = None
+    compiles: Iterable[Compile], stats: ReadStats, within: Sequence[tuple[int, int]] | None = None
 ) -> Iterator[list[Group]]:
     """Yield the groups of some compiles, one list per block; groups with an open event come last.
 
@@ -291,7 +291,7 @@ def event_in(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], stats: Seen) -> list[Group]:
+def _pair(log: Log, lanes: dict[int, _Lane], records: list[int], payloads: list[bytes], stats: ReadStats) -> list[Group]:
     """Pair the events of one block; return the groups that ended in it."""
     contexts, bad = log.columns.context, 0
     groups: list[Group] = []
@@ -350,7 +350,7 @@ MEANING = {
     OTHER: "garbage collection and what no event names",
 }
 PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
-"""From the most to the least specific."""
+"""Phases from the most to the least specific."""
 ORDER = (DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, CACHE, KERNELS, GUARDS, OTHER)
 _KERNEL_NAMES = ("compile_file", "async_compile.", "CachingAutotuner.", "TritonBenchmarker.", "benchmark")
 _CACHE_NAMES = ("AOTAutogradCache.", "FxGraphCache.", "TritonBundler.")
@@ -418,8 +418,8 @@ def timing_of(events: list[Event], metrics: list[tuple[str, dict[str, Any]]], la
     last = max([event.at for event in events] + [i.end for i in intervals if i.end is not None]) + later_s * 1e6
     backward_spans = [i for i in intervals if i.name == "entire_backward_compile"]
     backward = [i for i in intervals if any(_inside(i, outer, last) for outer in backward_spans)]
-    taken = {id(interval) for interval in backward}
-    forward = [i for i in intervals if id(i) not in taken]
+    backward_ids = {id(interval) for interval in backward}
+    forward = [i for i in intervals if id(i) not in backward_ids]
     waiting = tuple(Open(i.name, i.start, (last - i.start) / 1e6) for i in intervals if i.end is None)
     return Timing("events", _phases(forward, last), _phases(backward, last), intervals[0].start, last, waiting)
 
@@ -481,8 +481,8 @@ def is_aot(name: str) -> bool:
 
 def ordered(micros: Mapping[str, float], aot: bool) -> tuple[Phase, ...]:
     """Return phases in compiler order, without empty ones."""
-    named = {BACKEND if group == AUTOGRAD and not aot else group: value for group, value in micros.items()}
-    return tuple(Phase(name, named[name] / 1e6) for name in ORDER if named.get(name, 0) > 0)
+    micros_by_name = {BACKEND if group == AUTOGRAD and not aot else group: value for group, value in micros.items()}
+    return tuple(Phase(name, micros_by_name[name] / 1e6) for name in ORDER if micros_by_name.get(name, 0) > 0)
 
 
 def union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

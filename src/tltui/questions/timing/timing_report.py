@@ -13,33 +13,187 @@ from tltui.questions.ranks.pace import MORE_S, is_minority, stands_out
 from tltui.questions.ranks.pace_analysis import QUARTILE, SIGMAS, explained_by
 from tltui.questions.timing.event_sums import (
     Block,
+    CompileTime,
+    Kernels,
+    KernelTime,
     NameSum,
     NameTotal,
+    ProcessSum,
     Sums,
     Waiting,
     add_names,
     add_phases,
     block_from,
-    is_beside,
+    is_of_workers,
     kernels_of,
     nested,
     stretches_of,
     time_of,
 )
-from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Seen, read_groups, record_page
-from tltui.questions.timing.timing_results import (
-    Bar,
-    CompileTime,
-    Flame,
-    FunctionTime,
-    Gap,
-    KernelTime,
-    NameTime,
-    Outlier,
-    ProcessTime,
-    StillOpen,
-    Timing,
-)
+from tltui.questions.timing.timing_events import ORDER, PRIORITY, Group, Phase, ReadStats, read_groups, record_page
+from tltui.text.frozen import frozen
+
+
+@frozen
+class NameTime:
+    """All timing events of one name."""
+
+    name: str
+    phase: str
+    """The part of the compiler's work it belongs to: dynamo, inductor, kernels …"""
+    self_s: float
+    """Without what began inside of it."""
+    total_s: float
+    """While it was active; nested or parallel ones of the same name count once."""
+    work_s: float
+    """All of them added up: more than the total where threads work side by side."""
+    count: int
+    longest_s: float
+    longest: str | None
+    """The address of the compile with the longest one."""
+    record: str | None
+    """The page of the event that began the longest one."""
+
+
+@frozen
+class FunctionTime:
+    """All compiles of a code object, on all ranks."""
+
+    function: str | None
+    file: str | None
+    line: int | None
+    frame: str
+    """The address of the frame, on the rank where its slowest compile is."""
+    seconds: float
+    compiles: int
+    ranks: int
+    slowest: str
+    slowest_s: float
+    phases: tuple[Phase, ...]
+
+
+@frozen
+class ProcessTime:
+    """One process of a rank."""
+
+    ref: str
+    rank: int | None
+    pid: int
+    seconds: float
+    compiles: int
+    phases: tuple[Phase, ...]
+    busy_s: float | None
+    """While anything was compiled, by the events."""
+    span_s: float | None
+    """From its first event to its last."""
+
+
+@frozen
+class Outlier:
+    """A rank that took much longer than the others."""
+
+    ref: str
+    rank: int
+    seconds: float
+    typical_s: float
+    """The median of all ranks, of an even number the lower one."""
+    phase: str | None
+    """Where most of the difference is."""
+    phase_s: float
+    """By how much it took longer there."""
+    event: str = ""
+    """The innermost timing event that explains it; '' where none does or that is not known."""
+    event_s: float = 0.0
+    """By how much it was longer in it."""
+
+
+@frozen
+class StillOpen:
+    """A compile with events that began and were not seen to end."""
+
+    ref: str
+    names: tuple[str, ...]
+    """The outermost first."""
+    record: str
+    """The page of the event that began the innermost."""
+    since: float
+    """When the outermost began."""
+    seconds: float | None
+    """From then to the last event of the process: at least so long. None: it is the last event, nothing is known of the time."""
+    inner_s: float | None
+    """The same of the innermost."""
+    last: float
+    """The last event of the process."""
+    finished: bool
+    """Whether its metrics were written all the same: then only the end events are missing."""
+
+
+@frozen
+class Gap:
+    """A time during which a process compiled nothing."""
+
+    seconds: float
+    start: float
+    after: str
+    """The address of the compile before it."""
+    before: str
+
+
+@frozen
+class Bar:
+    """One event of a flame view."""
+
+    name: str
+    depth: int
+    start_s: float
+    """From the beginning of its group."""
+    seconds: float
+    self_s: float
+    record: str
+    open: bool
+    """Not seen to end: it took at least so long."""
+
+
+@frozen
+class Flame:
+    """The nested events of a compile between two moments at which nothing was open: its forward, later its backward."""
+
+    title: str
+    start: float
+    seconds: float
+    bars: tuple[Bar, ...]
+    """Parents before their children."""
+
+
+@frozen
+class Timing:
+    """Where the time went."""
+
+    schema: int
+    ref: str
+    source: str
+    """`events`, `metrics`, `events and metrics`, or '' where nothing is known."""
+    events: int
+    unreadable: int
+    lone_ends: int
+    seconds: float
+    """All compiles added up."""
+    phases: tuple[Phase, ...]
+    names: tuple[NameTime, ...]
+    beside: tuple[NameTime, ...]
+    """Of worker threads, while a compile waits for them."""
+    compiles: tuple[CompileTime, ...]
+    """The slowest first."""
+    functions: tuple[FunctionTime, ...]
+    processes: tuple[ProcessTime, ...]
+    outliers: tuple[Outlier, ...]
+    open: tuple[StillOpen, ...]
+    gaps: tuple[Gap, ...]
+    """The longest first."""
+    kernels: Kernels
+    flames: tuple[Flame, ...]
+    """Of a single compile."""
+
 
 _BACKWARD = "entire_backward_compile"
 
@@ -86,7 +240,7 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
         return ()
     phases = {rank: {p.name: p.seconds for p in add_phases(q.phases for q in item)} for rank, item in by_rank.items()}
     medians = {name: statistics.median_low(phases[rank].get(name, 0.0) for rank in seconds) for name in ORDER}
-    events = {rank: _together(item, names) for rank, item in by_rank.items()}
+    events = {rank: _sum_of_names(item, names) for rank, item in by_rank.items()}
     other_events = [events[rank] for rank in seconds if rank not in slow]
     results = []
     for rank in sorted(slow, key=lambda rank: -seconds[rank]):
@@ -100,14 +254,14 @@ def outliers_of(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[st
     return tuple(results)
 
 
-def _together(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+def _sum_of_names(processes: Sequence[ProcessTime], names: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
     results: Counter[str] = Counter()
     for process in processes:
         results.update(names.get(process.ref, {}))
     return results
 
 
-GAPS_KEPT = 5
+MAX_GAPS = 5
 LEAST_GAP = 0.1
 """Seconds."""
 FUNCTIONS_AT_ONCE = 500
@@ -131,7 +285,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     processes = process_times(compiles, times, {key: _busy(item.walls) for key, item in blocks.processes.items() if item.walls})
     yield
     both = (("events", blocks.with_events), ("metrics", blocks.with_metrics))
-    everyone = [(item.process, item.names, item.beside) for item in blocks.processes.values()]
+    everyone = [(item.process, item.names, item.worker_names) for item in blocks.processes.values()]
     names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
         2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
@@ -144,14 +298,10 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Process:
+@dataclass(slots=True, eq=False)
+class _Process(ProcessSum):
     """The sum of the blocks of one process."""
 
-    process: Process
-    names: dict[str, NameSum] = field(default_factory=dict)
-    beside: dict[str, NameSum] = field(default_factory=dict)
-    walls: list[tuple[float, float, Compile]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     last: float = float("-inf")
 
@@ -173,7 +323,7 @@ class _Joined:
         for compile_, row in zip(members, block.rows, strict=True):
             if (time := time_of(compile_, row)) is not None:
                 self.times[id(compile_)] = time
-        for totals, names in ((block.names, entry.names), (block.beside, entry.beside)):
+        for totals, names in ((block.names, entry.names), (block.worker_names, entry.worker_names)):
             for total in totals:
                 if total.name not in names:
                     names[total.name] = NameSum(total.rank)
@@ -212,12 +362,12 @@ class _Joined:
                 if upto is None or end > upto:
                     upto, before = end, owner
         results.sort(key=lambda gap: -gap[0])
-        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in results[:GAPS_KEPT])
+        return tuple(Gap(seconds, at, str(a.ref), str(b.ref)) for seconds, at, a, b in results[:MAX_GAPS])
 
 
 def _sum(total: NameTotal) -> NameSum:
     return NameSum(
-        total.rank, total.count, total.total, total.own, total.work, total.longest, total.record, None, total.owner
+        total.rank, total.count, total.total, total.self_time, total.work, total.longest, total.record, None, total.owner
     )
 
 
@@ -229,14 +379,14 @@ def _read_single(
     for compile_ in compiles:
         by_process[id(compile_.process)].append(compile_)
     for members in by_process.values():
-        stats, sums = Seen(), Sums()
+        stats, sums = ReadStats(), Sums()
         for block in read_groups(members, stats):
             for group in block:
                 sums.add(group)
-            groups += [group for group in block if group.owner is single and not is_beside(group)]
+            groups += [group for group in block if group.owner is single and not is_of_workers(group)]
             yield
         if len(compiles) == 1:
-            _add_beside(single, groups, sums)
+            _add_workers(single, groups, sums)
         blocks.add(members[0].process, members, block_from(members, sums, stats))
 
 
@@ -253,7 +403,7 @@ def single_of(compiles: Sequence[Compile]) -> Compile | None:
     return compiles[0] if len(compiles) == 1 and not real else None
 
 
-def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
+def _add_workers(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     """Add the worker threads' events, which have no id, between the records of a compile.
 
     They lie between the compile's own records, at its time.
@@ -266,10 +416,10 @@ def _add_beside(compile_: Compile, groups: list[Group], sums: Sums) -> None:
     if process is None or not ranges:
         return
     bounds = [(lo, _last_record(compile_, hi)) for lo, hi in ranges]
-    for block in read_groups([workers], Seen(), bounds):
+    for block in read_groups([workers], ReadStats(), bounds):
         for group in block:
-            if is_beside(group) and any(group.start < member.end and member.start < group.end for member in groups):
-                add_names(group, process.beside)
+            if is_of_workers(group) and any(group.start < member.end and member.start < group.end for member in groups):
+                add_names(group, process.worker_names)
 
 
 def _last_record(compile_: Compile, begun: int) -> int:
@@ -374,8 +524,8 @@ def _names(parts: Iterable[tuple[Process, dict[str, NameSum]]]) -> tuple[NameTim
     rows = []
     for name, name_sum in sums.items():
         rows.append(NameTime(
-            name, PRIORITY[name_sum.rank], max(name_sum.own, 0.0) / 1e6, name_sum.total / 1e6, name_sum.work / 1e6, name_sum.count,
-            max(name_sum.longest, 0.0) / 1e6, name_sum.ref or None,
+            name, PRIORITY[name_sum.rank], max(name_sum.self_time, 0.0) / 1e6, name_sum.total / 1e6, name_sum.work / 1e6,
+            name_sum.count, max(name_sum.longest, 0.0) / 1e6, name_sum.ref or None,
             record_page(longest[name], name_sum.record) if name in longest else None,
         ))  # fmt: skip
     return tuple(sorted(rows, key=lambda row: (-row.self_s, row.name)))

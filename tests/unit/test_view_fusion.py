@@ -21,9 +21,9 @@ from tltui.model.run import Run
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import SETTINGS, TorchVersion
 from tltui.questions.compare.artifacts_page import diff_ref
-from tltui.questions.fusion.fusion_decisions import KNOWN, UnitFusion, sizes_of, sums_of, told
+from tltui.questions.fusion.fusion_decisions import KNOWN_REASONS, UnitFusion, meaning_of, sizes_of, sums_of
 from tltui.questions.fusion.unit_fusion import UnitTexts, calls_of, fusion_of, fusion_of_compile
-from tltui.questions.passes.page import beside, has_beside
+from tltui.questions.passes.page import counterpart, has_counterpart
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import PY
 from tltui.sources.discover import discover
@@ -197,21 +197,21 @@ def test_the_log_alone_gives_the_nodes() -> None:
     assert not fusion_of(replace(texts, provenance=None, code=())).kernels
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.begins)
+@pytest.mark.parametrize("known", KNOWN_REASONS, ids=lambda known: known.begins)
 def test_reasons_are_explained(known: object) -> None:
-    own = told(f"{known.begins} (4, 16)")  # type: ignore[attr-defined]
-    assert own.known is known and own.template == known.begins and own.values == "(4, 16)"  # type: ignore[attr-defined]
-    assert own.known.means.endswith(".") and (not own.known.does or own.known.setting in SETTINGS)
+    own = meaning_of(f"{known.begins} (4, 16)")  # type: ignore[attr-defined]
+    assert own.entry is known and own.template == known.begins and own.values == "(4, 16)"  # type: ignore[attr-defined]
+    assert own.entry.means.endswith(".") and (not own.entry.does or own.entry.setting in SETTINGS)
 
 
 def test_reasons_that_nobody_knows_are_grouped_without_their_numbers() -> None:
-    assert told("too wide (12, 3) for 4 lanes").template == told("too wide (1, 99) for 8 lanes").template
-    assert told("no shared data due to indexing mismatch").known is not told("no shared data").known
-    assert told("node1 is extern but node2 is not SchedulerNode").template.endswith("SchedulerNode")
+    assert meaning_of("too wide (12, 3) for 4 lanes").template == meaning_of("too wide (1, 99) for 8 lanes").template
+    assert meaning_of("no shared data due to indexing mismatch").entry is not meaning_of("no shared data").entry
+    assert meaning_of("node1 is extern but node2 is not SchedulerNode").template.endswith("SchedulerNode")
 
 
 def test_no_setting_that_this_torch_lacks() -> None:
-    own = told("score_fusion_memory_threshold")
+    own = meaning_of("score_fusion_memory_threshold")
     new, old = TorchVersion(least=(2, 13), most=(2, 13)), TorchVersion(least=(2, 4), most=(2, 4))
     assert own.advice(new) and not own.advice(old)
 
@@ -241,7 +241,7 @@ def test_ir_before_fusion_stands_beside_that_after_it() -> None:
     own = {str(artifact.ref): artifact for artifact in artifacts_of(compile_)}
     for n in (1, 2):
         before, after = own[f"0/0:ir_pre_fusion#{n}"], own[f"0/0:ir_post_fusion#{n}"]
-        assert has_beside(before) and beside(before) == after and beside(after) == before
+        assert has_counterpart(before) and counterpart(before) == after and counterpart(after) == before
     said = text(page(run_of(MLP), diff_ref("0/0:ir_pre_fusion#1", "0/0:ir_post_fusion#1")))
     assert "op0_op1_op2_op3_op4: OuterLoopFusedSchedulerNode" in said
 
@@ -256,6 +256,6 @@ def test_the_ir_is_a_document_with_sections() -> None:
 def test_what_torch_does_not_count_as_shared_is_not_called_apart() -> None:
     """The score behind "no shared data" counts only what both use in the same order: a matrix and its sums over columns have none
     (`score_fusion_memory` of torch/_inductor/scheduler.py). And loops are put into another order on a GPU only (`is_cpu` there)."""
-    assert "not the same elements of it in the same order" in told("no shared data").known.means
-    for known in KNOWN:
+    assert "not the same elements of it in the same order" in meaning_of("no shared data").entry.means
+    for known in KNOWN_REASONS:
         assert "loop_ordering" not in known.setting or "on a GPU" in known.does

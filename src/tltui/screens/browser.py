@@ -218,7 +218,7 @@ class BrowserCommands(MainScreen):
 
     def situation(self) -> Situation:
         """What there is now, as far as commands depend on it."""
-        from tltui.questions.passes.page import has_beside
+        from tltui.questions.passes.page import has_counterpart
 
         run, compile_, view = self.trace, self.current_compile, self.document_view
         page = self.shown_view
@@ -227,7 +227,7 @@ class BrowserCommands(MainScreen):
             shows_both=self.tree_view.display and view.display,
             has_compile=compile_ is not None and compile_.is_compile,
             has_recompiles=compile_ is not None and len(compile_.frame.compiles) > 1,
-            shows_graph=(artifact := self.current_artifact) is not None and has_beside(artifact),
+            shows_graph=(artifact := self.current_artifact) is not None and has_counterpart(artifact),
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,

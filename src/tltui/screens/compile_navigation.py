@@ -193,7 +193,7 @@ class CompareCommands:
         """With the compile of the frame before: the same artifact if one is shown; without one, a graph with what it was made
         from."""
         from tltui.questions.compare.artifacts_page import diff_ref
-        from tltui.questions.passes.page import beside
+        from tltui.questions.passes.page import counterpart
 
         own = self._bench
         compile_ = own.current_compile
@@ -202,7 +202,7 @@ class CompareCommands:
             return
         before = next_in_frame(compile_, back=True)
         artifact = own.current_artifact
-        if before is None and artifact is not None and (graph := beside(artifact)) is not None:
+        if before is None and artifact is not None and (graph := counterpart(artifact)) is not None:
             first, second = sorted((graph, artifact), key=lambda own: own.record)
             self.open(diff_ref(str(first.ref), str(second.ref)))
             return

@@ -107,19 +107,19 @@ def artifact_page(ref: str, title: str, left: Artifact, right: Artifact, options
     """Two artifacts, changed lines with three lines around them, the rest folded; raw: a patch."""
     if options.raw:
         return raw_patch(ref, title, left, right)
-    found = artifact_difference(left, right)
+    difference = artifact_difference(left, right)
     page = Page(ref, title, options)
     page.row([(f"{left.ref}", tokens.LINK, str(left.ref)), " ↔ ", (f"{right.ref}", tokens.LINK, str(right.ref))], "")
-    page.say(verdict(found), "", tokens.STRONG)
-    if devices := own_devices(found):
+    page.say(verdict(difference), "", tokens.STRONG)
+    if devices := own_devices(difference):
         page.say(devices, "", tokens.DIM)
     page.blank()
-    for change in found.changes:
+    for change in difference.changes:
         if change.same:
-            _same(page, found, change)
+            _same(page, difference, change)
         else:
-            _changed(page, found, change)
-    return page.document(result_of(left, right, found))
+            _changed(page, difference, change)
+    return page.document(result_of(left, right, difference))
 
 
 def verdict(difference: Difference) -> str:
@@ -138,7 +138,7 @@ def verdict(difference: Difference) -> str:
 
 def own_devices(difference: Difference) -> str:
     """Return a note on devices treated as equal, one per rank."""
-    a, b = (own.name for own in difference.owns)
+    a, b = (identity.name for identity in difference.owns)
     if not a or not b or a == b:
         return ""
     return f"{a} on the left and {b} on the right count as the same: each is the device that most tensors of its rank are on."
@@ -218,13 +218,13 @@ def compared(pair: Pair[Artifact]) -> CompareRow:
     if surely_same(left, right):
         return CompareRow(shown.name, *refs, SAME, unit=unit)
     try:
-        found = artifact_difference(left, right)
+        difference = artifact_difference(left, right)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         problem = reason or f"{type(error).__name__}: {error}"
         return CompareRow(shown.name, *refs, CHANGED, unit=unit, problem=problem)
-    outcome = SAME if found.same else CHANGED
-    return CompareRow(shown.name, *refs, outcome, found.added, found.removed, found.hidden, unit)
+    outcome = SAME if difference.same else CHANGED
+    return CompareRow(shown.name, *refs, outcome, difference.added, difference.removed, difference.hidden, unit)
 
 
 def _unit(artifact: Artifact) -> str:

@@ -44,24 +44,24 @@ def graph_text(text: str) -> GraphText:
     return GraphText(lines, parse(lines))
 
 
-def line_keys(own: GraphText, names: Names, rules: Sequence[Rule] | None = None) -> tuple[tuple[Hashable, ...], int]:
+def line_keys(graph: GraphText, names: Names, rules: Sequence[Rule] | None = None) -> tuple[tuple[Hashable, ...], int]:
     """Return a comparison key per line and the number of normalized parts.
 
     Normalized are the parts that `rules` match (default: the parts that vary between runs).
     """
-    rules = rules_of("\n".join(own.lines)) if rules is None else rules
+    rules = rules_of("\n".join(graph.lines)) if rules is None else rules
     by_line: dict[int, list[FxNode]] = {}
-    for node in own.graph.nodes:
+    for node in graph.graph.nodes:
         by_line.setdefault(node.line, []).append(node)
     keys: list[Hashable] = []
     hidden = 0
-    for number, line in enumerate(own.lines):
+    for number, line in enumerate(graph.lines):
         nodes = by_line.get(number)
         if nodes is not None:
             if " = None" in line:
                 line, count = _FREED.subn("", line)
                 hidden += count
-            line = _roles(line, own.graph, nodes, names)
+            line = _roles(line, graph.graph, nodes, names)
         elif "# File: " in line:
             line = _PLACE.sub(r":‹line› in \1", line)
         if rules or "{'" in line:
@@ -73,12 +73,12 @@ def line_keys(own: GraphText, names: Names, rules: Sequence[Rule] | None = None)
 
 def _roles(line: str, graph: FxGraph, nodes: Sequence[FxNode], names: Names) -> str:
     """Replace the node names in a line by the roles of the nodes."""
-    own = {node.name for node in nodes if node.kind != "placeholder"}
+    computed = {node.name for node in nodes if node.kind != "placeholder"}
     place = nodes[0].graph
 
     def role(match: re.Match[str]) -> str:
         name = match.group()
-        if name in own:
+        if name in computed:
             return "·"
         node = graph.find(name, place)
         return name if node is None else role_of(graph, node, names)
@@ -99,10 +99,10 @@ def role_of(graph: FxGraph, node: FxNode, names: Names) -> str:
 def resolved(graph: FxGraph, node: FxNode) -> FxNode:
     """Follow aliases to the final node."""
     for _ in range(ALIASES):
-        found = graph.producers(node) if node.kind == "alias" else ()
-        if not found:
+        producers = graph.producers(node) if node.kind == "alias" else ()
+        if not producers:
             break
-        node = found[0]
+        node = producers[0]
     return node
 
 
@@ -270,8 +270,8 @@ def rules_for(text: str, identity: RankIdentity) -> tuple[Rule, ...]:
 
 
 def _normalised(lines: Sequence[str], rules: Sequence[Rule]) -> tuple[tuple[str, ...], int]:
-    found = [normalised(line, rules) for line in lines]
-    return tuple(line for line, _ in found), sum(count for _, count in found)
+    texts = [normalised(line, rules) for line in lines]
+    return tuple(line for line, _ in texts), sum(count for _, count in texts)
 
 
 def _guards(text: str, identity: RankIdentity) -> Side:
@@ -327,9 +327,9 @@ def _graphs(left: str, right: str, owns: tuple[RankIdentity, RankIdentity]) -> t
     rules = rules_for(left, owns[0]), rules_for(right, owns[1])
     names = paired_inputs(a.graph, b.graph, rules)
     sides = []
-    for own, mapping, its_rules in zip((a, b), names, rules, strict=True):
-        keys, hidden = line_keys(own, mapping, its_rules)
-        sides.append(Side(own.lines, keys, tuple(range(1, len(own.lines) + 1)), hidden))
+    for graph, mapping, its_rules in zip((a, b), names, rules, strict=True):
+        keys, hidden = line_keys(graph, mapping, its_rules)
+        sides.append(Side(graph.lines, keys, tuple(range(1, len(graph.lines) + 1)), hidden))
     return sides[0], sides[1]
 
 

@@ -117,10 +117,10 @@ def guards_between(left: Compile, right: Compile) -> tuple[list[Fact], tuple[str
     """
     a, b = _guards(left), _guards(right)
     if a is None or b is None:
-        without = [str(c.ref) for c, own in ((left, a), (right, b)) if own is None]
+        without = [str(c.ref) for c, guards in ((left, a), (right, b)) if guards is None]
         return [], None, f"{' and '.join(without)} {'have' if len(without) > 1 else 'has'} no list of guards"
     try:
-        return between(artifact_difference(a, b), _guard), (str(a.ref), str(b.ref)), "the same guards"
+        return differing_lines(artifact_difference(a, b), _guard), (str(a.ref), str(b.ref)), "the same guards"
     except OSError as error:
         return [], None, f"not read: {error.strerror or error}"
 
@@ -135,7 +135,7 @@ def _guard(line: str) -> str:
     return line.lstrip("| ").removeprefix("+- ").partition("  # ")[0].strip()
 
 
-def between(difference: Difference, shown: Callable[[str], str]) -> list[Fact]:
+def differing_lines(difference: Difference, shown: Callable[[str], str]) -> list[Fact]:
     """Return the differing lines; a replaced line is next to its replacement."""
     facts = []
     for change in difference.changes:
@@ -143,11 +143,11 @@ def between(difference: Difference, shown: Callable[[str], str]) -> list[Fact]:
             continue
         a = [shown(line) for line in difference.left.lines[change.a0 : change.a1]]
         b = [shown(line) for line in difference.right.lines[change.b0 : change.b1]]
-        facts += _beside(a, b)
+        facts += _paired_lines(a, b)
     return facts
 
 
-def _beside(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
+def _paired_lines(left: Sequence[str], right: Sequence[str]) -> list[Fact]:
     return [
         Fact(str(n), left[x] if x >= 0 else None, right[y] if y >= 0 else None)
         for n, (x, y) in enumerate(line_pairs(left, right))

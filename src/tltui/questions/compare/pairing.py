@@ -47,20 +47,20 @@ def devices_of(compile_: Compile, reader: Reader) -> Devices:
 
 def _in_graph(text: str) -> Devices | None:
     """None: its tensors have no devices."""
-    found = tuple(devices_in(text).items())
-    return found if found or ']cpu"' in text else None
+    devices = tuple(devices_in(text).items())
+    return devices if devices or ']cpu"' in text else None
 
 
 @part
 def own_device(process: Process, reader: Reader) -> tuple[str, int] | None:
     """Return the device of most tensors in the first compiles of a rank; None if none has an index."""
     votes: Counter[tuple[str, int]] = Counter()
-    told = 0
+    texts_with_devices = 0
     for number, compile_ in enumerate(process.ordered()):
         devices = devices_of(compile_)
         votes.update(dict(devices))
-        told += bool(devices)
-        if told == TELLING or number == ASKED:
+        texts_with_devices += bool(devices)
+        if texts_with_devices == TELLING or number == ASKED:
             break
     return most_used(votes)
 
@@ -131,7 +131,7 @@ def artifact_pairs(
     """
     a, b = _keyed(left, attempts[0]), _keyed(right, attempts[1])
     pairs = _paired(_apart(a, b), _apart(b, a))
-    matched = {id(thing) for pair in pairs if pair.left and pair.right for thing in (pair.left, pair.right)}
+    matched = {id(artifact) for pair in pairs if pair.left and pair.right for artifact in (pair.left, pair.right)}
     # of wrappers in one text a pair each; what only the other side has is no reason to name the whole text again
     return [pair for pair in pairs if (pair.left and pair.right) or id(pair.left or pair.right) not in matched]
 
@@ -140,27 +140,27 @@ def _apart(keyed: Keyed, other: Keyed) -> Keyed:
     """Split a text with all wrappers into one entry per wrapper, if the other side has one record per wrapper."""
     if any(key[0] == TOGETHER for key in other):
         return keyed
-    found: Keyed = {}
+    apart: Keyed = {}
     for key, artifact in keyed.items():
         names = parts_in(text_of(artifact)) if key[0] == TOGETHER else {}
         matching = [(name, *key[1:]) for name in names if (name, *key[1:]) in other]
-        found.update(dict.fromkeys(matching or [key], artifact))
-    return found
+        apart.update(dict.fromkeys(matching or [key], artifact))
+    return apart
 
 
 def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
     artifacts = artifacts_of(compile_)
     units = {} if compile_.id.name else {unit.number: unit.name for unit in units_of(artifacts)}  # which is one unit itself
     last = max((artifact.attempt for artifact in artifacts), default=0)
-    seen: Counter[tuple[object, ...]] = Counter()
+    counts: Counter[tuple[object, ...]] = Counter()
     keyed: Keyed = {}
     for artifact in artifacts:
         if attempt is not None and artifact.attempt != attempt:
             continue
         back = last - artifact.attempt if attempt is None else 0
         name = (artifact.name, units.get(artifact.unit, "") if artifact.unit is not None else "", back)
-        seen[name] += 1
-        key = (*name, seen[name])
+        counts[name] += 1
+        key = (*name, counts[name])
         keyed[key] = artifact
     return keyed
 
@@ -168,15 +168,15 @@ def _keyed(compile_: Compile, attempt: int | None) -> Keyed:
 @part
 def digest_of(compile_: Compile, reader: Reader) -> bytes:
     """Return a digest that is equal for compiles with equal artifacts; b"" if an artifact has neither md5 nor fields."""
-    found = []
+    digests = []
     for key, artifact in _keyed(compile_, None).items():
         if (declared := artifact.log.md5(artifact.record)) is not None:
-            found.append(f"{key} {declared}")
+            digests.append(f"{key} {declared}")
         elif artifact.is_metrics:
-            found.append(f"{key} {hashlib.md5(text_of(artifact).encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}")
+            digests.append(f"{key} {hashlib.md5(text_of(artifact).encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()}")
         else:
             return b""
-    return hashlib.md5("\n".join(sorted(found)).encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return hashlib.md5("\n".join(sorted(digests)).encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
 def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
@@ -185,7 +185,7 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     With several ranks on both sides, rank by rank. Unpaired compiles are then paired without the line: an edit above a function
     moves it.
     """
-    by_rank = all(len({c.process.rank for c in own}) > 1 for own in (left, right))
+    by_rank = all(len({c.process.rank for c in side}) > 1 for side in (left, right))
     pairs = _paired(_by_code(left, True, by_rank), _by_code(right, True, by_rank))
     alone_a = [pair.left for pair in pairs if pair.left and not pair.right]
     alone_b = [pair.right for pair in pairs if pair.right and not pair.left]
@@ -195,17 +195,17 @@ def compile_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pai
     moved_a = _by_code((c for c in alone_a if _code(c, True, by_rank) not in codes_b), False, by_rank)
     moved_b = _by_code((c for c in alone_b if _code(c, True, by_rank) not in codes_a), False, by_rank)
     again = {id(p.left): p.right for p in _paired(moved_a, moved_b) if p.left and p.right}
-    taken = {id(compile_) for compile_ in again.values()}
+    paired = {id(compile_) for compile_ in again.values()}
     return [
         Pair(p.left, again[id(p.left)]) if p.left is not None and id(p.left) in again else p
         for p in pairs
-        if p.left is not None or id(p.right) not in taken
+        if p.left is not None or id(p.right) not in paired
     ]
 
 
 def rest_pairs(left: Sequence[Compile], right: Sequence[Compile]) -> list[Pair[Compile]]:
     """Pair records without a compile id (`torch.export` and AOTInductor write no ids), rank by rank."""
-    a, b = ({(c.process.rank, c.id): c for c in own if not c.is_compile and c.id.frame is None} for own in (left, right))
+    a, b = ({(c.process.rank, c.id): c for c in side if not c.is_compile and c.id.frame is None} for side in (left, right))
     if len(a) == len(b) == 1:
         return [Pair(*a.values(), *b.values())]
     return _paired(a, b)
@@ -233,19 +233,19 @@ def _code(compile_: Compile, with_line: bool, by_rank: bool) -> tuple[object, ..
 def _by_code(
     compiles: Iterable[Compile], with_line: bool, by_rank: bool
 ) -> dict[tuple[tuple[object, ...], int], Compile]:
-    seen: Counter[tuple[object, ...]] = Counter()
+    counts: Counter[tuple[object, ...]] = Counter()
     keyed: dict[tuple[tuple[object, ...], int], Compile] = {}
     for compile_ in compiles:
         if compile_.is_compile:
             code = _code(compile_, with_line, by_rank)
-            seen[code] += 1
-            keyed[code, seen[code]] = compile_
+            counts[code] += 1
+            keyed[code, counts[code]] = compile_
     return keyed
 
 
 def _paired(left: Mapping[K, T], right: Mapping[K, T]) -> list[Pair[T]]:
-    pairs = [Pair(thing, right.get(key)) for key, thing in left.items()]
-    return pairs + [Pair(None, thing) for key, thing in right.items() if key not in left]
+    pairs = [Pair(item, right.get(key)) for key, item in left.items()]
+    return pairs + [Pair(None, item) for key, item in right.items() if key not in left]
 
 
 def text_of(artifact: Artifact) -> str:

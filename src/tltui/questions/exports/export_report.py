@@ -93,14 +93,14 @@ class Expressions:
         self._reader = Reader(process.log)
         self._records: dict[int, list[int]] = {}
         self._symbols: set[int] = set()
-        self._known: dict[int, _ParsedRecord] = {}
+        self._cache: dict[int, _ParsedRecord] = {}
         self.count = 0
         """`expression_created` records."""
 
     def index(self, compiles: Iterable[Compile]) -> Generator[None, None, None]:
         """Find out which record made which id: the id is searched in the bytes, nothing is parsed. Yields in between."""
-        found = sorted((record, name) for c in compiles for record, name in named(c, (CREATED, SYMBOL)))
-        for number, (record, name) in enumerate(found):
+        named_records = sorted((record, name) for c in compiles for record, name in named(c, (CREATED, SYMBOL)))
+        for number, (record, name) in enumerate(named_records):
             if match := _ID.search(self._reader.head(record)):
                 self._records.setdefault(int(match[1]), []).append(record)
             if name == SYMBOL:
@@ -119,34 +119,34 @@ class Expressions:
     def tree(self, node: int, before: int, sources: dict[str, str]) -> tuple[Expression, ...]:
         """Return an expression and its operands down to the symbols, each once; `sources` describes symbols."""
         expressions: list[Expression] = []
-        seen: set[int] = set()
+        visited: set[int] = set()
         waiting = [(node, before, 0, "")]
         while waiting:
             node, before, depth, text = waiting.pop()
-            if node in seen:
+            if node in visited:
                 continue
             if len(expressions) == NODES:
                 expressions.append(Expression(depth, "…", source="further parts are left out"))
                 break
-            seen.add(node)
+            visited.add(node)
             record = self._creating_record(node, before)
             if record is None:
                 if text:
                     expressions.append(Expression(depth, text, source=sources.get(text)))
                 continue
-            made = self._read(record)
-            expressions.append(replace(made.expression, depth=depth, text=made.expression.text or text or "?"))
-            waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(made.parts)]
+            parsed = self._read(record)
+            expressions.append(replace(parsed.expression, depth=depth, text=parsed.expression.text or text or "?"))
+            waiting += [(part, record, min(depth + 1, DEPTH), name) for part, name in reversed(parsed.parts)]
         return tuple(expressions)
 
     def _read(self, record: int) -> _ParsedRecord:
         """Parse a record, cached: consecutive failures share most operands."""
-        known = self._known.get(record)
-        if known is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            known = self._known[record] = self._parsed(record)
-        return known
+        cached = self._cache.get(record)
+        if cached is None:
+            if len(self._cache) >= KEPT:
+                self._cache.clear()
+            cached = self._cache[record] = self._parsed(record)
+        return cached
 
     def _parsed(self, record: int) -> _ParsedRecord:
         fields = self._reader.event(record)
@@ -284,7 +284,7 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
         if not any(artifact_name(kind) in _NAMES for kind in members[0].process.log.kinds):
             continue
         for compile_ in members:
-            _tells(compile_)
+            has_export_records(compile_)
             yield
         segments = list(_segments(members))
         if segments:
@@ -305,7 +305,8 @@ Piece = tuple[int, str, Compile]
 def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
     """Split records into exports. A compile under `TORCH_DTRACE` has guards too, but is no export."""
     pieces = sorted(
-        ((record, name, c) for c in filter(_tells, compiles) for record, name in named(c, _NAMES)), key=lambda piece: piece[0]
+        ((record, name, c) for c in filter(has_export_records, compiles) for record, name in named(c, _NAMES)),
+        key=lambda piece: piece[0],
     )
     segment: list[Piece] = []
     for piece in pieces:
@@ -320,7 +321,7 @@ def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
 
 
 @part
-def _tells(compile_: Compile, reader: Reader) -> bool:
+def has_export_records(compile_: Compile, reader: Reader) -> bool:
     """Return whether a compile has any record that an export may have written."""
     return any(True for _ in named(compile_, _NAMES))
 
@@ -360,8 +361,8 @@ def _export(
                 failures.append(failure)
     texts = [reader.text(record, PROGRAM_LIMIT) for record, _ in programs if any(f.op for f in failures)]
     ref = str(segment[0][2].ref)
-    told = tuple(_used(failure, texts[-1] if texts else "") for failure in _grouped(failures))
-    return Export(ref, told, program, size, partial, tuple(unbacked.values()), guards)
+    usages = tuple(_used(failure, texts[-1] if texts else "") for failure in _grouped(failures))
+    return Export(ref, usages, program, size, partial, tuple(unbacked.values()), guards)
 
 
 def _failure(
@@ -374,7 +375,7 @@ def _failure(
     place = str(Ref(process.ref.rank, process.number, view="record", n=record + 1))
     user = frames_of(process, list_in(fields, "user_stack"))
     stack = frames_of(process, list_in(fields, "stack") or list_in(reader.log.envelope(record), "stack"))
-    own = user_frames(user) or user_frames(stack)
+    frames = user_frames(user) or user_frames(stack)
     frame = fields.get("frame_locals")
     expr = text_in(fields, "expr")
     unhinted = text_in(fields, "unhinted_expr")
@@ -389,7 +390,7 @@ def _failure(
         text_in(fields, "result"),
         text_in(fields, "op"),
         text_in(fields, "reason"),
-        own[0] if own else None,
+        frames[0] if frames else None,
         text_in(frame, "loc"),
         tuple(Local(key, value) for key, value in _pairs(_inside(frame, "locals")).items()),
         tuple(Local(key, value) for key, value in symbols.items()),
@@ -419,8 +420,8 @@ def _pairs(value: object) -> dict[str, str]:
 
 def _unbacked(process: Process, reader: Reader, record: int) -> Symbol:
     fields = reader.event(record)
-    own = user_frames(frames_of(process, list_in(fields, "user_stack")))
-    return Symbol(text_in(fields, "symbol") or "?", None, None, text_in(fields, "vr"), own[0] if own else None)
+    frames = user_frames(frames_of(process, list_in(fields, "user_stack")))
+    return Symbol(text_in(fields, "symbol") or "?", None, None, text_in(fields, "vr"), frames[0] if frames else None)
 
 
 def _grouped(failures: list[ExportFailure]) -> list[ExportFailure]:

@@ -74,18 +74,18 @@ def _export(page: Page, export: Export, number: int, finished: bool) -> None:
 
 
 def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
-    things = fmt.plural(total, "thing") + " to look at"
+    count = fmt.plural(total, "thing") + " to look at"
     if export.program is not None:
         if export.clean:
             page.add(page.status(Status.OK), (" a program came out, and torch noted nothing against it", tokens.STRONG))
         else:
-            page.say(f"a program came out, with {things}", "", tokens.WARN)
+            page.say(f"a program came out, with {count}", "", tokens.WARN)
     elif export.failed:
-        page.add(page.status(Status.ERROR), (f" the export failed: no program, {things}", tokens.ERROR))
+        page.add(page.status(Status.ERROR), (f" the export failed: no program, {count}", tokens.ERROR))
     elif finished:
-        page.say(f"no exported_program record: the export failed, or the log ends before it; {things}", "", tokens.WARN)
+        page.say(f"no exported_program record: the export failed, or the log ends before it; {count}", "", tokens.WARN)
     else:
-        page.say(f"no program so far; {things}", "", tokens.STRONG)
+        page.say(f"no program so far; {count}", "", tokens.STRONG)
 
 
 def _links(export: Export) -> list[Piece]:
@@ -102,16 +102,16 @@ def _links(export: Export) -> list[Piece]:
 
 
 def _failure(page: Page, failure: ExportFailure, n: int, total: int, nested: bool) -> None:
-    what = failure.expr or failure.op or "(torch wrote no expression)"
+    expression = failure.expr or failure.op or "(torch wrote no expression)"
     kind = TITLES[failure.kind]
     page.close(1 if nested else 0)
     page.blank()
-    page.open(f"{kind}: {what}")
+    page.open(f"{kind}: {expression}")
     times = f"  {failure.count}×" if failure.count > 1 else ""
     head: list[Piece] = [(f"{n} " if total > 1 else "", tokens.DIM), (kind, tokens.ERROR if _stops(failure) else tokens.WARN)]
     head += [(times, tokens.STRONG), "  ", ("record", tokens.LINK, failure.record)]
     page.add(*head)
-    page.say(what, "  ", tokens.STRONG)
+    page.say(expression, "  ", tokens.STRONG)
     for text in _meaning(failure):
         page.say(text, "  ")
     _where(page, failure)
@@ -146,11 +146,11 @@ def _meaning(failure: ExportFailure) -> list[str]:
     if failure.kind == found_in.MISMATCHED:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
         return [f"Its fake kernel returns something else than the real one{reason}. Correct what register_fake was given."]
-    told = ["This depends on data, and export had to know whether it holds: it stopped here."]
+    sentences = ["This depends on data, and export had to know whether it holds: it stopped here."]
     if failure.unhinted:
-        told.append(f"before known values were put in: {failure.unhinted}")
-    told.append("torch._check(...) can state what holds; draft_export goes on with what the example inputs give.")
-    return told
+        sentences.append(f"before known values were put in: {failure.unhinted}")
+    sentences.append("torch._check(...) can state what holds; draft_export goes on with what the example inputs give.")
+    return sentences
 
 
 def _where(page: Page, failure: ExportFailure) -> None:
@@ -178,9 +178,9 @@ def _expression(page: Page, parts: tuple[Expression, ...]) -> None:
     shown = parts if len(parts) <= PARTS_SHOWN + 2 else parts[:PARTS_SHOWN]
     _parts(page, shown)
     if len(shown) < len(parts):
-        what = fmt.plural(len(parts) - len(shown), "more part")
-        page.open(what, folded=True)
-        page.add("    ", (what, tokens.DIM))
+        more = fmt.plural(len(parts) - len(shown), "more part")
+        page.open(more, folded=True)
+        page.add("    ", (more, tokens.DIM))
         _parts(page, parts[len(shown) :])
         page.close()
 
@@ -219,10 +219,10 @@ def _uses(page: Page, failure: ExportFailure) -> None:
 
 def _stacks(page: Page, failure: ExportFailure) -> None:
     """Add the user stack and the framework stack, folded: the nearest line is above."""
-    for what, frames in (("the stack of the user's code", failure.user_stack), ("the framework's stack", failure.stack)):
-        if not frames or (frames == failure.user_stack and what != "the stack of the user's code"):
+    for label, frames in (("the stack of the user's code", failure.user_stack), ("the framework's stack", failure.stack)):
+        if not frames or (frames == failure.user_stack and label != "the stack of the user's code"):
             continue
-        title = f"{what}: {fmt.plural(len(frames), 'frame')}, outermost first"
+        title = f"{label}: {fmt.plural(len(frames), 'frame')}, outermost first"
         page.open(title, folded=True)
         page.add("  ", (title, tokens.DIM))
         add_stack(page, frames, "    ")

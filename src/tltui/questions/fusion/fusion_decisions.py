@@ -220,11 +220,11 @@ class FusionSums:
 
 def sums_of(units: tuple[UnitFusion, ...]) -> FusionSums:
     """Sum up units. Operations and nodes are counted where they are known."""
-    found: dict[str, list[NotFused]] = {}
+    by_reason: dict[str, list[NotFused]] = {}
     for unit in units:
         for reason in unit.reasons:
-            found.setdefault(reason.reason, []).extend(reason.pairs)
-    counts = (ReasonCount(reason, len(pairs), sum(pair.is_fused_later for pair in pairs)) for reason, pairs in found.items())
+            by_reason.setdefault(reason.reason, []).extend(reason.pairs)
+    counts = (ReasonCount(reason, len(pairs), sum(pair.is_fused_later for pair in pairs)) for reason, pairs in by_reason.items())
     reasons = tuple(sorted(counts, key=lambda count: -count.pairs))
     generated = sum(unit.generated for unit in units)
     return FusionSums(
@@ -238,7 +238,7 @@ _VALUES = re.compile(r"\([^()]*\)|(?<![A-Za-z_])\d+(?:\.\d+)?")
 
 
 @frozen
-class Known:
+class KnownCause:
     """A reason of torch."""
 
     begins: str
@@ -251,8 +251,8 @@ class Known:
     @property
     def setting(self) -> str:
         """The setting that it names, '' for none."""
-        named = _SETTING.search(self.does)
-        return named[0] if named else ""
+        setting_match = _SETTING.search(self.does)
+        return setting_match[0] if setting_match else ""
 
 
 _ORDER = (
@@ -275,102 +275,105 @@ _EPILOGUE = (
 _FOREACH = "The many small tensors of a foreach operation are one kernel; one more operation must fit each of them."
 _OWN = "What follows a Triton kernel of your own is fused only if"
 
-KNOWN: tuple[Known, ...] = (
-    Known("no shared data due to indexing mismatch",
+KNOWN_REASONS: tuple[KnownCause, ...] = (
+    KnownCause("no shared data due to indexing mismatch",
           "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU."),
-    Known("no shared data",
+    KnownCause("no shared data",
           "Torch sees nothing that one kernel would save: they use no buffer in common, or not the same elements of it in the same "
           "order, or they run over different sizes.",
           "torch._inductor.config.aggressive_fusion = True has Inductor try such nodes too, where none of them is a reduction: "
           "fewer kernels to launch, about the same traffic."),
-    Known("intermediate nodes between node1 & node2", _ORDER),
-    Known("score_fusion_memory_threshold",
+    KnownCause("intermediate nodes between node1 & node2", _ORDER),
+    KnownCause("score_fusion_memory_threshold",
           "They have too little in common: fusing would save fewer bytes than the threshold (10), such as a scalar that both read.",
           "torch._inductor.config.score_fusion_memory_threshold sets how many bytes are enough."),
-    Known("Nodes are too far away. Fusing them may increase peak memory.",
+    KnownCause("Nodes are too far away. Fusing them may increase peak memory.",
           "More than 64 nodes stand between them: what the first computes would have to be kept for long."),
-    Known("Fusion will increase peak memory",
+    KnownCause("Fusion will increase peak memory",
           "Fusing would keep buffers alive that could be used again otherwise, and save less than that costs."),
-    Known("memory deps did not match",
+    KnownCause("memory deps did not match",
           "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
           "transposed, or all of it.",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU; in the model, .contiguous() at another place may help."),
-    Known("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
+    KnownCause("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
           "torch._inductor.config.max_fusion_size sets the limit."),
-    Known("fusion_prevent_too_many_reads_and_writes", "The kernel would read and write more buffers than the limit that was set.",
+    KnownCause("fusion_prevent_too_many_reads_and_writes",
+          "The kernel would read and write more buffers than the limit that was set.",
           "torch._inductor.config.max_fusion_unique_io_buffers is that limit; None, the default, means none."),
-    Known("numel/rnumel mismatch (reduce)", "Two reductions over different sizes cannot share one loop."),
-    Known("numel/rnumel mismatch (non-reduce)", _LOOPS),
-    Known("numel/rnumel mismatch prologue mismatch", _LOOPS),
-    Known("nodes numel/rnumel incompatibility",
+    KnownCause("numel/rnumel mismatch (reduce)", "Two reductions over different sizes cannot share one loop."),
+    KnownCause("numel/rnumel mismatch (non-reduce)", _LOOPS),
+    KnownCause("numel/rnumel mismatch prologue mismatch", _LOOPS),
+    KnownCause("nodes numel/rnumel incompatibility",
           "The one works element by element, the other reduces, and the elements cannot be split the way the reduction needs."),
-    Known("nodes numel incompatibility", _LOOPS),
-    Known("tiling mismatch", "Each alone would be cut into tiles in another way, and together they cannot.",
+    KnownCause("nodes numel incompatibility", _LOOPS),
+    KnownCause("tiling mismatch", "Each alone would be cut into tiles in another way, and together they cannot.",
           "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them all the same; one of them may "
           "then read memory in a worse order."),
-    Known("invalid tiling for reduction", "The one would be cut into tiles that the reduction cannot use.",
+    KnownCause("invalid tiling for reduction", "The one would be cut into tiles that the reduction cannot use.",
           "torch._inductor.config.triton.tiling_prevents_reduction_fusion = False fuses them all the same; one of them may "
           "then read memory in a worse order."),
-    Known("invalid loop order and tiling for native matmul",
+    KnownCause("invalid loop order and tiling for native matmul",
           "A matrix product keeps the order of its loops, and the other node needs another."),
-    Known("Split scan cannot fuse with reductions", "A scan that is split over blocks cannot share a kernel with a reduction."),
-    Known("device mismatch", "They run on different devices."),
-    Known("will create cycle", "Each of them would have to wait for the other, through what stands between them."),
-    Known("node1 must go before node2", "The first needs a result of the second."),
-    Known("node1 is extern but not a triton kernel", _LIBRARY, _TEMPLATES),
-    Known("node2 is extern or nop", _LIBRARY, _TEMPLATES),
-    Known("node1 is extern but node2", f"{_OWN} it works element by element."),
-    Known("node1's triton kernel doesn't support epilogue fusion",
+    KnownCause("Split scan cannot fuse with reductions",
+          "A scan that is split over blocks cannot share a kernel with a reduction."),
+    KnownCause("device mismatch", "They run on different devices."),
+    KnownCause("will create cycle", "Each of them would have to wait for the other, through what stands between them."),
+    KnownCause("node1 must go before node2", "The first needs a result of the second."),
+    KnownCause("node1 is extern but not a triton kernel", _LIBRARY, _TEMPLATES),
+    KnownCause("node2 is extern or nop", _LIBRARY, _TEMPLATES),
+    KnownCause("node1 is extern but node2", f"{_OWN} it works element by element."),
+    KnownCause("node1's triton kernel doesn't support epilogue fusion",
           "What follows cannot be written into this Triton kernel of your own: switched off, or the kernel has another form."),
-    Known("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
-    Known("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
-    Known("node1 is nop", "The first computes nothing: it only gives memory another name."),
-    Known("grouped node must not be fused with other nodes", "Nodes that Inductor keeps together in their order stay as they are."),
-    Known("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
-    Known("prologue fusion turned off", "Fusing into the input of a matrix product is switched off.",
+    KnownCause("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
+    KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
+    KnownCause("node1 is nop", "The first computes nothing: it only gives memory another name."),
+    KnownCause("grouped node must not be fused with other nodes",
+          "Nodes that Inductor keeps together in their order stay as they are."),
+    KnownCause("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
+    KnownCause("prologue fusion turned off", "Fusing into the input of a matrix product is switched off.",
           "torch._inductor.config.prologue_fusion = True switches it on."),
-    Known("prologue fusion", _PROLOGUE),
-    Known("template prologue", _PROLOGUE),
-    Known("template has no allowed prologue inputs", _PROLOGUE),
-    Known("template epilogue not satisfied", _EPILOGUE,
+    KnownCause("prologue fusion", _PROLOGUE),
+    KnownCause("template prologue", _PROLOGUE),
+    KnownCause("template has no allowed prologue inputs", _PROLOGUE),
+    KnownCause("template epilogue not satisfied", _EPILOGUE,
           "It needs torch._inductor.config.epilogue_fusion = True, which is the default."),
-    Known("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
-    Known("foreach do not have same length", _FOREACH),
-    Known("candidate producer is", _FOREACH),
-    Known("candidate consumer", _FOREACH),
-    Known("register spilling of", "Tried and timed: the kernel needs more registers than there are.",
+    KnownCause("multi-output template epilogue requires ComputedBuffer", _EPILOGUE),
+    KnownCause("foreach do not have same length", _FOREACH),
+    KnownCause("candidate producer is", _FOREACH),
+    KnownCause("candidate consumer", _FOREACH),
+    KnownCause("register spilling of", "Tried and timed: the kernel needs more registers than there are.",
           "torch._inductor.config.benchmark_fusion = False fuses without timing."),
 )  # fmt: skip
 
 
 @frozen
-class Told:
+class ReasonMeaning:
     """A reason, without the values in it."""
 
     template: str
     values: str
     """The values in it, '' for none."""
-    known: Known
+    entry: KnownCause
 
     def advice(self, version: TorchVersion) -> str:
         """Return the advice for this version of torch; '' if there is none."""
-        setting = self.known.setting
-        return "" if setting and exists_in(version, setting) is False else self.known.does
+        setting = self.entry.setting
+        return "" if setting and exists_in(version, setting) is False else self.entry.does
 
 
 @lru_cache(maxsize=1 << 12)
-def told(reason: str) -> Told:
+def meaning_of(reason: str) -> ReasonMeaning:
     """Split a reason into its template and values, with the known explanation."""
     text = " ".join(reason.split())
-    known = next((known for known in KNOWN if text.startswith(known.begins)), Known("", ""))
-    rest = text[len(known.begins) :].strip()
-    if not known.begins:
+    entry = next((entry for entry in KNOWN_REASONS if text.startswith(entry.begins)), KnownCause("", ""))
+    rest = text[len(entry.begins) :].strip()
+    if not entry.begins:
         template = _VALUES.sub("…", text)
-        return Told(template, text if template != text else "", known)
-    return Told(known.begins, rest, known) if rest.startswith("(") else Told(text, "", known)
+        return ReasonMeaning(template, text if template != text else "", entry)
+    return ReasonMeaning(entry.begins, rest, entry) if rest.startswith("(") else ReasonMeaning(text, "", entry)
 
 
 _PARTS = re.compile(r"^\(\s*[\[(](.*?)[\])],\s*[\[(](.*?)[\])]\s*\)$")

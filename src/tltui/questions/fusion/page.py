@@ -59,13 +59,13 @@ KINDS = {
 
 def calls_said(sums: FusionSums) -> str:
     """`46 operations became 28 nodes: 12 calls of generated kernels and 12 external calls`"""
-    said = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
+    sentence = fmt.plural(sums.kernel_calls, "call of a generated kernel", "calls of generated kernels")
     if sums.external_calls:
-        said += f" and {fmt.plural(sums.external_calls, 'external call')}"
+        sentence += f" and {fmt.plural(sums.external_calls, 'external call')}"
     if not sums.nodes:
-        return said
+        return sentence
     became = f"{fmt.plural(sums.ops, 'operation')} became {fmt.plural(sums.nodes, 'node')}"
-    return f"{became}: {said}" if sums.kernel_calls or sums.external_calls else became
+    return f"{became}: {sentence}" if sums.kernel_calls or sums.external_calls else became
 
 
 def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
@@ -94,7 +94,7 @@ class _LookupTables:
 
 def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
     """Add a unit below its heading."""
-    known = _LookupTables(unit)
+    tables = _LookupTables(unit)
     _texts(page, unit)
     inside: dict[str, list[SchedulerNode]] = {}
     for node in unit.nodes:
@@ -106,8 +106,8 @@ def add_unit(page: Page, unit: UnitFusion) -> Generator[None, None, None]:
         if number % AT_ONCE == 0:
             yield
     _homeless(page, unit)
-    yield from _not_fused(page, unit, known)
-    yield from _buffers(page, unit, known)
+    yield from _not_fused(page, unit, tables)
+    yield from _buffers(page, unit, tables)
 
 
 def _texts(page: Page, unit: UnitFusion) -> None:
@@ -164,8 +164,8 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     pieces: list[Piece] = [(_few(node.operations), tokens.LINK if target else tokens.NAME, target)]
     if len(node.operations) > NAMES:
         pieces.append((f"  {fmt.plural(len(node.operations), 'operation')}", tokens.STRONG))
-    said = [sanitize(part) for part in parts if part]
-    pieces += [(f" · {part}" if number else f"  {part}", tokens.DIM) for number, part in enumerate(said)]
+    texts = [sanitize(part) for part in parts if part]
+    pieces += [(f" · {part}" if number else f"  {part}", tokens.DIM) for number, part in enumerate(texts)]
     _flow(page, pieces, "    ", " " * 6)
 
 
@@ -248,7 +248,7 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
         page.close()
 
 
-def _not_fused(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
+def _not_fused(page: Page, unit: UnitFusion, tables: _LookupTables) -> Generator[None, None, None]:
     """Add the reasons against fusion and the benchmarked pairs."""
     for timed in unit.timed:
         word = "faster: fused" if timed.is_fused else "slower: not fused"
@@ -261,11 +261,11 @@ def _not_fused(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[
     rounds = f"  in {fmt.plural(unit.rounds, 'round')}" if unit.rounds else ""
     page.add("  ", (title, tokens.LABEL), (rounds, tokens.DIM))
     for reason in unit.reasons:
-        yield from _reason(page, unit, reason, known)
+        yield from _reason(page, unit, reason, tables)
     page.close()
 
 
-def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _LookupTables) -> Generator[None, None, None]:
+def _reason(page: Page, unit: UnitFusion, reason: Reason, tables: _LookupTables) -> Generator[None, None, None]:
     page.open(reason.reason, folded=True)
     apart = [pair for pair in reason.pairs if not pair.is_fused_later]
     later = len(reason.pairs) - len(apart)
@@ -277,40 +277,40 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason, known: _LookupTables) 
         page.say(reason.means, "      ", tokens.DIM)
     if reason.does:
         page.labelled("try", reason.does, "      ", 5)
-    found: dict[tuple[str, str], list[NotFused]] = {}
+    by_pair: dict[tuple[str, str], list[NotFused]] = {}
     for pair in apart:
         one, other = sorted((pair.first_node or pair.first, pair.second_node or pair.second))
-        found.setdefault((one, other), []).append(pair)
-    for number, pairs in enumerate(list(found.values())[:ALL_PAIRS]):
+        by_pair.setdefault((one, other), []).append(pair)
+    for number, pairs in enumerate(list(by_pair.values())[:ALL_PAIRS]):
         if number == PAIRS:
-            more = f"{fmt.plural(len(found) - PAIRS, 'further pair')}"
+            more = f"{fmt.plural(len(by_pair) - PAIRS, 'further pair')}"
             page.open(more, folded=True)
             page.add("      ", (more, tokens.LABEL))
-        _pair(page, unit, pairs, known)
+        _pair(page, unit, pairs, tables)
         if number % AT_ONCE == 0:
             yield
-    if len(found) > PAIRS:
+    if len(by_pair) > PAIRS:
         page.close()
-    if len(found) > ALL_PAIRS:
-        page.add("      ", (f"and {fmt.count(len(found) - ALL_PAIRS)} more, in the fusion log", tokens.DIM))
+    if len(by_pair) > ALL_PAIRS:
+        page.add("      ", (f"and {fmt.count(len(by_pair) - ALL_PAIRS)} more, in the fusion log", tokens.DIM))
     page.close()
 
 
-def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _LookupTables) -> None:
+def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], tables: _LookupTables) -> None:
     """Two nodes that stayed apart, and of which of their operations that was said:
 
     op0 op1 (var_mean, rsqrt)  in cpp_fused_native_layer_norm_0:1
     op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5
     """
     first = pairs[0]
-    own = [known.nodes.get(first.first_node), known.nodes.get(first.second_node)]
-    sides = ((first.first, own[0], first.first_origins, first.first_source), (first.second, own[1], first.second_origins,
+    nodes = [tables.nodes.get(first.first_node), tables.nodes.get(first.second_node)]
+    sides = ((first.first, nodes[0], first.first_origins, first.first_source), (first.second, nodes[1], first.second_origins,
              first.second_source))  # fmt: skip
-    same = own[0] is not None and own[1] is not None and own[0].kernels == own[1].kernels and bool(own[0].kernel_from)
-    for number, (name, node, said, source) in enumerate(sides):
-        origins = node.origins if node is not None and node.origins else said
+    same = nodes[0] is not None and nodes[1] is not None and nodes[0].kernels == nodes[1].kernels and bool(nodes[0].kernel_from)
+    for number, (name, node, label, source) in enumerate(sides):
+        origins = node.origins if node is not None and node.origins else label
         name = name if node is None else _few(node.operations)
-        _side(page, unit, name, node, origins, source, "        with " if number else "      ", known)
+        _side(page, unit, name, node, origins, source, "        with " if number else "      ", tables)
     if same:
         page.add("        ", ("one kernel runs both, one after the other", tokens.DIM))
     values = "; ".join(dict.fromkeys(pair.values for pair in pairs if pair.values))
@@ -323,7 +323,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], known: _Looku
 
 def _side(
     page: Page, unit: UnitFusion, name: str, node: SchedulerNode | None, origins: Sequence[Origin], source: Sequence[SourceLine],
-    lead: str, known: _LookupTables,
+    lead: str, tables: _LookupTables,
 ) -> None:  # fmt: skip
     """`op8 op9 (amax, exp)  in cpp_fused__softmax_add_2:5  job/mlp.py:7`, in two lines where that is too long for one."""
     room = page.width - 2 * len(lead)
@@ -338,7 +338,7 @@ def _side(
         first += [" (", *few, (" …)" if (len(few) + 1) // 2 < len(origins) else ")")]
     second: list[Piece] = []
     for key in node.kernels[:1] if node is not None and node.kernel_from else ():
-        where = at_line(unit.code_ref, known.calls[key]) if unit.code_ref and key in known.calls else ""
+        where = at_line(unit.code_ref, tables.calls[key]) if unit.code_ref and key in tables.calls else ""
         second += ["in ", (page.clip_middle(sanitize(key), room // 2), tokens.LINK if where else tokens.NAME, where), "  "]
     for line in (node.source if node is not None and node.source else source)[:2]:
         if _length(second) + len(piece_text(place := page.place(line.file, line.line))) <= room - 4:
@@ -355,7 +355,7 @@ def _length(pieces: Iterable[Piece]) -> int:
     return sum(len(piece_text(piece)) for piece in pieces)
 
 
-def _buffers(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[None, None, None]:
+def _buffers(page: Page, unit: UnitFusion, tables: _LookupTables) -> Generator[None, None, None]:
     """Each buffer: who writes it, who reads it, and in which kernels that is."""
     if not unit.buffers:
         return
@@ -364,7 +364,7 @@ def _buffers(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[No
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL), ("  who writes and who reads them", tokens.DIM))
     for number, buffer in enumerate(unit.buffers[:BUFFERS]):
-        _buffer(page, unit, buffer, known)
+        _buffer(page, unit, buffer, tables)
         if number % AT_ONCE == 0:
             yield
     if len(unit.buffers) > BUFFERS:
@@ -372,17 +372,17 @@ def _buffers(page: Page, unit: UnitFusion, known: _LookupTables) -> Generator[No
     page.close()
 
 
-def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, known: _LookupTables) -> None:
+def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, tables: _LookupTables) -> None:
     def node(name: str) -> Piece:
         text = page.clip_middle(sanitize(name), page.width // 3)
-        own = known.nodes.get(name)
-        return (text, tokens.LINK, at_line(unit.post_ref, own.line)) if own is not None and own.line and unit.post_ref else text
+        node = tables.nodes.get(name)
+        return (text, tokens.LINK, at_line(unit.post_ref, node.line)) if node is not None and node.line and unit.post_ref else text
 
     def kernels(keys: Sequence[str]) -> list[Piece]:
         pieces: list[Piece] = []
         for key in keys:
             text = page.clip_middle(sanitize(key), page.width // 2)
-            line = known.calls.get(key, 0)
+            line = tables.calls.get(key, 0)
             pieces.append((text, tokens.LINK, at_line(unit.code_ref, line)) if line and unit.code_ref else text)
         return pieces
 
@@ -432,15 +432,15 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if number % COMPILES_PER_STEP == 0 or compile_fusions:
                 yield
             try:
-                own = fusion_of_compile(compile_, version_of(compile_.process))
+                compile_fusion = fusion_of_compile(compile_, version_of(compile_.process))
             except Elsewhere as error:
                 if len(asked) == 1:
                     raise
                 away.append((str(compile_.ref), error))
                 continue
-            if own.units:
-                compile_fusions.append(own)
-        sums = sums_of(tuple(unit for own in compile_fusions for unit in own.units))
+            if compile_fusion.units:
+                compile_fusions.append(compile_fusion)
+        sums = sums_of(tuple(unit for compile_fusion in compile_fusions for unit in compile_fusion.units))
         report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
         if compile_fusions or not away:
             yield from _page(page, scope, report)
@@ -454,8 +454,8 @@ def _asked(scope: Scope) -> list[Compile]:
     """Return the compiles to examine."""
     if len(scope.compiles) == 1:
         return list(scope.compiles)
-    telling = {id(process) for process in scope.processes if tells_of_fusion(process)}
-    return [compile_ for compile_ in scope.compiles if id(compile_.process) in telling and has_fusion(compile_)]
+    logged = {id(process) for process in scope.processes if tells_of_fusion(process)}
+    return [compile_ for compile_ in scope.compiles if id(compile_.process) in logged and has_fusion(compile_)]
 
 
 def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, None, None]:

@@ -121,28 +121,28 @@ class _Fields:
     odd: list[str]
     where: str = ""
 
-    def _typed(self, key: str, wanted: type, what: str) -> object:
+    def _typed(self, key: str, wanted: type, noun: str) -> object:
         results = self.value.get(key)
         if results is None or (isinstance(results, wanted) and not isinstance(results, bool)):
             return results
-        self.odd.append(f"{self.where}{key} is {_TYPES.get(type(results), 'something')}, where {what} is expected")
+        self.odd.append(f"{self.where}{key} is {_TYPES.get(type(results), 'something')}, where {noun} is expected")
         return None
 
     def text(self, key: str) -> str:
-        found = self._typed(key, str, "a text")
-        return found if isinstance(found, str) else ""
+        value = self._typed(key, str, "a text")
+        return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int | None:
-        found = self._typed(key, int, "a whole number")
-        return found if isinstance(found, int) else None
+        value = self._typed(key, int, "a whole number")
+        return value if isinstance(value, int) else None
 
     def inner(self, key: str) -> _Fields:
-        found = self._typed(key, dict, "an object")
-        return _Fields(found if isinstance(found, dict) else {}, self.odd, f"{self.where}{key}.")
+        value = self._typed(key, dict, "an object")
+        return _Fields(value if isinstance(value, dict) else {}, self.odd, f"{self.where}{key}.")
 
     def items(self, key: str) -> list[object]:
-        found = self._typed(key, list, "a list")
-        return found if isinstance(found, list) else []
+        value = self._typed(key, list, "a list")
+        return value if isinstance(value, list) else []
 
     def texts(self, key: str) -> tuple[str, ...]:
         return tuple(item for item in self.items(key) if isinstance(item, str))
@@ -152,9 +152,9 @@ class _Fields:
 
     def id(self, key: str) -> str:
         """Return a decimal string, or an integer, without loss of precision."""
-        found = self.value.get(key)
-        if isinstance(found, int) and not isinstance(found, bool):
-            return str(found)
+        value = self.value.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
         return self.text(key)
 
     def numbers(self) -> tuple[tuple[str, int], ...]:
@@ -180,7 +180,7 @@ def parse_sdsc(data: bytes) -> Sdsc:
         return Sdsc(f"{_TYPES.get(type(value), 'something')}, where an object with one operation is expected")
     if not value:
         return Sdsc("an empty object: no operation in it")
-    operations = tuple(_operation(str(key), own) for key, own in value.items())
+    operations = tuple(_operation(str(key), design) for key, design in value.items())
     if len(value) > 1:
         return Sdsc(f"{len(value):,} operations in one file, where one is expected", operations)
     return Sdsc("" if operations[0].number is not None else f"its key {operations[0].key!r} is not NUMBER_OPERATION", operations)
@@ -190,17 +190,17 @@ def _operation(key: str, value: object) -> Operation:
     odd: list[str] = []
     if not isinstance(value, dict):
         odd.append(f"it is {_TYPES.get(type(value), 'nothing')}, where an object is expected")
-    own = _Fields(value if isinstance(value, dict) else {}, odd)
+    fields = _Fields(value if isinstance(value, dict) else {}, odd)
     match = _KEY.match(key)
-    handle = own.inner("debug_handle_")
+    handle = fields.inner("debug_handle_")
     source = handle.inner("source")
     number, op = (int(match[1]), match[2]) if match else (None, key)
-    designs = [design for held in own.each("dscs_") for name in held.value if (design := held.inner(name)).value]
+    designs = [design for held in fields.each("dscs_") for name in held.value if (design := held.inner(name)).value]
     return Operation(
         key, number, op, handle.id("id"), handle.text("aten_op"), source.text("file"), source.number("start_line"),
-        handle.texts("ir_chain"), handle.texts("fused_from"), own.number("numCoresUsed_"),
-        tuple(dict.fromkeys(dim for design in designs for dim in _dims(design))), own.inner("numWkSlicesPerDim_").numbers(),
-        _slices(own.inner("coreIdToWkSlice_")), tuple(tensor for design in designs for tensor in _tensors(design)),
+        handle.texts("ir_chain"), handle.texts("fused_from"), fields.number("numCoresUsed_"),
+        tuple(dict.fromkeys(dim for design in designs for dim in _dims(design))), fields.inner("numWkSlicesPerDim_").numbers(),
+        _slices(fields.inner("coreIdToWkSlice_")), tuple(tensor for design in designs for tensor in _tensors(design)),
         tuple(layout for design in designs for layout in _layouts(design)),
         tuple(compute for design in designs for compute in _computes(design)), tuple(dict.fromkeys(odd)),
     )  # fmt: skip
@@ -208,19 +208,19 @@ def _operation(key: str, value: object) -> Operation:
 
 def _dims(design: _Fields) -> list[tuple[str, int]]:
     """`{"name_": "n", "mb_": 4, "out_": 64}`"""
-    found = design.inner("N_")
-    sizes = _Fields({key: value for key, value in found.value.items() if key != "name_"}, found.odd, found.where)
+    extents = design.inner("N_")
+    sizes = _Fields({key: value for key, value in extents.value.items() if key != "name_"}, extents.odd, extents.where)
     return [(key.removesuffix("_"), size) for key, size in sizes.numbers()]
 
 
 def _slices(table: _Fields) -> tuple[tuple[str, PerCore], ...]:
     """`{"0": {"mb": 0, "out": 0}, "1": …}`"""
-    found: dict[str, list[tuple[int, int]]] = {}
+    by_dim: dict[str, list[tuple[int, int]]] = {}
     for core in table.value:
         if core.isascii() and core.isdigit() and len(core) < 10:
             for dim, piece in table.inner(core).numbers():
-                found.setdefault(dim, []).append((int(core), piece))
-    return tuple((dim, PerCore(tuple(sorted(values)))) for dim, values in found.items())
+                by_dim.setdefault(dim, []).append((int(core), piece))
+    return tuple((dim, PerCore(tuple(sorted(values)))) for dim, values in by_dim.items())
 
 
 @dataclass(slots=True)
@@ -242,10 +242,10 @@ def _tensors(design: _Fields) -> list[Tensor]:
             addresses = node.inner("startAddressCoreCorelet_").inner("data_")
             place.addresses = place.addresses if place.addresses.values else _addresses(addresses.value)
     results = []
-    for own in design.each("labeledDs_"):
-        place = places.get(own.number("ldsIdx_"), _Place())
+    for structure in design.each("labeledDs_"):
+        place = places.get(structure.number("ldsIdx_"), _Place())
         results.append(Tensor(
-            own.text("dsName_"), own.text("dsType_"), own.text("dataFormat_"), own.number("wordLength"),
+            structure.text("dsName_"), structure.text("dsType_"), structure.text("dataFormat_"), structure.number("wordLength"),
             tuple(dict.fromkeys(filter(None, place.memory))), place.dims, place.addresses,
         ))  # fmt: skip
     return results
@@ -253,29 +253,29 @@ def _tensors(design: _Fields) -> list[Tensor]:
 
 def _addresses(table: Mapping[str, object]) -> PerCore:
     """`{"[0, 0, 0]": "-17", …}`: core, corelet and the rest → a decimal string. The first of each core."""
-    found: dict[int, int] = {}
+    by_core: dict[int, int] = {}
     for key, value in table.items():
         match = _CORE.match(key)
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if match and isinstance(text, str) and _INTEGER.match(text):
-            found.setdefault(int(match[1]), int(text))
-    return PerCore(tuple(sorted(found.items())))
+            by_core.setdefault(int(match[1]), int(text))
+    return PerCore(tuple(sorted(by_core.items())))
 
 
 def _layouts(design: _Fields) -> list[Layout]:
     roles = design.inner("primaryDsInfo_")
     results = []
     for role in roles.value:
-        own = roles.inner(role)
-        sizes = tuple(size for size in own.items("stickSize_") if isinstance(size, int) and not isinstance(size, bool))
-        results.append(Layout(role, own.texts("layoutDimOrder_"), own.texts("stickDimOrder_"), sizes))
+        role_fields = roles.inner(role)
+        sizes = tuple(size for size in role_fields.items("stickSize_") if isinstance(size, int) and not isinstance(size, bool))
+        results.append(Layout(role, role_fields.texts("layoutDimOrder_"), role_fields.texts("stickDimOrder_"), sizes))
     return results
 
 
 def _computes(design: _Fields) -> list[Compute]:
     return [
-        Compute(own.text("exUnit"), own.text("opFuncName"), own.texts("inputLabeledDs"), own.texts("outputLabeledDs"))
-        for own in design.each("computeOp_")
+        Compute(step.text("exUnit"), step.text("opFuncName"), step.texts("inputLabeledDs"), step.texts("outputLabeledDs"))
+        for step in design.each("computeOp_")
     ]  # fmt: skip
 
 
@@ -380,8 +380,8 @@ def _lines(path: str, value: object, op: str) -> Iterator[str]:
     dot = "." if path else ""
     if isinstance(value, dict) and value:
         for key, held in value.items():
-            own = "OP" if key == op else key
-            yield from _lines(f"{path}{dot}{own}", held, op)
+            label = "OP" if key == op else key
+            yield from _lines(f"{path}{dot}{label}", held, op)
     elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
         for n, held in enumerate(value):
             yield from _lines(f"{path}[{n}]", held, op)
@@ -427,28 +427,28 @@ def files_of(compile_: Compile, reader: Reader) -> tuple[SpyreFile, ...]:
     files = [artifact for artifact in artifacts if is_sdsc(artifact)]
     spyre_files: list[SpyreFile] = []
     for unit in dict.fromkeys(artifact.unit for artifact in files):
-        own = [artifact for artifact in files if artifact.unit == unit]
-        ops = [(_number(artifact), _op(compile_, artifact)) for artifact in own]
+        unit_files = [artifact for artifact in files if artifact.unit == unit]
+        ops = [(_number(artifact), _op(compile_, artifact)) for artifact in unit_files]
         code = next((a for a in artifacts if a.name == OUTPUT_CODE and a.unit == unit), None)
         places, ref = _places(compile_, reader, code, ops), "" if code is None else str(code.ref)
         spyre_files += [
             SpyreFile(str(artifact.ref), artifact.record, op, places.get(number), ref)
-            for artifact, (number, op) in zip(own, ops, strict=True)
+            for artifact, (number, op) in zip(unit_files, ops, strict=True)
         ]  # fmt: skip
     return tuple(spyre_files)
 
 
 def files_by_kernel(compile_: Compile, others: Iterable[Compile]) -> dict[str, tuple[SpyreFile, ...]]:
     """Map kernels to their files: of the compile, else of an open cache (`others`: all compiles of the run)."""
-    found: dict[str, list[SpyreFile]] = {}
+    by_kernel: dict[str, list[SpyreFile]] = {}
     for file in files_of(compile_):
         if file.of is not None:
-            found.setdefault(file.of.kernel, []).append(file)
-    if not found:
+            by_kernel.setdefault(file.of.kernel, []).append(file)
+    if not by_kernel:
         for other in others:
             if other is not compile_ and (kernel := kernel_of_directory(other.id.name)):
-                found.setdefault(kernel, []).extend(files_of(other))
-    return {kernel: tuple(files) for kernel, files in found.items()}
+                by_kernel.setdefault(kernel, []).extend(files_of(other))
+    return {kernel: tuple(files) for kernel, files in by_kernel.items()}
 
 
 def _number(artifact: Artifact) -> int:

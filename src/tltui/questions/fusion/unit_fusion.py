@@ -26,8 +26,8 @@ from tltui.questions.fusion.fusion_decisions import (
     SourceLine,
     Timed,
     UnitFusion,
+    meaning_of,
     sizes_of,
-    told,
 )
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import POST, PY, Kernel, UnitProvenance
@@ -112,10 +112,10 @@ def _buffer_name(argument: str) -> str:
     """Return the buffer of an argument: `buf3`, or the first in `reinterpret_tensor(buf3, …)`; '' for numbers and keywords."""
     if "=" in argument:
         return ""
-    found: list[str] = _NAME.findall(argument[:400])
-    if len(found) > 1 and "(" in argument:
-        return found[1] if argument.startswith(found[0]) else found[0]
-    return found[0] if found else ""
+    names: list[str] = _NAME.findall(argument[:400])
+    if len(names) > 1 and "(" in argument:
+        return names[1] if argument.startswith(names[0]) else names[0]
+    return names[0] if names else ""
 
 
 def _modes(kernel: Kernel, lines: Sequence[str]) -> tuple[str, ...]:
@@ -177,90 +177,90 @@ class _LookupTables:
 
     def source_of(self, origins: Iterable[Origin], operations: Iterable[str] = ()) -> tuple[SourceLine, ...]:
         """Return the source lines of graph nodes, else the lines in the log; user code before libraries."""
-        found = dict.fromkeys(line for origin in origins for line in self.source.get(origin.name, ()))
-        if not found:
+        lines = dict.fromkeys(line for origin in origins for line in self.source.get(origin.name, ()))
+        if not lines:
             places = dict.fromkeys(self.place[op] for op in operations if op in self.place)
-            found = dict.fromkeys(SourceLine(file, line, "") for file, line in places)
-        best = min((owner_of(line.file).rank for line in found), default=0)
-        return tuple(line for line in found if owner_of(line.file).rank == best)
+            lines = dict.fromkeys(SourceLine(file, line, "") for file, line in places)
+        best = min((owner_of(line.file).rank for line in lines), default=0)
+        return tuple(line for line in lines if owner_of(line.file).rank == best)
 
 
 def fusion_of(texts: UnitTexts) -> UnitFusion:
     """Return the fusion of a unit from its texts."""
-    known = _lookup_tables(texts)
-    own = texts.provenance
-    calls = calls_of(own.kernels, texts.code) if own is not None else ()
-    nodes = _nodes(texts, known, calls)
+    tables = _lookup_tables(texts)
+    provenance = texts.provenance
+    calls = calls_of(provenance.kernels, texts.code) if provenance is not None else ()
+    nodes = _nodes(texts, tables, calls)
     run = texts.run
     groups = {frozenset(node.operations) for node in nodes}
-    agrees = None if run is None or texts.post is None else {frozenset(own) for own in run.groups()} == groups
+    agrees = None if run is None or texts.post is None else {frozenset(provenance) for provenance in run.groups()} == groups
     announced = run.announced if run is not None else 0
     ops = announced if texts.pre is None else len({op for node in texts.pre for op in node.operations})
     return UnitFusion(
-        texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(known, calls, nodes),
-        _reasons(run, known, nodes, texts.version),
+        texts.unit, ops or sum(len(node.operations) for node in nodes), nodes, _kernels(tables, calls, nodes),
+        _reasons(run, tables, nodes, texts.version),
         tuple(Timed(m.first, m.second, m.is_fused, m.factor) for m in run.measured) if run else (),
         _buffers(texts, nodes), len(run.rounds) if run else 0, texts.post is not None, run is not None,
         run is not None and run.is_complete, agrees, texts.pre_ref, texts.post_ref,
-        own.panes[PY].ref if own is not None else "", own.panes[POST].ref if own is not None else "",
+        provenance.panes[PY].ref if provenance is not None else "", provenance.panes[POST].ref if provenance is not None else "",
     )  # fmt: skip
 
 
 def _lookup_tables(texts: UnitTexts) -> _LookupTables:
-    known = _LookupTables()
+    tables = _LookupTables()
     for born in texts.provenance.lines if texts.provenance is not None else ():
         for node in born.post:
-            known.lines.setdefault(node.name, node.line)
+            tables.lines.setdefault(node.name, node.line)
             if born.file:
-                known.source.setdefault(node.name, []).append(SourceLine(born.file, born.line, born.code))
+                tables.source.setdefault(node.name, []).append(SourceLine(born.file, born.line, born.code))
     for candidate in texts.run.candidates if texts.run is not None else ():
-        known.origins[candidate.name] = candidate.origins
-        known.does[candidate.name] = candidate.does
+        tables.origins[candidate.name] = candidate.origins
+        tables.does[candidate.name] = candidate.does
         if candidate.place[0]:
-            known.place[candidate.name] = candidate.place
-    return known
+            tables.place[candidate.name] = candidate.place
+    return tables
 
 
-def _nodes(texts: UnitTexts, known: _LookupTables, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
+def _nodes(texts: UnitTexts, tables: _LookupTables, calls: tuple[KernelCall, ...]) -> tuple[SchedulerNode, ...]:
     """Return the nodes after fusion: from the IR, else from the log."""
     writers: dict[str, list[str]] = {}
     for call in calls:
         for name in call.writes:
             writers.setdefault(name, []).append(call.kernel.key)
-    found = []
+    nodes = []
     if texts.post is not None:
         before = {name: node for node in texts.pre or () for name in node.operations}
         for node in texts.post:
-            found.append(_of_ir(node, known, calls, writers, before))
-        found = _outputs_taken_apart(texts.post, found)
+            nodes.append(_of_ir(node, tables, calls, writers, before))
+        nodes = _outputs_taken_apart(texts.post, nodes)
     elif texts.run is not None:
         kinds = {candidate.name: candidate.kind for candidate in texts.run.candidates}
         for group in texts.run.groups():
             kind = kinds.get(group[0], "") if len(group) == 1 else "FusedSchedulerNode"
-            origins = known.of(group)
+            origins = tables.of(group)
             kernels, how = _by_origins(origins, calls)
-            does = tuple(dict.fromkeys(known.does.get(op, "") for op in group))
-            found.append(SchedulerNode(
+            does = tuple(dict.fromkeys(tables.does.get(op, "") for op in group))
+            nodes.append(SchedulerNode(
                 "_".join(group), kind, group, ", ".join(filter(None, does)), (), "", (), (), origins,
-                known.source_of(origins, group), kernels, how, 0,
+                tables.source_of(origins, group), kernels, how, 0,
             ))  # fmt: skip
-    return _with_kernels(tuple(found), known, calls)
+    return _with_kernels(tuple(nodes), tables, calls)
 
 
 def _of_ir(
     node: IrNode,
-    known: _LookupTables,
+    tables: _LookupTables,
     calls: tuple[KernelCall, ...],
     writers: Mapping[str, list[str]],
     before: Mapping[str, IrNode],
 ) -> SchedulerNode:
     operations = node.operations
     leaves = {leaf.name: leaf for leaf in node.leaves()}
-    own = [leaves.get(op) or before.get(op) or node for op in operations]
-    writes = tuple(sorted({dep.buffer for part in (node, *own) for dep in part.writes}, key=_natural))
-    changed = [name for part in (node, *own) for out in part.outputs for name in out.mutations]
+    parts = [leaves.get(op) or before.get(op) or node for op in operations]
+    writes = tuple(sorted({dep.buffer for part in (node, *parts) for dep in part.writes}, key=_natural))
+    changed = [name for part in (node, *parts) for out in part.outputs for name in out.mutations]
     reads = tuple(dict.fromkeys(dep.buffer for dep in node.reads if dep.kind != "WeakDep" and dep.buffer not in writes))
-    origins = known.of(operations)
+    origins = tables.of(operations)
     kernels, how = tuple(dict.fromkeys(key for name in writes for key in writers.get(name, ()))), ARGUMENTS
     if not kernels:  # what is changed in place has the name of what it was before, which others may write too
         keys = [set(writers.get(name, ())) for name in changed if name in writers]
@@ -268,13 +268,13 @@ def _of_ir(
     if not kernels or (len(kernels) > 1 and not node.kind.startswith(("Foreach", "Combo"))):
         by_origins, way = _by_origins(origins, calls, kernels)
         kernels, how = (by_origins, way) if by_origins else (kernels, UNKNOWN)
-    told = [known.does.get(op) or _what(part) for op, part in zip(operations, own, strict=True)]
-    does = dict.fromkeys([node.kernel] if node.kernel else told)
-    sizes = dict.fromkeys(size for part in own if (size := sizes_of(part.sizes or part.iteration)))
-    device = next((part.device for part in (node, *own) if part.device), "")
+    descriptions = [tables.does.get(op) or _description(part) for op, part in zip(operations, parts, strict=True)]
+    does = dict.fromkeys([node.kernel] if node.kernel else descriptions)
+    sizes = dict.fromkeys(size for part in parts if (size := sizes_of(part.sizes or part.iteration)))
+    device = next((part.device for part in (node, *parts) if part.device), "")
     return SchedulerNode(
         node.name, node.kind, operations, ", ".join(filter(None, does)), tuple(sizes), device, writes, reads, origins,
-        known.source_of(origins, operations), kernels, how, node.first + 1,
+        tables.source_of(origins, operations), kernels, how, node.first + 1,
     )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> li
     return results
 
 
-def _what(node: IrNode) -> str:
+def _description(node: IrNode) -> str:
     """Return the kind of a node that is not in the log, from its loops: whether it reduces."""
     if not node.is_generated or not node.sizes:
         return ""
@@ -304,15 +304,15 @@ def _by_origins(
     names = {origin.name for origin in origins}
     if not names:
         return (), UNKNOWN
-    found = tuple(
+    matching = tuple(
         call.kernel.key for call in calls
         if names.issubset(call.kernel.post_nodes) and (not among or call.kernel.key in among)
     )  # fmt: skip
-    return found, ORIGINS if len(found) == 1 else UNKNOWN
+    return matching, ORIGINS if len(matching) == 1 else UNKNOWN
 
 
 def _with_kernels(
-    nodes: tuple[SchedulerNode, ...], known: _LookupTables, calls: tuple[KernelCall, ...]
+    nodes: tuple[SchedulerNode, ...], tables: _LookupTables, calls: tuple[KernelCall, ...]
 ) -> tuple[SchedulerNode, ...]:
     """Complete the origins of a kernel's only node from the provenance mapping, where no log has them."""
     alone: dict[str, int] = {}
@@ -320,31 +320,31 @@ def _with_kernels(
         for key in node.kernels:
             alone[key] = alone.get(key, 0) + 1
     post = {call.kernel.key: call.kernel.post_nodes for call in calls}
-    found = []
+    results = []
     for node in nodes:
         if not node.origins and node.kernel_from == ARGUMENTS and len(node.kernels) == 1 and alone[node.kernels[0]] == 1:
-            origins = tuple(map(known.origin, post[node.kernels[0]]))
-            node = replace(node, origins=origins, source=known.source_of(origins))
-        found.append(node)
-    return tuple(found)
+            origins = tuple(map(tables.origin, post[node.kernels[0]]))
+            node = replace(node, origins=origins, source=tables.source_of(origins))
+        results.append(node)
+    return tuple(results)
 
 
-def _kernels(known: _LookupTables, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
+def _kernels(tables: _LookupTables, calls: tuple[KernelCall, ...], nodes: tuple[SchedulerNode, ...]) -> tuple[FusedKernel, ...]:
     inside: dict[str, list[SchedulerNode]] = {}
     for node in nodes:
         for key in node.kernels if node.kernel_from else ():
             inside.setdefault(key, []).append(node)
-    found = []
+    kernels = []
     for call in calls:
-        kernel, own = call.kernel, inside.get(call.kernel.key, [])
-        origins = tuple(map(known.origin, kernel.post_nodes)) or tuple(dict.fromkeys(o for node in own for o in node.origins))
-        source = known.source_of(origins) or tuple(dict.fromkeys(_line(place) for place in kernel.user_lines))
-        found.append(FusedKernel(
+        kernel, members = call.kernel, inside.get(call.kernel.key, [])
+        origins = tuple(map(tables.origin, kernel.post_nodes)) or tuple(dict.fromkeys(o for node in members for o in node.origins))
+        source = tables.source_of(origins) or tuple(dict.fromkeys(_line(place) for place in kernel.user_lines))
+        kernels.append(FusedKernel(
             kernel.key, kernel.name, call.is_generated, kernel.call_lines[0], kernel.definition[0] if kernel.definition else 0,
-            tuple(node.name for node in own), sum(len(node.operations) for node in own), origins,
-            source or tuple(dict.fromkeys(line for node in own for line in node.source)),
+            tuple(node.name for node in members), sum(len(node.operations) for node in members), origins,
+            source or tuple(dict.fromkeys(line for node in members for line in node.source)),
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(kernels)
 
 
 def _line(place: str) -> SourceLine:
@@ -353,23 +353,23 @@ def _line(place: str) -> SourceLine:
 
 
 def _reasons(
-    run: FusionRun | None, known: _LookupTables, nodes: tuple[SchedulerNode, ...], version: TorchVersion
+    run: FusionRun | None, tables: _LookupTables, nodes: tuple[SchedulerNode, ...], version: TorchVersion
 ) -> tuple[Reason, ...]:
     """Return the refused fusions by reason. A pair counts once per reason, though every round repeats it."""
     ends = {op: node.name for node in nodes for op in node.operations}
-    found: dict[str, list[NotFused]] = {}
-    says: dict[str, tuple[str, str]] = {}
+    by_reason: dict[str, list[NotFused]] = {}
+    explanations: dict[str, tuple[str, str]] = {}
     for refusal in run.refused if run is not None else ():
-        own = told(refusal.reason)
-        says[own.template] = own.known.means, own.advice(version)
-        sides = [(known.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
+        explanation = meaning_of(refusal.reason)
+        explanations[explanation.template] = explanation.entry.means, explanation.advice(version)
+        sides = [(tables.of(ops), ops) for ops in (members_of(refusal.first), members_of(refusal.second))]
         (first, _), (second, _) = sides
-        found.setdefault(own.template, []).append(NotFused(
+        by_reason.setdefault(explanation.template, []).append(NotFused(
             refusal.first, refusal.second, ends.get(members_of(refusal.first)[0], ""), ends.get(members_of(refusal.second)[0], ""),
-            own.values, refusal.times, first, second,
-            *(known.source_of(origins, ops) for origins, ops in sides),
+            explanation.values, refusal.times, first, second,
+            *(tables.source_of(origins, ops) for origins, ops in sides),
         ))  # fmt: skip
-    reasons = (Reason(template, *says[template], tuple(pairs)) for template, pairs in found.items())
+    reasons = (Reason(template, *explanations[template], tuple(pairs)) for template, pairs in by_reason.items())
     return tuple(sorted(reasons, key=lambda reason: -len(reason.pairs)))
 
 
@@ -377,24 +377,25 @@ def _buffers(texts: UnitTexts, nodes: tuple[SchedulerNode, ...]) -> tuple[Buffer
     """Return the buffers of the IR in the order of their writes, with their readers."""
     node_of = {op: node for node in nodes for op in node.operations}
     readers: dict[str, dict[str, None]] = {}
-    found = []
+    uses = []
     source = texts.post if texts.post is not None else ()
     for node in nodes:
         for name in node.reads:
             readers.setdefault(name, {})[node.name] = None
     by_name = {node.name: node for node in nodes}
     for ir in source:
-        own = by_name.get(ir.name)
-        for buffer in ir.outputs if own is not None else ():
-            assert own is not None
+        buffer_node = by_name.get(ir.name)
+        for buffer in ir.outputs if buffer_node is not None else ():
+            assert buffer_node is not None
             inside = [node_of[user].name for user in map(_first, buffer.users) if user in node_of]
             users = tuple(dict.fromkeys((*inside, *readers.get(buffer.name, ()))))
             using = (by_name[name] for name in users)
-            found.append(BufferUse(
-                buffer.name, buffer.layout, own.name, users, "OUTPUT" in buffer.users, own.kernels if own.kernel_from else (),
+            uses.append(BufferUse(
+                buffer.name, buffer.layout, buffer_node.name, users, "OUTPUT" in buffer.users,
+                buffer_node.kernels if buffer_node.kernel_from else (),
                 tuple(dict.fromkeys(key for node in using if node.kernel_from for key in node.kernels)),
             ))  # fmt: skip
-    return tuple(found)
+    return tuple(uses)
 
 
 def _natural(name: str) -> tuple[str, int]:
@@ -436,10 +437,10 @@ def fusion_of_compile(compile_: Compile, reader: Reader, version: TorchVersion) 
     pre, post = (_by_unit([a for a in artifacts if a.name == name], mapped) for name in (PRE, FUSED))
     texts: list[UnitTexts] = []
     for number in sorted({*pre, *post, *mapped}):
-        own = mapped.get(number)
+        mapping = mapped.get(number)
         texts.append(UnitTexts(
-            names.get(number, "graph"), _graph_nodes(pre.get(number)), _graph_nodes(post.get(number)), None, own,
-            _code(artifacts, own),
+            names.get(number, "graph"), _graph_nodes(pre.get(number)), _graph_nodes(post.get(number)), None, mapping,
+            _code(artifacts, mapping),
             _ref(pre.get(number)), _ref(post.get(number)), version,
         ))  # fmt: skip
     runs = fusion_log.parse(_log_texts(compile_, reader))
@@ -491,8 +492,8 @@ def with_runs(texts: Sequence[UnitTexts], runs: Sequence[FusionRun], version: To
     """
     left = list(runs)
     for unit in texts:
-        own = next((n for n, run in enumerate(left) if _fits(unit, run)), None)
-        yield unit if own is None else replace(unit, run=left.pop(own))
+        matched = next((n for n, run in enumerate(left) if _fits(unit, run)), None)
+        yield unit if matched is None else replace(unit, run=left.pop(matched))
     for number, run in enumerate(left, 1):
         yield UnitTexts("graph" if len(left) == 1 else f"graph {number}", run=run, version=version)
 

@@ -45,9 +45,9 @@ class GraphChange:
     """The same, at another place in the order."""
     changes: tuple[NodeChange, ...]
 
-    def count(self, what: str) -> int:
+    def count(self, kind: str) -> int:
         """Return the number of changes of a kind."""
-        return sum(change.what == what for change in self.changes)
+        return sum(change.what == kind for change in self.changes)
 
 
 def node_changes(left: GraphText, right: GraphText) -> GraphChange:
@@ -67,12 +67,12 @@ def node_changes(left: GraphText, right: GraphText) -> GraphChange:
     same = pairs + moved
     following = _following(left, right, [(a[x], b[y]) for x, y in same + changed])
     same += [(x, y) for x, y in changed if (a[x], b[y]) in following]
-    found = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
-    found += [_alone(left, a[x], REMOVED) for own, _ in blocks for x in own]
-    found += [_alone(right, b[y], ADDED) for _, own in blocks for y in own]
-    found.sort(key=lambda change: (change.right_line or change.left_line, KINDS.index(change.what)))
+    node_list = [_changed(left, right, a[x], b[y]) for x, y in changed if (a[x], b[y]) not in following]
+    node_list += [_alone(left, a[x], REMOVED) for block, _ in blocks for x in block]
+    node_list += [_alone(right, b[y], ADDED) for _, block in blocks for y in block]
+    node_list.sort(key=lambda change: (change.right_line or change.left_line, KINDS.index(change.what)))
     renamed = sum(a[x].name != b[y].name for x, y in same)
-    return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(found))
+    return GraphChange(len(a), len(b), len(same), renamed, len(moved), tuple(node_list))
 
 
 _FLAT = ("primals", "tangents")
@@ -116,12 +116,12 @@ Blocks = Sequence[tuple[list[int], list[int]]]
 def _moved(blocks: Blocks, keys_a: Sequence[Hashable], keys_b: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Nodes that are the same but for their place; they are taken out of the blocks."""
     places: dict[Hashable, list[int]] = defaultdict(list)
-    for _, own in blocks:
-        for y in own:
+    for _, block in blocks:
+        for y in block:
             places[keys_b[y]].append(y)
     pairs = []
-    for own, _ in blocks:
-        for x in own:
+    for block, _ in blocks:
+        for x in block:
             if waiting := places.get(keys_a[x]):
                 pairs.append((x, waiting.pop(0)))
     _append_pairs(blocks, pairs)
@@ -130,10 +130,10 @@ def _moved(blocks: Blocks, keys_a: Sequence[Hashable], keys_b: Sequence[Hashable
 
 def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[tuple[int, int]]:
     """Nodes of one name that still call the same, or still have the same type."""
-    places = {(b[y].graph, b[y].name): y for _, own in blocks for y in own}
+    places = {(b[y].graph, b[y].name): y for _, block in blocks for y in block}
     pairs = []
-    for own, _ in blocks:
-        for x in own:
+    for block, _ in blocks:
+        for x in block:
             y = places.get((a[x].graph, a[x].name))
             if y is not None and (a[x].target == b[y].target or (a[x].type and a[x].type == b[y].type)):
                 pairs.append((x, y))
@@ -144,10 +144,10 @@ def _by_name(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[t
 def _by_target(blocks: Blocks, a: Sequence[FxNode], b: Sequence[FxNode]) -> list[tuple[int, int]]:
     """Within a stretch that changed: nodes that call the same, in their order."""
     pairs: list[tuple[int, int]] = []
-    for own, other in blocks:
-        for change in changes([(a[x].kind, a[x].target) for x in own], [(b[y].kind, b[y].target) for y in other]):
+    for block, other in blocks:
+        for change in changes([(a[x].kind, a[x].target) for x in block], [(b[y].kind, b[y].target) for y in other]):
             if change.same:
-                pairs += zip(own[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
+                pairs += zip(block[change.a0 : change.a1], other[change.b0 : change.b1], strict=True)
     _append_pairs(blocks, pairs)
     return pairs
 
@@ -158,14 +158,14 @@ Pairs = set[tuple[FxNode, FxNode]]
 def _following(left: GraphText, right: GraphText, pairs: list[tuple[FxNode, FxNode]]) -> Pairs:
     """Pair nodes that only read changed nodes: same operation and type, and paired producers."""
     partner = {(x.graph, x.name): (y.graph, y.name) for x, y in pairs}
-    found: Pairs = set()
+    followers: Pairs = set()
     for x, y in pairs:
         if x.target != y.target or x.type != y.type or x.kind != y.kind:
             continue
         mapped = [partner.get((p.graph, p.name)) for p in _producers(left, x)]
         if mapped == [(p.graph, p.name) for p in _producers(right, y)] and _rest(left, x) == _rest(right, y):
-            found.add((x, y))
-    return found
+            followers.add((x, y))
+    return followers
 
 
 def _producers(graph_text: GraphText, node: FxNode) -> list[FxNode]:
@@ -182,21 +182,21 @@ def _rest(graph_text: GraphText, node: FxNode) -> str:
 
 def _append_pairs(blocks: Blocks, pairs: Sequence[tuple[int, int]]) -> None:
     gone_a, gone_b = {x for x, _ in pairs}, {y for _, y in pairs}
-    for own, other in blocks:
-        own[:] = [x for x in own if x not in gone_a]
+    for block, other in blocks:
+        block[:] = [x for x in block if x not in gone_a]
         other[:] = [y for y in other if y not in gone_b]
 
 
 def _changed(left: GraphText, right: GraphText, before: FxNode, after: FxNode) -> NodeChange:
-    what = RETARGETED if before.target != after.target else RETYPED if before.type != after.type else REWIRED
-    return NodeChange(what, after.name, _text(left, before), _text(right, after), before.line + 1, after.line + 1)
+    kind = RETARGETED if before.target != after.target else RETYPED if before.type != after.type else REWIRED
+    return NodeChange(kind, after.name, _text(left, before), _text(right, after), before.line + 1, after.line + 1)
 
 
-def _alone(graph_text: GraphText, node: FxNode, what: str) -> NodeChange:
+def _alone(graph_text: GraphText, node: FxNode, kind: str) -> NodeChange:
     text = _text(graph_text, node)
-    if what == REMOVED:
-        return NodeChange(what, node.name, text, "", node.line + 1, 0)
-    return NodeChange(what, node.name, "", text, 0, node.line + 1)
+    if kind == REMOVED:
+        return NodeChange(kind, node.name, text, "", node.line + 1, 0)
+    return NodeChange(kind, node.name, "", text, 0, node.line + 1)
 
 
 def _text(graph_text: GraphText, node: FxNode) -> str:

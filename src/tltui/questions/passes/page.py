@@ -154,8 +154,8 @@ def _outline(compile_passes: CompilePasses) -> Outline:
 
 def _step_key(step: Step) -> tuple[object, ...]:
     change = step.change
-    told = (change.left, change.right, change.renamed, change.moved, counts_of(change)) if change is not None else None
-    return step.name, step.before, step.unchanged, step.problem, step.made_anew, told
+    facts = (change.left, change.right, change.renamed, change.moved, counts_of(change)) if change is not None else None
+    return step.name, step.before, step.unchanged, step.problem, step.made_anew, facts
 
 
 def counts_of(change: GraphChange) -> tuple[int, ...]:
@@ -165,10 +165,10 @@ def counts_of(change: GraphChange) -> tuple[int, ...]:
 
 def alike_of(compile_: Compile, outline: Outline) -> Alike:
     """Return a group of equal steps with its first compile."""
-    steps = [step for _, own in outline for step in own]
-    told = [step[-1] for step in steps if isinstance(step[-1], tuple)]  # of those that were compared
-    sums = [sum(own[4][n] for own in told) for n in range(len(KINDS))]
-    left, right = (told[0][0], told[-1][1]) if told else (0, 0)
+    steps = [step for _, unit_steps in outline for step in unit_steps]
+    compared_steps = [step[-1] for step in steps if isinstance(step[-1], tuple)]  # of those that were compared
+    sums = [sum(unit_steps[4][n] for unit_steps in compared_steps) for n in range(len(KINDS))]
+    left, right = (compared_steps[0][0], compared_steps[-1][1]) if compared_steps else (0, 0)
     return Alike(str(compile_.ref), compile_.frame.code[0], len(steps), left, right, tuple(sums), ())
 
 
@@ -187,12 +187,12 @@ def is_graph(artifact: Artifact) -> bool:
     return artifact.name in GRAPHS or artifact.name.startswith(VLLM)
 
 
-def has_beside(artifact: Artifact) -> bool:
+def has_counterpart(artifact: Artifact) -> bool:
     """Return whether an artifact is of a kind that `beside` supports."""
     return is_graph(artifact) or artifact.name in FUSED
 
 
-def beside(artifact: Artifact) -> Artifact | None:
+def counterpart(artifact: Artifact) -> Artifact | None:
     """Return the graph before this one; for the first one the graph after it. None if there is neither.
 
     IR before and after fusion are each other's counterparts.
@@ -224,7 +224,7 @@ def passes_of(compile_: Compile) -> Generator[None, None, CompilePasses]:
             yield
         earlier.add(artifact)
     ordered = sorted(units.items(), key=lambda item: (item[0] is not None, item[0] or 0))
-    steps = tuple(UnitSteps(names.get(unit, "") if unit is not None else "", tuple(own)) for unit, own in ordered)
+    steps = tuple(UnitSteps(names.get(unit, "") if unit is not None else "", tuple(unit_steps)) for unit, unit_steps in ordered)
     return CompilePasses(str(compile_.ref), compile_.frame.code[0], steps)
 
 
@@ -257,8 +257,8 @@ class _Earlier:
         wanted = FROM.get(a.name, ())
         if a.name == "before_pre_grad_graph" and a.unit is not None and not a.alone:
             return None  # one of several pieces that a graph was cut into
-        own = (self._latest(("own", a.attempt, a.unit, name)) for name in wanted)
-        return next((found for found in (*own, *self._common(a, wanted)) if found is not None), None)
+        candidates = (self._latest(("own", a.attempt, a.unit, name)) for name in wanted)
+        return next((artifact for artifact in (*candidates, *self._common(a, wanted)) if artifact is not None), None)
 
     def _common(self, a: Artifact, wanted: Iterable[str]) -> Iterator[Artifact | None]:
         """Return the artifacts of the whole compile or of the same subgraph."""
@@ -314,10 +314,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         page.say("What each step of the compiler changed in the graph. A node is known by its operation, dtype and shape, line of "
                  "source and by what it reads: renumbering is no change.", "", tokens.DIM)  # fmt: skip
         if len(scope.compiles) == 1:
-            found = yield from passes_of(scope.compiles[0])
-            if found.units:
-                _compile(page, found, several=False)
-                return Passes(1, (found,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
+            report = yield from passes_of(scope.compiles[0])
+            if report.units:
+                _compile(page, report, several=False)
+                return Passes(1, (report,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
         else:
             passes = yield from _several(page, scope)
             if passes.alike:
@@ -339,9 +339,9 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
             yield
         if not outline:
             continue
-        known = kinds.get(outline)
-        if known is not None:
-            known[1].append(str(compile_.ref))
+        earlier = kinds.get(outline)
+        if earlier is not None:
+            earlier[1].append(str(compile_.ref))
             continue
         kinds[outline] = alike_of(compile_, outline), [str(compile_.ref)]
         if len(kinds) <= FULL:
@@ -354,9 +354,9 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
-    what = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
-    said = [plural(kind.steps, "step") for kind in several]
-    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", what, said)
+    sentence = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
+    counts = [plural(kind.steps, "step") for kind in several]
+    yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
     return Passes(1, tuple(passes), alike)
 
 
@@ -423,8 +423,8 @@ def _step_wording(step: Step) -> list[Piece]:
     if change is None:
         return []
     if not change.changes:
-        what = _quiet(change)
-        return [(f"   no node changed{what}", tokens.DIM)]
+        quiet = _quiet(change)
+        return [(f"   no node changed{quiet}", tokens.DIM)]
     pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}", *_counts(counts_of(change))]
     if step.made_anew:
         pieces.append(("  traced anew", tokens.DIM))

@@ -9,9 +9,8 @@ import pytest
 from real import ROOT
 
 PAGES = ("docs/architecture.md", "docs/design.md", "CONTRIBUTING.md")
-BASES = (ROOT, ROOT / "src" / "tltui", ROOT / "src" / "tltui" / "questions")
+BASES = (ROOT, ROOT / "src" / "tltui")
 PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:py|md|tcss|json))?|(?:[a-z_]+/)*[a-z_]+\.py)`")
-EXAMPLES = {"CONTRIBUTING.md": {"model/kinds_*.py"}}
 
 
 def missing(text: str) -> list[str]:

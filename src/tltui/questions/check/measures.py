@@ -20,8 +20,7 @@ from tltui.questions.ranks.differences import SAID, Side
 from tltui.questions.ranks.rank_report import differences_of
 from tltui.questions.recompiles.recompile_reasons import parse_reason
 from tltui.questions.runtime.costs import own_us
-from tltui.questions.runtime.eager_code import break_times, fallback_times
-from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, compile_at
+from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, break_times, compile_at, fallback_times
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.text.formatting import micros
 from tltui.text.frozen import frozen

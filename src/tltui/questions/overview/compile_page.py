@@ -46,7 +46,7 @@ from tltui.questions.problems.reason_sections import (
     add_called_from,
 )
 from tltui.questions.question import question_of
-from tltui.questions.runtime.cost_sections import compile_said
+from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
 from tltui.questions.shapes.compile_inputs import inputs_of
 from tltui.questions.stacks.tracebacks import StackFrame
@@ -433,7 +433,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
 def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     """Add the run time from a profile."""
     costs, ref = costs_of(run), str(node.ref)
-    if costs is not None and (message := compile_said(costs, ref)):
+    if costs is not None and (message := compile_sentence(costs, ref)):
         page.heading("Run time")
         page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
 

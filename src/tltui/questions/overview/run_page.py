@@ -44,7 +44,7 @@ from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.page import add_ranks, told
 from tltui.questions.ranks.rank_report import differences_and_pace
 from tltui.questions.ranks.stragglers_page import clock_said, worst
-from tltui.questions.runtime.cost_sections import worth_knowing
+from tltui.questions.runtime.cost_sections import costliest_finding
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -356,7 +356,7 @@ def _waited_for(run: Run, pace: Pace) -> list[Hint]:
 
 def _measured(run: Run) -> list[Hint]:
     """Return the largest run-time costs from a profile."""
-    ref, text = worth_knowing(run)
+    ref, text = costliest_finding(run)
     return [Hint(str(parse_ref(ref).at("runtime")), text.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if text else []
 
 

@@ -54,7 +54,7 @@ from tltui.questions.question import Question
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.page import add_divergence, told
 from tltui.questions.ranks.rank_report import read_differences
-from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
+from tltui.questions.runtime.cost_sections import add_ran, break_sentence, break_costs, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
@@ -224,7 +224,7 @@ def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
             page.blank()
         frames = {str(c.frame.ref): c.frame for ref in group.occurrences if (c := compile_at(run, ref.ref)) is not None}
         refs = {str(c.ref) for frame in frames.values() for c in frame.compiles}
-        add_limit(page, group, limit_said(run, refs))
+        add_limit(page, group, fallbacks_sentence(run, refs))
 
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
@@ -279,11 +279,11 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
             " of a restart, as the metrics give it: without a line of your code."
         )
         page.say(what, "  ", tokens.DIM)
-    ran = breaks_told(run)
+    ran = break_costs(run)
     for number, group in enumerate(groups):
         if number:
             page.blank()
-        add_break_group(page, group, break_said(ran, group.found, {item.ref for item in group.occurrences}))
+        add_break_group(page, group, break_sentence(ran, group.found, {item.ref for item in group.occurrences}))
         yield
 
 

@@ -20,7 +20,7 @@ from tltui.questions.recompiles.explanations import Explained, explained_of
 from tltui.questions.recompiles.guard_grammar import CAUSES
 from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
 from tltui.questions.recompiles.remedies import Settings
-from tltui.questions.runtime.cost_sections import recompiles_said
+from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -260,7 +260,7 @@ class _View:
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
         self._frame_head(page, group, name, str(twin[0][0].ref) if twin else None)
-        if ran := recompiles_said(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
+        if ran := recompiles_sentence(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
             page.say(ran, "  ", tokens.STRONG)
         every = recompiles_of(frame)
         for compile_ in every:

@@ -118,7 +118,7 @@ def costs_of(run: Run) -> Costs | None:
     return _costs(run, runtimes_of(run))
 
 
-def known_costs(run: Run) -> Costs | None:
+def computed_costs(run: Run) -> Costs | None:
     """Return the last computed costs of a run, for drawing, which never waits for a profile."""
     return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
 

@@ -127,7 +127,7 @@ class Joiner:
 
     def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
         self._profile, self._nested, self._process = profile, nested, process
-        self.found = Joined()
+        self.joined = Joined()
         self._by_name: dict[int, list[Compile]] = {}
         self._graphs: dict[Compile, tuple[CodeGraph, ...]] = {}
         self._forwards: dict[tuple[int, str], list[int]] = defaultdict(list)
@@ -148,7 +148,7 @@ class Joiner:
         for span, kind in enumerate(nested.kind):
             if kind == CALL and self.is_whole(span):
                 self._call(span)
-        return self.found
+        return self.joined
 
     def is_whole(self, span: int) -> bool:
         """Return whether a span ended within the window."""
@@ -174,10 +174,10 @@ class Joiner:
         if not compiles and not region_id(self._profile.names[name]):
             return  # its graph has the id of the compile
         if not compiles:
-            self.found.strange["regions of compiles that are not in the trace"] += 1
+            self.joined.strange["regions of compiles that are not in the trace"] += 1
             return
         begin = self._profile.epoch_us(self._profile.begin[event])
-        self.found.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
+        self.joined.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
 
     def _compiles_named(self, text: str) -> list[Compile]:
         match = _ID.match(text)
@@ -204,21 +204,21 @@ class Joiner:
         key = graph_key(self._profile.name_of(self._nested.event[span]))
         above, is_backward = self._above(span)
         names = self._names(span)
-        compile_ = self.found.compile_of.get(above) if above >= 0 else None
+        compile_ = self.joined.compile_of.get(above) if above >= 0 else None
         if compile_ is None and (above < 0 or not region_id(self._profile.name_of(self._nested.event[above]))):
             compile_ = self._by_graph(key, names, is_backward)
             if compile_ is not None and above >= 0:
-                self.found.compile_of[above] = compile_
+                self.joined.compile_of[above] = compile_
         if compile_ is None:
-            self.found.strange["calls of graphs whose compile is not known"] += 1
+            self.joined.strange["calls of graphs whose compile is not known"] += 1
             return
         graphs = [graph for graph in self._graphs_of(compile_) if (graph.direction == "backward") == is_backward]
         graph = _chosen(graphs, key, names)
         self._weigh(graphs, graph, key, names)
         unit = graph.unit if graph is not None else "backward" if is_backward else ""
         group = Group(compile_, unit, key)
-        self.found.graph_of.setdefault(group, graph)
-        self.found.calls[group].append(span)
+        self.joined.graph_of.setdefault(group, graph)
+        self.joined.calls[group].append(span)
 
     def loose(self) -> dict[Group, list[int]]:
         """Assign device events without a recorded launch.
@@ -227,7 +227,7 @@ class Joiner:
         """
         results: dict[Group, list[int]] = defaultdict(list)
         by_name: dict[str, list[Group]] = defaultdict(list)
-        for group, graph in self.found.graph_of.items():
+        for group, graph in self.joined.graph_of.items():
             for name in {call.name for call in graph.calls} if graph is not None else ():
                 by_name[name].append(group)
         for event in self._nested.loose:
@@ -235,20 +235,20 @@ class Joiner:
             if len(groups) == 1:
                 results[groups[0]].append(event)
             else:
-                self.found.strange["events on a device whose launch was not recorded"] += 1
+                self.joined.strange["events on a device whose launch was not recorded"] += 1
         return results
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Count evidence from a call for or against this process."""
         graph_keys = {graph_key for each in graphs for graph_key in each.keys}
         if key is not None and graph_keys:
-            self.found.same_key += key in graph_keys
-            self.found.other_key += key not in graph_keys
+            self.joined.same_key += key in graph_keys
+            self.joined.other_key += key not in graph_keys
         fused = {name for name in names if "::" not in name}
         if fused and any(each.has_code for each in graphs):
             is_same = graph is not None and fused <= {call.name for call in graph.calls}
-            self.found.same_names += is_same
-            self.found.other_names += not is_same
+            self.joined.same_names += is_same
+            self.joined.other_names += not is_same
 
     def _above(self, span: int) -> tuple[int, bool]:
         """Return the region around a call or its forward, -1 for none; and whether it is a backward."""

@@ -48,11 +48,11 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
 
     Among repeated annotations, the outermost ones with the largest total time.
     """
-    named = [(event, profile.name_of(event)) for event in nested.annotations]
-    annotations = [event for event, name in named if _PROFILER.match(name)]
+    names = [(event, profile.name_of(event)) for event in nested.annotations]
+    annotations = [event for event, name in names if _PROFILER.match(name)]
     if not annotations:
         families: dict[str, list[int]] = defaultdict(list)
-        for event, name in named:
+        for event, name in names:
             if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
         several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
@@ -360,7 +360,7 @@ def preparing(run: Run) -> Iterator[None]:
         if not run.profiles.is_derived(profile):
             walk = Walk(profile)
             yield from walk.steps()
-            run.profiles.derived(profile, lambda _, walk=walk: walk.found)  # type: ignore[misc]
+            run.profiles.derived(profile, lambda _, walk=walk: walk.nested)  # type: ignore[misc]
 
 
 def nested_of(run: Run, profile: Profile) -> Nested:

@@ -16,34 +16,34 @@ from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 
-LOOKED_AT = 16
-"""Compiles that are asked what the program is like."""
+COMPILES_READ = 16
+"""Compiles by which the program is judged."""
 CODE = ("inductor_output_code", "output_code")
 CPP, TRITON = "async_compile.cpp", "async_compile.triton"
-"""What the generated code calls to compile its kernels."""
+"""Functions that generated code calls to compile its kernels."""
 KERNEL_PROFILE = "torch._inductor.config.cpp.enable_kernel_profile"
 
 
 @frozen
 class Recording:
-    """What to add to a program, and why."""
+    """Lines to add to a program, and facts for remarks on them."""
 
     lines: tuple[str, ...]
-    """Python, as it is pasted."""
+    """Python, to be pasted."""
     loop: StackFrame | None
-    """Where the program calls what is compiled: the loop around it is meant. None where the trace does not tell."""
+    """The call of the compiled function in the program, for the loop around it; None if unknown."""
     trains: bool
     """Whether a backward was compiled: a step ends with the optimizer."""
     cpu: bool
-    """Whether C++ kernels were made, or it is not known which: they need a setting to be in the profile."""
+    """Whether there are C++ kernels, or may be: they need a setting to be in the profile."""
     gpu: bool
-    """Whether Triton kernels were made: they need nothing."""
+    """Whether there are Triton kernels, which need no setting."""
     ranks: int
 
 
 def recording_of(run: Run | None) -> Recording:
-    """How to record a profile of the program of a run; without a run, of any program."""
-    compiles = [] if run is None else list(islice(_compiles(run), LOOKED_AT))
+    """Return how to record a profile of the program of a run; without a run, of any program."""
+    compiles = [] if run is None else list(islice(_compiles(run), COMPILES_READ))
     cpu, gpu = _kernels(compiles)
     ranks = 1 if run is None else max(len({process.rank for process in run.processes()}), 1)
     trains = not compiles or any(compile_.facts.has_backward for compile_ in compiles)
@@ -56,13 +56,13 @@ def _compiles(run: Run) -> Iterator[Compile]:
 
 
 def _kernels(compiles: list[Compile]) -> tuple[bool, bool]:
-    """Whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
+    """Return whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
     codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in named(compile_, CODE)]
     return not codes or any(CPP in code for code in codes), any(TRITON in code for code in codes)
 
 
 def _called_at(compiles: list[Compile]) -> StackFrame | None:
-    """The nearest line of the user's own above the first compiled function."""
+    """Return the nearest line of user code above the first compiled function."""
     for compile_ in compiles:
         if frames := user_frames(callers_of(compile_)):
             return frames[0]
@@ -80,7 +80,7 @@ def _setting(cpu: bool) -> tuple[str, ...]:
 
 
 def _profiler(ranks: bool) -> tuple[str, ...]:
-    """The profiler, and what writes the file beside the log."""
+    """Return the lines with the profiler, which write the file beside the log."""
     name = "profile_rank_{rank}.json" if ranks else "profile.json"
     return (
         "def save(profiler):",
@@ -110,7 +110,7 @@ TRITON_NEEDS_NOTHING = "Triton kernels are in a profile without a setting."
 
 
 def add_recording(page: Page, recording: Recording) -> None:
-    """What to do so that there is a profile."""
+    """Add how to record a profile."""
     page.say("Record some steps without a change to the program (tltui run --help says what a step is):", "")
     started = f"torchrun --nproc-per-node {recording.ranks} train.py" if recording.ranks > 1 else "python train.py"
     page.add("  ", (WITHOUT_EDITING + started, tokens.NAME))
@@ -120,15 +120,14 @@ def add_recording(page: Page, recording: Recording) -> None:
 
 
 def recording_document(run: Run | None, options: Options) -> Document:
-    """The lines to paste alone: for where a start-up hook did not do."""
-
+    """Return a document with the lines to paste alone, for programs where the start-up hook does not run."""
     page = Page("recording", "how to record", options)
     add_lines(page, recording_of(run))
     return page.document()
 
 
 def add_lines(page: Page, recording: Recording) -> None:
-    """The lines to paste, and what is to be known of them."""
+    """Add the lines to paste, and remarks."""
     for line in recording.lines:
         page.add("  ", (line, tokens.NAME)) if line else page.blank()
     page.blank()
@@ -140,13 +139,13 @@ def add_lines(page: Page, recording: Recording) -> None:
 
 
 def remarks(recording: Recording) -> tuple[str, ...]:
-    """What is to be known of it."""
-    said = []
+    """Return the remarks on a recording."""
+    sentences = []
     if recording.ranks > 1:
-        said.append(f"Each of the {fmt.count(recording.ranks)} ranks writes a file of its own.")
+        sentences.append(f"Each of the {fmt.count(recording.ranks)} ranks writes a file of its own.")
     if recording.cpu:
-        said.append(CHANGES_KEY)
+        sentences.append(CHANGES_KEY)
     if recording.gpu:
-        said.append(TRITON_NEEDS_NOTHING)
-    said.append("tltui runtime DIR reads the profile that lies beside the log; --profile FILE names one that lies elsewhere.")
-    return tuple(said)
+        sentences.append(TRITON_NEEDS_NOTHING)
+    sentences.append("tltui runtime DIR reads the profile that lies beside the log; --profile FILE names one that lies elsewhere.")
+    return tuple(sentences)

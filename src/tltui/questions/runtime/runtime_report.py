@@ -13,7 +13,6 @@ from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.runtime.costs import own_us, whole_us
-from tltui.questions.runtime.eager_code import break_times
 from tltui.questions.runtime.profile_results import (
     CompileTime,
     Fallback,
@@ -21,6 +20,7 @@ from tltui.questions.runtime.profile_results import (
     KernelTime,
     Refused,
     Runtime,
+    break_times,
     compile_at,
     process_of,
 )

@@ -27,7 +27,7 @@ from tltui.questions.problems.compile_problems import (
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.recompile_sections import differing, said_of
+from tltui.questions.recompiles.recompile_sections import differing, reason_text
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Options, Piece, piece_text
@@ -165,7 +165,7 @@ def _recompile(compile_: Compile) -> Told:
     own = next(iter(reason.stack), None) if reason.whose else None
     place = (own.file, own.line) if own is not None else (reason.file, reason.line)
     said, kind = (
-        said_of(reason, recompile).replace("  ", ": ", 1),
+        reason_text(reason, recompile).replace("  ", ": ", 1),
         "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, ",
     )
     return Told(f"recompile: {kind}{said}", *place)

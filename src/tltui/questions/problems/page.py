@@ -54,7 +54,7 @@ from tltui.questions.question import Question
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.page import add_divergence, told
 from tltui.questions.ranks.rank_report import read_differences
-from tltui.questions.runtime.cost_sections import add_ran, break_sentence, break_costs, fallbacks_sentence
+from tltui.questions.runtime.cost_sections import add_ran, break_costs, break_sentence, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens

@@ -351,7 +351,7 @@ def add_reason(page: Page, reason: RecompileReason, there: Collection[str], inde
 def became(change: Became) -> str:
     """`torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`"""
     what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
-    if change.is_unsaid:
+    if change.lacks_values:
         return f"torch marked {what} as dynamic: it varied"
     return f"torch marked {what} as dynamic: it was {change.before}, then {change.now}"
 

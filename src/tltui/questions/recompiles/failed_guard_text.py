@@ -90,7 +90,7 @@ OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": 
 
 
 def strip_local(text: str) -> str:
-    """`L['x'].shape` → `x.shape`, as torch does with its reasons."""
+    """Shorten `L['x'].shape` to `x.shape`, as torch does with its reasons."""
     return _LOCAL.sub(r"\1", text) if "L[" in text else text
 
 
@@ -98,8 +98,8 @@ def cause_of(text: str, hint: str = "") -> Cause:
     """Classify a reason. `hint` is torch's comment on the guard."""
     text = strip_local(text.strip())
     for parse in (_tensor, _mark, _state, _check, _number, _container, _condition, _plain):
-        if (found := parse(text)) is not None:
-            return _with_origin(found, hint)
+        if (cause := parse(text)) is not None:
+            return _with_origin(cause, hint)
     first, semicolon, _ = text.partition("; ")  # several failed, as TORCH_LOGS=recompiles_verbose makes torch list them
     return cause_of(first, hint) if semicolon else Cause(OTHER)
 
@@ -110,18 +110,18 @@ def _tensor(text: str) -> Cause | None:
     match = _TENSOR.match(text)
     if match is None:
         return None
-    what, rest, source = match["what"], match["rest"], match["source"]
+    property_, rest, source = match["what"], match["rest"], match["source"]
     dim = None if match["dim"] is None else int(match["dim"])
-    said = _EXPECTED.match(rest)
-    expected, actual, note = (said["expected"], said["actual"] or "", said["note"] or "") if said else ("", "", "")
-    if what in ("size", "stride", "rank"):
-        return Cause({"size": SIZE, "stride": STRIDE, "rank": RANK}[what], source, dim, expected, actual, note=note)
-    if what == "dtype":
+    values = _EXPECTED.match(rest)
+    expected, actual, note = (values["expected"], values["actual"] or "", values["note"] or "") if values else ("", "", "")
+    if property_ in ("size", "stride", "rank"):
+        return Cause({"size": SIZE, "stride": STRIDE, "rank": RANK}[property_], source, dim, expected, actual, note=note)
+    if property_ == "dtype":
         return Cause(DTYPE, source, None, dtype_name(expected), dtype_name(actual))
-    if what == "requires_grad":
+    if property_ == "requires_grad":
         needed = expected.endswith("1")
         return Cause(GRAD, source, None, "yes" if needed else "no", "no" if needed else "yes")
-    if what == "dispatch key set":
+    if property_ == "dispatch key set":
         return _dispatch(source, expected, actual)
     device = _DEVICE.search(rest)
     return Cause(DEVICE, source, None, *((f"index {device['expected']}", f"index {device['actual']}") if device else ("", "")))
@@ -165,11 +165,11 @@ def _backend(keys: list[str]) -> tuple[str, str]:
 
 def _kind(keys: list[str], other: list[str]) -> str:
     """Describe the dispatch keys that are not in another set."""
-    said = []
+    words = []
     if _autograd(keys) != _autograd(other):
-        said.append("needs autograd" if _autograd(keys) else "inference tensor")
-    said += [_KINDS.get(key, key) for key in keys if key not in (*other, *_SILENT) and not key.startswith("Autograd")]
-    return ", ".join(said) or "plain"
+        words.append("needs autograd" if _autograd(keys) else "inference tensor")
+    words += [_KINDS.get(key, key) for key in keys if key not in (*other, *_SILENT) and not key.startswith("Autograd")]
+    return ", ".join(words) or "plain"
 
 
 def _autograd(keys: list[str]) -> bool:
@@ -239,8 +239,8 @@ def _check(text: str) -> Cause | None:
     if match := _DUPLICATE.match(text):
         return Cause(ALIASING, ", ".join(re.findall(r'"([^"]*)"', match["which"])), None, "different tensors", "one tensor")
     if match := _OVERLAP.match(text):
-        which = ", ".join(part for part in (match["over"], match["apart"]) if part)
-        return Cause(ALIASING, which, None, "memory shared as before", "shared otherwise")
+        tensors = ", ".join(part for part in (match["over"], match["apart"]) if part)
+        return Cause(ALIASING, tensors, None, "memory shared as before", "shared otherwise")
     if text.startswith("BACKEND_MATCH failure"):
         return Cause(BACKEND)
     if text.startswith("Unexpected recompilation"):
@@ -253,7 +253,7 @@ def _check(text: str) -> Cause | None:
 
 
 def _number(text: str) -> Cause | None:
-    """NaN: it equals nothing, so torch has guards of their own for it."""
+    """Parse guards on NaN, for which torch has special ones, as it equals no number."""
     if match := _NAN.match(text):
         return Cause(FLOAT if " is float " in text else VALUE, match["source"], None, "nan")
     match = _NO_NAN.match(text)
@@ -263,10 +263,10 @@ def _number(text: str) -> Cause | None:
 def _container(text: str) -> Cause | None:
     if match := _CONTAINS.match(text) or _SET.match(text) or _HASATTR.match(text):
         absent = (match["no"] is not None) != (match.groupdict().get("said") == "False")
-        there = ("not there", "there") if absent else ("there", "not there")
+        states = ("not there", "there") if absent else ("there", "not there")
         key = match["key"] if match.re is not _HASATTR else f".{match['key']}"
         source = match["source"].removesuffix(".__dict__")
-        return Cause(KEY, f"{source}{key}" if key[0] == "." else f"{source}[{key}]", None, *there)
+        return Cause(KEY, f"{source}{key}" if key[0] == "." else f"{source}[{key}]", None, *states)
     if match := _LENGTH.match(text):
         return Cause(LENGTH, match["source"], None, match["expected"])
     if match := _KEY_AT.match(text):
@@ -294,7 +294,7 @@ def _condition(text: str) -> Cause | None:
 
 
 def _is_value(condition: Condition) -> bool:
-    """`n == 3`, `d == torch.float64`: a value that was taken as a constant, and no condition on sizes."""
+    """Return whether a condition is on a constant (`n == 3`, `d == torch.float64`), not on sizes."""
     equals = _EQUALS.match(condition.text)
     if condition.kind != EQUAL or equals is None or any(not term.is_number for term in condition.terms):
         return False
@@ -311,8 +311,8 @@ def _plain(text: str) -> Cause | None:
     if match is None or " " in match["source"]:
         return None
     if match["other"] == "None":
-        said = (SOMETHING, "None") if match["no"] else ("None", SOMETHING)
-        return Cause(VALUE, match["source"], None, *said)
+        values = (SOMETHING, "None") if match["no"] else ("None", SOMETHING)
+        return Cause(VALUE, match["source"], None, *values)
     return Cause(ALIASING, f"{match['source']}, {match['other']}", None, "one object", "different objects")
 
 
@@ -332,7 +332,7 @@ def _with_origin(cause: Cause, hint: str) -> Cause:
 
 
 def class_name(text: str) -> str:
-    """`<class 'torch.nn.parameter.Parameter'>` → `torch.nn.parameter.Parameter`"""
+    """Return the name in `<class 'torch.nn.parameter.Parameter'>`: `torch.nn.parameter.Parameter`."""
     match = re.match(r"^<(?:class|enum|flag) '(.*)'>$", text.strip())
     return match[1] if match else text.strip()
 

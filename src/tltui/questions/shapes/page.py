@@ -109,7 +109,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
     page.joined(notes, "    ")
     for change in symbol.became:
-        if not change.is_unsaid:
+        if not change.lacks_values:
             page.say(_became(change), "    ")
     if symbol.shared:
         page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)

@@ -23,7 +23,7 @@ _EXECUTING = (
 )
 EXECUTING = frozenset(_EXECUTING.split())
 MODULES = frozenset(("pickle", "marshal", "shelve", "runpy", "dill", "cloudpickle", "yaml", "os", "importlib", "builtins"))
-OUR_MODULES = ("__init__.py", "cli/registry.py", "cli/view.py", "questions/view_document.py", "api/making.py")
+OUR_MODULES = ("__init__.py", "cli/registry.py", "cli/view.py", "questions/question.py", "api/making.py")
 """They import modules of ours by names of ours."""
 ALLOWED = {
     "trace/worker.py": {"pickle.loads"},  # messages between tltui and its own workers, through pipes

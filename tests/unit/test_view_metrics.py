@@ -17,8 +17,7 @@ from tltui.documents.scope import scope_of
 from tltui.export import to_json
 from tltui.model.record_reader import Reader
 from tltui.model.run import Run
-from tltui.questions.metrics.compile_metrics import COPIES, KNOWN, CompileMetrics, RunMetrics, about, metrics_of
-from tltui.questions.metrics.metric_sums import run_metrics
+from tltui.questions.metrics.metric_sums import COPIES, KNOWN, CompileMetrics, RunMetrics, about, metrics_of, run_metrics
 from tltui.questions.metrics.page import number_text, raw_text
 
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]

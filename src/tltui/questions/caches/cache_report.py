@@ -1,35 +1,364 @@
-"""Cache hits, misses and bypasses in a part of a run, with their reasons."""
+"""Cache lookups, keys and misses of compiles, and of a part of a run."""
 
 from __future__ import annotations
 
+import re
+import sys
+import threading
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tltui.model.artifacts import Artifact
 from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, json_in, metrics_fields, named, text_in, whole_in
-from tltui.questions.caches.cache_lookups import (
-    AOT,
-    BYPASS,
-    BYPASSES,
-    DISABLED,
-    FX,
-    HIT,
-    MISS,
-    NAMES,
-    OLD_NAMES,
-    PROFILES,
-    CacheAnswer,
-    KeyTable,
-    KeyUse,
-    Nearest,
-    answer_of,
-)  # fmt: skip
-from tltui.questions.timing.timing_events import EVENT_LIMIT
+from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, named, number_in, text_in, whole_in
+from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen
+
+FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
+PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
+HIT, MISS, BYPASS, DISABLED_STATE, STORED = "hit", "miss", "bypass", "disabled", "stored"
+NAMES = {
+    f"{prefix}_{state}": (cache, state)
+    for prefix, cache in (("fx_graph_cache", FX), ("aotautograd_cache", AOT))
+    for state in (HIT, MISS, BYPASS)
+} | {"fx_graph_bundled_cache_hit": (BUNDLED, HIT)}
+OLD_NAMES = {"fx_graph_cache_hash": (FX, "asked"), "aotautograd_cache_hash": (AOT, "asked")}
+"""Torch 2.5 and before: the state is in the payload, or nowhere."""
+PROFILES = {
+    "get_local_code_state": (PGO_LOCAL, HIT), "get_remote_code_state": (PGO_REMOTE, HIT),
+    "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
+    "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
+}  # fmt: skip
+"""Profiles of varying sizes (PGO). A miss leaves no record."""
+BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
+DISABLED = "fx_graph_cache_disabled"
+_KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
+
+
+@frozen
+class CacheAnswer:
+    """One question to a cache."""
+
+    cache: str
+    state: str
+    """hit, miss, bypass, or disabled."""
+    key: str | None = None
+    reason: str | None = None
+    """Why it was bypassed."""
+    seconds_saved: float | None = None
+    """Of a hit: what compiling it had taken when it was stored."""
+    ref: str | None = None
+    """The address of the record."""
+    detail: str | None = None
+    """What torch says beside the state, where that is more: `guard_miss`, `full_miss` …"""
+    seconds_taken: float | None = None
+    """Of a miss: what compiling it took."""
+    guards: str | None = None
+    """The guards of the entry that was found."""
+
+
+def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
+    """Return the cache answers in record order, then the disabled caches."""
+    found = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
+    if any(event.name == DISABLED for event in events):
+        found.append(CacheAnswer(FX, DISABLED_STATE))
+    return tuple(found)
+
+
+def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
+    """Parse a cache record: the answer and the components of its key ([] if absent or larger than `limit`)."""
+    cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
+    fields = reader.json(record, limit)
+    if not isinstance(fields, dict):
+        # too large to be parsed for a line of an overview (`components` holds whole graphs), or cut off
+        match = _KEY.search(reader.payload(record, JSON_LIMIT))
+        key = match[1].decode("ascii", "replace") if match else None
+        return CacheAnswer(cache, state, key, ref=ref), []
+    if name in OLD_NAMES:
+        state = text_in(fields, "cache_state") or state
+    detail = text_in(fields, "cache_status_detailed")
+    components = fields.get("components")
+    return CacheAnswer(
+        cache,
+        state,
+        text_in(fields, "key"),
+        text_in(fields, "cache_bypass_reason"),
+        _seconds(fields, "time_saved"),
+        ref,
+        detail if detail != state else None,
+        _seconds(fields, "time_taken"),
+        text_in(fields, "cache_status_guard_expr"),
+    ), components if isinstance(components, list) else []
+
+
+def _seconds(fields: dict[str, Any], key: str) -> float | None:
+    """Convert a time to seconds: torch writes ns for the FX graph cache, ms for the AOTAutograd cache."""
+    ms, ns = number_in(fields, f"{key}_ms"), number_in(fields, f"{key}_ns")
+    seconds = ms / 1000 if ms else ns / 1e9 if ns else None
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+_COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
+TEXT_KEPT, TEXT_SHORT = 1 << 16, 2000
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_KEPT` are used."""
+ALL_KEPT = 16 << 20
+POSTINGS = 512
+"""Maximum number of keys to compare for one shared component."""
+CANDIDATES = 24
+"""Keys that are compared exactly with one that was not found."""
+NAMES_KEPT = 200
+DIRECTION = "fx_kwargs[is_backward]"
+"""The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
+
+
+@frozen
+class KeyUse:
+    """A compile that asked for a key."""
+
+    compile: str
+    state: str
+    ref: str
+    """The address of the record."""
+
+
+@frozen
+class ComponentDifference:
+    """A component that two keys do not share."""
+
+    name: str
+    here: str | None
+    """Its text in the key that was not found; None where that key has no such component. It may be cut."""
+    there: str | None
+
+
+@frozen
+class Nearest:
+    """The nearest other key."""
+
+    key: str
+    uses: tuple[KeyUse, ...]
+    """Who asked for it, the first few."""
+    differ: int
+    """Components that differ."""
+    of: int
+    """Components of both keys together."""
+    names: tuple[str, ...]
+    """The names of those that differ, what matters most first."""
+    differences: tuple[ComponentDifference, ...]
+    """The first few of them with their texts."""
+    same_code: bool
+    """Whether the same code object asked for it."""
+    before: bool | None
+    """Whether it was asked for earlier; None: by another process, so that there is no telling."""
+
+
+def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """(name, hash, text) of each component. Older torch broke them at line ends: such pieces are put together again."""
+    results: list[tuple[str, str, str]] = []
+    for item in raw:
+        if not isinstance(item, str):
+            continue
+        match = _COMPONENT.match(item)
+        if match is not None:
+            results.append((match[2], match[1], match[3]))
+        elif results:
+            name, digest, text = results[-1]
+            if len(text) < TEXT_KEPT:
+                results[-1] = (name, digest, f"{text}\n{item}")
+    return results
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One distinct key of one cache."""
+
+    cache: str
+    key: str
+    code: object
+    components: array[int]
+    uses: list[KeyUse]
+    place: int
+    process: object
+    record: int
+    direction: int | None
+    """Its component `DIRECTION`."""
+
+
+class KeyTable:
+    """Numbers for the components of keys, which keep them small: one for a run, only ever added to."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.texts: list[str] = []
+        self.directions: set[int] = set()
+        """Those of `DIRECTION`."""
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._kept = 0
+        self._lock = threading.Lock()
+
+    def take(self, components: Iterable[Any]) -> array[int]:
+        """Intern the components of a key; return their ids, each once."""
+        with self._lock:
+            return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
+
+    def _number(self, name: str, digest: str, text: str) -> int:
+        number = self._numbers.get((name, digest))
+        if number is None:
+            name = sys.intern(name)
+            number = self._numbers[name, digest] = len(self.names)
+            self.names.append(name)
+            if name == DIRECTION:
+                self.directions.add(number)
+            kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
+            self._kept += len(kept)
+            self.texts.append(kept)
+        return number
+
+
+class KeyIndex:
+    """All keys of a run. Reads nothing itself."""
+
+    def __init__(self, table: KeyTable | None = None) -> None:
+        self._table = table or KeyTable()
+        self._names, self._texts = self._table.names, self._table.texts
+        self._entries: list[_Entry] = []
+        self._by_key: dict[tuple[str, str], _Entry] = {}
+        self._postings: dict[int, array[int]] = defaultdict(lambda: array("I"))
+
+    def add(
+        self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any] | array[int],
+        process: object = None, record: int = 0,
+    ) -> None:  # fmt: skip
+        """Record that a compile of a code object looked up a key, in a record of a process.
+
+        `components` are torch's text or ids of the table.
+        """
+        entry = self._by_key.get((cache, key))
+        if entry is None:
+            numbers = components if isinstance(components, array) else self._table.take(components)
+            entry = self._by_key[cache, key] = _Entry(
+                cache, key, code, numbers, [], len(self._entries), process, record, self._direction(numbers)
+            )
+            for number in numbers:
+                self._postings[number].append(len(self._entries))
+            self._entries.append(entry)
+        entry.uses.append(use)
+
+    def _direction(self, numbers: array[int]) -> int | None:
+        known = self._table.directions
+        return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
+
+    def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
+        """Return the lookups of a key in run order."""
+        entry = self._by_key.get((cache, key))
+        return tuple(entry.uses) if entry is not None else ()
+
+    def components(self, cache: str, key: str) -> int:
+        """Return the number of components that torch wrote for a key."""
+        entry = self._by_key.get((cache, key))
+        return len(entry.components) if entry is not None else 0
+
+    def nearest(self, cache: str, key: str) -> Nearest | None:
+        """Return the key with the most components in common; None without another key that has components."""
+        entry = self._by_key.get((cache, key))
+        if entry is None or not entry.components:
+            return None
+        own = self._by_name(entry)
+        best: tuple[tuple[int, bool, bool, int], _Entry, list[str]] | None = None
+        for number in self._candidates(entry):
+            other = self._entries[number]
+            names = _differing(own, self._by_name(other))
+            rank = (len(names), other.code != entry.code, _before(entry, other) is False, abs(number - entry.place))
+            if best is None or rank < best[0]:
+                best = rank, other, names
+        return self._result(entry, best[1], best[2]) if best is not None else None
+
+    def _candidates(self, entry: _Entry) -> list[int]:
+        """Return the keys with the most shared rare components; else the nearest in run order."""
+        shared: Counter[int] = Counter()
+        place, everyone = entry.place, len(self._entries)
+        for number in entry.components:
+            posting = self._postings[number]
+            if 1 < len(posting) < everyone:
+                shared.update(posting[-POSTINGS:])
+        shared.pop(place, None)
+        found = [number for number, _ in shared.most_common(CANDIDATES * 4) if self._fits(entry, number)][:CANDIDATES]
+        near = sorted(range(max(place - CANDIDATES, 0), min(place + CANDIDATES, everyone)), key=lambda n: abs(n - place))
+        found += [number for number in near if number != place and number not in found and self._fits(entry, number)]
+        return found[: CANDIDATES * 2]
+
+    def _fits(self, entry: _Entry, number: int) -> bool:
+        other = self._entries[number]
+        if other.cache != entry.cache or not other.components:
+            return False
+        return entry.direction == other.direction
+
+    def _by_name(self, entry: _Entry) -> dict[str, int]:
+        return {self._names[number]: number for number in entry.components}
+
+    def _result(self, entry: _Entry, other: _Entry, names: list[str]) -> Nearest:
+        here, there = self._by_name(entry), self._by_name(other)
+        names.sort(key=importance)
+        differences = tuple(
+            ComponentDifference(
+                name,
+                self._texts[here[name]] if name in here else None,
+                self._texts[there[name]] if name in there else None,
+            )
+            for name in names[:8]
+        )
+        union = len(here.keys() | there.keys())
+        return Nearest(
+            other.key, tuple(other.uses[:4]), len(names), union, tuple(names[:NAMES_KEPT]), differences,
+            other.code == entry.code, _before(entry, other),
+        )  # fmt: skip
+
+
+def _before(entry: _Entry, other: _Entry) -> bool | None:
+    """Return whether the other key was looked up before this one."""
+    return other.record < entry.record if other.process == entry.process else None
+
+
+def _differing(left: dict[str, int], right: dict[str, int]) -> list[str]:
+    return [name for name, number in left.items() if right.get(name) != number] + [n for n in right if n not in left]
+
+
+def importance(name: str) -> tuple[int, str, int]:
+    """Return a sort key: the graph, then other components, then inputs; numbers ascending."""
+    order = 0 if name == "gm" else 2 if name.startswith("example_inputs") else 1
+    stem, _, rest = name.partition("[")
+    number = rest.removesuffix("]")
+    return order, stem if number.isdigit() else name, int(number[:9]) if number.isdigit() else 0
+
+
+def grouped_names(names: Sequence[str]) -> list[str]:
+    """`example_inputs[0]`, `example_inputs[2]`, `example_inputs[3]` … as `example_inputs[0, 2-3]`."""
+    stems: dict[str, list[int]] = {}
+    for name in names:
+        stem, _, rest = name.partition("[")
+        number = rest.removesuffix("]")
+        if number.isdigit():
+            stems.setdefault(stem, []).append(int(number[:9]))
+        else:
+            stems[name] = []
+    return [f"{stem}[{_ranges(numbers)}]" if numbers else stem for stem, numbers in stems.items()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)
+
 
 COUNTED = (
     (AOT, "aotautograd_cache"),

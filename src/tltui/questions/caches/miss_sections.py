@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import flow, named, on_ranks
-from tltui.questions.caches.cache_lookups import HIT, ComponentDifference, KeyUse, Nearest, grouped_names
-from tltui.questions.caches.cache_report import CacheMiss, CachesReport
+from tltui.questions.caches.cache_report import HIT, CacheMiss, CachesReport, ComponentDifference, KeyUse, Nearest, grouped_names
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.line_diff import ChangedLine, Marks, around, changed_lines

@@ -14,7 +14,7 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.questions.caches.cache_lookups import (
+from tltui.questions.caches.cache_report import (
     AOT,
     BYPASS,
     DISABLED_STATE,
@@ -23,16 +23,14 @@ from tltui.questions.caches.cache_lookups import (
     MISS,
     OLD_NAMES,
     STORED,
-    KeyIndex,
-    KeyUse,
-    Nearest,
-)
-from tltui.questions.caches.cache_report import (
     CacheMiss,
     CachesReport,
     CacheTotal,
     CompileCaches,
     Divergence,
+    KeyIndex,
+    KeyUse,
+    Nearest,
     caches_in,
     divergences_of,
     key_table,

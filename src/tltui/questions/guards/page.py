@@ -27,9 +27,10 @@ from tltui.questions.guards.guard_report import (
     failures_in,
     guards_record,
     old_nodes,
+    ordered,
+    tree_nodes,
 )
 from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
-from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
 from tltui.questions.question import Keyword, Question
 from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens

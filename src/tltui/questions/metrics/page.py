@@ -16,7 +16,7 @@ from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
-from tltui.questions.metrics.compile_metrics import (
+from tltui.questions.metrics.metric_sums import (
     BYTES,
     CONFIG,
     COPIES,
@@ -37,8 +37,8 @@ from tltui.questions.metrics.compile_metrics import (
     Variant,
     about,
     metrics_of,
+    run_metrics,
 )
-from tltui.questions.metrics.metric_sums import run_metrics
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

@@ -48,7 +48,7 @@ from tltui.questions.problems.reason_sections import (
 from tltui.questions.question import question_of
 from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
-from tltui.questions.shapes.compile_inputs import inputs_of
+from tltui.questions.shapes.shape_env import inputs_of
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
@@ -174,7 +174,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     # functions given up for a graph break are in the section of breaks
     failures = [
         candidate for candidate in facts.failures
-        if node.status is not Status.EAGER or not reason_sections.is_told_by(candidate, facts.breaks)
+        if node.status is not Status.EAGER or not reason_sections.is_listed_break(candidate, facts.breaks)
     ]
     if failures:
         page.heading("Failure" if len(failures) == 1 else "Failures")

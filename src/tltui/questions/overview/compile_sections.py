@@ -16,11 +16,11 @@ from tltui.model.record_reader import json_in, metrics_fields, text_in, whole_in
 from tltui.model.status import Facts
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import stated_version
-from tltui.questions.caches.cache_lookups import CacheAnswer, caches_of
+from tltui.questions.caches.cache_report import CacheAnswer, caches_of
 from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
-from tltui.questions.shapes.compile_inputs import Inputs, Symbol, TensorInput, inputs_of
+from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
 from tltui.questions.stacks.function_names import known_as
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of
 from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far

@@ -73,23 +73,23 @@ class BreakReason:
     skips: bool = False
     """All of the function runs in eager mode."""
     stops: bool = False
-    """What comes after the break runs in eager mode."""
+    """Whether the code after the break runs in eager mode."""
 
 
 def read_reason(text: str) -> BreakReason:
     """Parse the message of an `Unsupported`, a restart reason, or the text after `Graph Break Reason:`."""
-    own, *others = _split(_unquoted(text.strip()))
-    lines = own.split("\n")
+    first, *others = _split(_unquoted(text.strip()))
+    lines = first.split("\n")
     op, skips, stops = "", False, False
     for n, line in enumerate(lines):
-        said = line.strip()
-        if tracing := _TRACING.match(said):
+        stripped = line.strip()
+        if tracing := _TRACING.match(stripped):
             op = tracing["op"]
-        elif _SKIPPING.match(said):
+        elif _SKIPPING.match(stripped):
             skips = True
-        elif _CANNOT_RESUME.match(said):
+        elif _CANNOT_RESUME.match(stripped):
             stops = True
-        elif said and not _INTENDED.match(said):
+        elif stripped and not _INTENDED.match(stripped):
             lines = lines[n:]
             break
     else:
@@ -248,20 +248,20 @@ class GraphBreak:
     while_handling: tuple[Reason, ...] = ()
     """The breaks that came while this one was handled: why torch could not go on after it."""
     stops: bool = False
-    """What comes after the break runs in eager mode, as torch can't resume from it."""
+    """Whether the code after the break runs in eager mode, as torch can't resume from it."""
     rest: str = ""
-    """What of the message has no known shape."""
+    """The unparsed part of the message."""
     operator: str = ""
     """The higher order operator in whose function it happened."""
 
     @property
     def lead(self) -> StackFrame | None:
         """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
-        own = self.at
-        if own is not None and own.owner is Owner.USER:
-            return own
-        found = nearest(self.stack)
-        return own if found is None or (own is not None and own.owner.rank <= found.owner.rank) else found
+        at = self.at
+        if at is not None and at.owner is Owner.USER:
+            return at
+        caller = nearest(self.stack)
+        return at if caller is None or (at is not None and at.owner.rank <= caller.owner.rank) else caller
 
     @property
     def at(self) -> StackFrame | None:
@@ -369,18 +369,18 @@ def failures_of(
     """Return the failure of the compile, then the failure of its backward."""
     reader = reader or reader_of(compile_)
     errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
-    found = []
+    failures = []
     for event, fields in metrics:
         backward = event != "compilation_metrics"
         if kind := text_in(fields, "fail_type"):
             record = errors.pop(BACKWARD if backward else ERROR, None)
-            found.append(_failure(compile_, kind, fields, backward, record, reader))
+            failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        found.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
-            found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
-    return tuple(found)
+            failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
+    return tuple(failures)
 
 
 @part
@@ -398,15 +398,15 @@ def _failure(
         last = last_raised(parts)
         kind = kind or (last.type if last else "") or "failure"
         reason = reason or (last.message if last else text.strip().rpartition("\n")[2])
-    own = user_stack(parts) or user_stack(read_traceback(reason))
-    named_frame = _named_frame(fields, own)
-    inner = own[-1] if own else named_frame
+    stack = user_stack(parts) or user_stack(read_traceback(reason))
+    named_frame = _named_frame(fields, stack)
+    inner = stack[-1] if stack else named_frame
     callers = () if backward else callers_of(compile_, reader)
     raised_at = _raised_at(parts)
-    lead, raised = _lead((*callers, *(own or filter(None, (named_frame,)))), inner, raised_at)
+    lead, raised = _lead((*callers, *(stack or filter(None, (named_frame,)))), inner, raised_at)
     return Failure(
         error_name(kind), reason.strip(), backward, lead.file if lead else None, lead.line if lead else None, raised,
-        lead.code if lead else None, (*user_frames(own), *user_frames(callers)),
+        lead.code if lead else None, (*user_frames(stack), *user_frames(callers)),
         None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
         inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
         raised_at if raised_at is not None and raised_at != lead else None,

@@ -17,7 +17,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, named, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.questions.caches.cache_lookups import NAMES
+from tltui.questions.caches.cache_report import NAMES
 from tltui.questions.compare.pairing import own_device
 from tltui.questions.hang.open_phases import begun
 from tltui.questions.problems.compile_problems import known_breaks

@@ -9,7 +9,7 @@ from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, list_in, named, text_in
 from tltui.model.ref import at_line
-from tltui.questions.guards.guard_tree_text import GuardLine, GuardText, guard_text
+from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import OBJECTS, cause_of, class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import Asked, Cause, Comment, Condition, asked, comment_of, condition_of, whose

@@ -15,7 +15,7 @@ from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.ref import CompileId
-from tltui.questions.caches.cache_lookups import BUNDLED, FX, NAMES, answer_of
+from tltui.questions.caches.cache_report import BUNDLED, FX, NAMES, answer_of
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import Kernel
 from tltui.questions.runtime.event_nesting import (

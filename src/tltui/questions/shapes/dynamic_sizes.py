@@ -11,7 +11,6 @@ from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, named, number_in, text_in
 from tltui.questions.recompiles.recompile_reasons import Became, automatic_in_text, became_of
-from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
 from tltui.questions.shapes.shape_env import (
     EVENTS,
     PROGRAM,
@@ -22,8 +21,10 @@ from tltui.questions.shapes.shape_env import (
     RealValue,
     ShapeGuard,
     ShapeRecords,
+    TensorInput,
     graph_sizes,
     guarded_sizes,
+    inputs_of,
     plain_name,
     shape_records,
     whole_path,

@@ -22,8 +22,7 @@ from tltui.questions.provenance.provenance import PANES, PRE, content_of, proven
 from tltui.questions.provenance.records import Born, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
 from tltui.questions.recompiles.recompile_reasons import RecompileReason, known_recompile, ref_named
-from tltui.questions.shapes.compile_inputs import inputs_of
-from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, shape_records
+from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, inputs_of, shape_records
 from tltui.questions.stacks.function_names import shown_name
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, is_end_of
 from tltui.text import tokens

@@ -10,7 +10,7 @@ from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, json_in, metrics_fields
 from tltui.questions.problems.compile_problems import INTERRUPTED, known_failures
-from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.questions.shapes.shape_env import TensorInput, inputs_of
 from tltui.text.frozen import frozen
 from tltui.writers.repro.checking import DTYPES, Refused, is_device
 

@@ -65,10 +65,10 @@ class CacheAnswer:
 
 def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
     """Return the cache answers in record order, then the disabled caches."""
-    found = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
+    answers = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
     if any(event.name == DISABLED for event in events):
-        found.append(CacheAnswer(FX, DISABLED_STATE))
-    return tuple(found)
+        answers.append(CacheAnswer(FX, DISABLED_STATE))
+    return tuple(answers)
 
 
 def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
@@ -105,14 +105,14 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
 
 
 _COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
-TEXT_KEPT, TEXT_SHORT = 1 << 16, 2000
-"""Maximum characters of a component's text in memory: much at first, little once `ALL_KEPT` are used."""
-ALL_KEPT = 16 << 20
+TEXT_LENGTH, TEXT_SHORT = 1 << 16, 2000
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_STORED` are used."""
+ALL_STORED = 16 << 20
 POSTINGS = 512
 """Maximum number of keys to compare for one shared component."""
 CANDIDATES = 24
 """Keys that are compared exactly with one that was not found."""
-NAMES_KEPT = 200
+NAMES_LISTED = 200
 DIRECTION = "fx_kwargs[is_backward]"
 """The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
 
@@ -169,7 +169,7 @@ def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
             results.append((match[2], match[1], match[3]))
         elif results:
             name, digest, text = results[-1]
-            if len(text) < TEXT_KEPT:
+            if len(text) < TEXT_LENGTH:
                 results[-1] = (name, digest, f"{text}\n{item}")
     return results
 
@@ -191,7 +191,7 @@ class _Entry:
 
 
 class KeyTable:
-    """Numbers for the components of keys, which keep them small: one for a run, only ever added to."""
+    """Numbers of the components of keys, one table for a run; it only grows."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -199,10 +199,10 @@ class KeyTable:
         self.directions: set[int] = set()
         """Those of `DIRECTION`."""
         self._numbers: dict[tuple[str, str], int] = {}
-        self._kept = 0
+        self._stored = 0
         self._lock = threading.Lock()
 
-    def take(self, components: Iterable[Any]) -> array[int]:
+    def intern(self, components: Iterable[Any]) -> array[int]:
         """Intern the components of a key; return their ids, each once."""
         with self._lock:
             return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
@@ -215,9 +215,9 @@ class KeyTable:
             self.names.append(name)
             if name == DIRECTION:
                 self.directions.add(number)
-            kept = text[: TEXT_KEPT if self._kept < ALL_KEPT else TEXT_SHORT]
-            self._kept += len(kept)
-            self.texts.append(kept)
+            stored = text[: TEXT_LENGTH if self._stored < ALL_STORED else TEXT_SHORT]
+            self._stored += len(stored)
+            self.texts.append(stored)
         return number
 
 
@@ -241,7 +241,7 @@ class KeyIndex:
         """
         entry = self._by_key.get((cache, key))
         if entry is None:
-            numbers = components if isinstance(components, array) else self._table.take(components)
+            numbers = components if isinstance(components, array) else self._table.intern(components)
             entry = self._by_key[cache, key] = _Entry(
                 cache, key, code, numbers, [], len(self._entries), process, record, self._direction(numbers)
             )
@@ -251,8 +251,8 @@ class KeyIndex:
         entry.uses.append(use)
 
     def _direction(self, numbers: array[int]) -> int | None:
-        known = self._table.directions
-        return None if known.isdisjoint(numbers) else next(number for number in numbers if number in known)
+        directions = self._table.directions
+        return None if directions.isdisjoint(numbers) else next(number for number in numbers if number in directions)
 
     def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
         """Return the lookups of a key in run order."""
@@ -269,11 +269,11 @@ class KeyIndex:
         entry = self._by_key.get((cache, key))
         if entry is None or not entry.components:
             return None
-        own = self._by_name(entry)
+        components = self._by_name(entry)
         best: tuple[tuple[int, bool, bool, int], _Entry, list[str]] | None = None
         for number in self._candidates(entry):
             other = self._entries[number]
-            names = _differing(own, self._by_name(other))
+            names = _differing(components, self._by_name(other))
             rank = (len(names), other.code != entry.code, _before(entry, other) is False, abs(number - entry.place))
             if best is None or rank < best[0]:
                 best = rank, other, names
@@ -288,10 +288,10 @@ class KeyIndex:
             if 1 < len(posting) < everyone:
                 shared.update(posting[-POSTINGS:])
         shared.pop(place, None)
-        found = [number for number, _ in shared.most_common(CANDIDATES * 4) if self._fits(entry, number)][:CANDIDATES]
+        candidates = [number for number, _ in shared.most_common(CANDIDATES * 4) if self._fits(entry, number)][:CANDIDATES]
         near = sorted(range(max(place - CANDIDATES, 0), min(place + CANDIDATES, everyone)), key=lambda n: abs(n - place))
-        found += [number for number in near if number != place and number not in found and self._fits(entry, number)]
-        return found[: CANDIDATES * 2]
+        candidates += [number for number in near if number != place and number not in candidates and self._fits(entry, number)]
+        return candidates[: CANDIDATES * 2]
 
     def _fits(self, entry: _Entry, number: int) -> bool:
         other = self._entries[number]
@@ -303,19 +303,19 @@ class KeyIndex:
         return {self._names[number]: number for number in entry.components}
 
     def _result(self, entry: _Entry, other: _Entry, names: list[str]) -> Nearest:
-        here, there = self._by_name(entry), self._by_name(other)
+        here, other_numbers = self._by_name(entry), self._by_name(other)
         names.sort(key=importance)
         differences = tuple(
             ComponentDifference(
                 name,
                 self._texts[here[name]] if name in here else None,
-                self._texts[there[name]] if name in there else None,
+                self._texts[other_numbers[name]] if name in other_numbers else None,
             )
             for name in names[:8]
         )
-        union = len(here.keys() | there.keys())
+        union = len(here.keys() | other_numbers.keys())
         return Nearest(
-            other.key, tuple(other.uses[:4]), len(names), union, tuple(names[:NAMES_KEPT]), differences,
+            other.key, tuple(other.uses[:4]), len(names), union, tuple(names[:NAMES_LISTED]), differences,
             other.code == entry.code, _before(entry, other),
         )  # fmt: skip
 
@@ -338,7 +338,7 @@ def importance(name: str) -> tuple[int, str, int]:
 
 
 def grouped_names(names: Sequence[str]) -> list[str]:
-    """`example_inputs[0]`, `example_inputs[2]`, `example_inputs[3]` … as `example_inputs[0, 2-3]`."""
+    """Join numbers: `example_inputs[0]`, `example_inputs[2]`, `example_inputs[3]` to `example_inputs[0, 2-3]`."""
     stems: dict[str, list[int]] = {}
     for name in names:
         stem, _, rest = name.partition("[")
@@ -450,7 +450,7 @@ class Divergence:
     file: str | None
     line: int | None
     ordinal: int
-    """Which compile of that code it was on its rank, from 1."""
+    """Its number among the compiles of that code on its rank, from 1."""
     answers: tuple[RankAnswer, ...]
 
 
@@ -481,7 +481,7 @@ def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
 
 
 def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
-    """Compiles that some ranks found in a cache and others did not; of each rank its newest process counts."""
+    """Return compiles that hit a cache on some ranks and missed it on others; of each rank the newest process counts."""
     newest: dict[int | None, Process] = {process.rank: process for process in processes}
     if len(newest) < 2:
         return ()
@@ -499,14 +499,14 @@ def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
 
 
 def _numbered(process: Process) -> Iterator[tuple[Code, int, Compile]]:
-    """Each compile with its code object, and which one of that code it is."""
-    seen: Counter[object] = Counter()
+    """Yield each compile with its code object and its number among those of that code."""
+    counts_by_code: Counter[object] = Counter()
     for frame in process.frames.values():
         code = frame.code
         for node in frame.compiles:
             if node.is_compile and code[0] is not None:
-                seen[code] += 1
-                yield code, seen[code], node
+                counts_by_code[code] += 1
+                yield code, counts_by_code[code], node
 
 
 def _state(node: Compile, key: str) -> str:
@@ -534,8 +534,8 @@ class KeyRecord:
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
     """Return the caches of a compile, and the key components by record address."""
-    found = list(named(node, WANTED | LOWERED))
-    records = _records(node, [(record, name) for record, name in found if name in WANTED])
+    listed = list(named(node, WANTED | LOWERED))
+    records = _records(node, [(record, name) for record, name in listed if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
     components: dict[str, KeyRecord] = {}
@@ -545,7 +545,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
         if name in NAMES or name in OLD_NAMES:
             answer, written = answer_of(name, record, ref, reader, COMPONENTS_LIMIT)
             answers.append(answer)
-            components[ref] = KeyRecord(record, table.take(written).tobytes())
+            components[ref] = KeyRecord(record, table.intern(written).tobytes())
         elif name in PROFILES:
             profiles.append(CacheAnswer(*PROFILES[name], ref=ref))
         elif name in BYPASSES:
@@ -553,28 +553,28 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
         elif name == "triton_kernel_info":
             triton.update(_autotuned(reader.json(record)))
     metrics = [fields for _, fields in metrics_fields(node, reader)]
-    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in found)
+    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in listed)
     function, file, line = node.frame.code
-    taken = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
+    seconds = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
     return CompileCaches(
         str(node.ref), function, file, line, tuple(answers), tuple(profiles), saved_by(answers),
-        sum(taken) if taken else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
+        sum(seconds) if seconds else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
         counts(triton.most_common()), sum(bundles) or None,
     ), components  # fmt: skip
 
 
 def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, str, str]]:
-    """(record, name, address) of the artifacts that caches wrote."""
+    """Return (record, name, address) of the artifacts that caches wrote."""
     log = node.process.log
-    found = [(record, name) for record, name in written if log.has_payload(record)]
-    if not found:
+    payloads = [(record, name) for record, name in written if log.has_payload(record)]
+    if not payloads:
         return []
-    ref, total, seen = str(node.ref), Counter(name for _, name in found), Counter[str]()
+    ref, total, counted = str(node.ref), Counter(name for _, name in payloads), Counter[str]()
     records = []
-    for record, name in found:
-        seen[name] += 1
-        records.append((record, name, f"{ref}:{name}" if total[name] == 1 else f"{ref}:{name}#{seen[name]}"))
+    for record, name in payloads:
+        counted[name] += 1
+        records.append((record, name, f"{ref}:{name}" if total[name] == 1 else f"{ref}:{name}#{counted[name]}"))
     return records
 
 
@@ -620,13 +620,13 @@ def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
             total[_COUNTS[key]] += whole_in(fields, key) or 0
     if not any(total.values()):
         return ()
-    found = []
+    backends = []
     for cache in (AOT, FX):
         for where in ("local", "remote"):
             hits, misses = total[cache, where, HIT], total[cache, where, MISS]
             if hits or misses:
-                found.append(Backend(cache, where, hits, misses))
-    return tuple(found)
+                backends.append(Backend(cache, where, hits, misses))
+    return tuple(backends)
 
 
 def _off(
@@ -640,13 +640,13 @@ def _off(
         for config in ("compiler_config", "inductor_config"):
             if json_in(fields, config).get("force_disable_caches") is True:
                 return (f"all caches: force_disable_caches is True in {config}",)
-    found = []
+    settings = []
     if FX not in asked:
         by = [f for f in metrics if json_in(f, "inductor_config").get("fx_graph_cache") is False]
         if by:
-            found.append(f"{FX}: fx_graph_cache is False in inductor_config")
+            settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
         elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in named(node, ("chromium_event",))):
-            found.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
+            settings.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
-        found.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
-    return tuple(found)
+        settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
+    return tuple(settings)

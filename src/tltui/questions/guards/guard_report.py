@@ -81,7 +81,7 @@ class GuardText:
 
     @property
     def characters(self) -> int:
-        """How large it is."""
+        """The length of the text."""
         return len(self._text)
 
     def failed(self, cause: Cause, text: str) -> GuardLine | None:
@@ -98,7 +98,7 @@ class GuardText:
         if text.startswith("Duplicate tensor"):
             return self._with("+- NO_TENSOR_ALIASING: check_no_aliasing(")
         words = strip_local(text)
-        results = self._with(f": {words}", whole=True)
+        results = self._with(f": {words}", to_end=True)
         if results is None and cause.source and cause.kind in (KEY, LENGTH, TYPE, MARK):  # a sentence: it names what it looked at
             return self._source(cause.source)
         return results
@@ -114,12 +114,12 @@ class GuardText:
         if cause.kind in TENSORS or cause.kind == CONDITION:
             return self._tensor(cause)
         if cause.kind == LENGTH:
-            found = self._with(f"len({cause.source}) == ")
-            if found is not None:
-                return found.node.expression.rpartition(" == ")[2]
-            return "0" if self._with(f": not {cause.source}", whole=True) else ""
-        if cause.kind == KEY and (found := self._with(f"{_of_keys(cause.source)} == ")) is not None:
-            return found.node.expression.partition(" == ")[2]
+            line = self._with(f"len({cause.source}) == ")
+            if line is not None:
+                return line.node.expression.rpartition(" == ")[2]
+            return "0" if self._with(f": not {cause.source}", to_end=True) else ""
+        if cause.kind == KEY and (line := self._with(f"{_of_keys(cause.source)} == ")) is not None:
+            return line.node.expression.partition(" == ")[2]
         return self._manager_value(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
 
     def size(self, source: str, dim: int) -> str:
@@ -128,9 +128,9 @@ class GuardText:
 
     def fixes(self, source: str) -> str:
         """Return the number or constant that a source must equal; '' if it is unconstrained."""
-        found = self._with(f": {source} == ")
-        said = found.node.expression if found is not None else ""
-        return said[len(source) + 4 :] if said.startswith(f"{source} == ") else ""
+        line = self._with(f": {source} == ")
+        expression = line.node.expression if line is not None else ""
+        return expression[len(source) + 4 :] if expression.startswith(f"{source} == ") else ""
 
     def marked_static(self, source: str, dim: int) -> bool:
         """Return whether a dimension was marked with mark_static."""
@@ -147,8 +147,8 @@ class GuardText:
 
     def same_object(self, source: str) -> str:
         """Return the expected object by the type in its guard; for a class, that class."""
-        found = self._with(f"___check_obj_id({source}, ")
-        return class_name(found.node.type_name) if found is not None else ""
+        line = self._with(f"___check_obj_id({source}, ")
+        return class_name(line.node.type_name) if line is not None else ""
 
     def is_module(self, source: str) -> bool:
         """Return whether the owner of an attribute is an nn.Module: Dynamo makes sure that it has no `forward` of its own."""
@@ -156,7 +156,7 @@ class GuardText:
         return bool(dot) and f"not ___dict_contains('forward', {owner}.__dict__)" in self._text
 
     def tensor_class(self, source: str) -> str:
-        """`Tensor` or `Parameter`, as the guard on a tensor has it."""
+        """Return the class in the guard on a tensor: `Tensor`, `Parameter`."""
         start = self._text.find(f"check_tensor({source}, ")
         return "" if start < 0 else self._text[start:].partition("\n")[0].split(", ")[1]
 
@@ -175,10 +175,10 @@ class GuardText:
             if not start or self._depth(start) <= depth:
                 break
             nodes = parse([self._line(start)]).nodes
-            said = nodes[0].expression if nodes and self._depth(start) == depth + 1 else ""
-            if said.startswith(f"{cause.source} == "):
-                return said[len(cause.source) + 4 :]
-            if said == f"{cause.source} is None":
+            expression = nodes[0].expression if nodes and self._depth(start) == depth + 1 else ""
+            if expression.startswith(f"{cause.source} == "):
+                return expression[len(cause.source) + 4 :]
+            if expression == f"{cause.source} is None":
                 return "None"
         if value := self.fixes(cause.source):  # a guard on a symbol stands at the margin
             return value
@@ -202,9 +202,9 @@ class GuardText:
         at = self._place(f"source={source}", ",\n")
         return self._at(at) if at >= 0 else None
 
-    def _with(self, words: str, whole: bool = False) -> GuardLine | None:
-        """Return the first line with some words; with `whole`, the checked expression ends there."""
-        at = self._place(words, "\n, #" if whole else "")
+    def _with(self, words: str, to_end: bool = False) -> GuardLine | None:
+        """Return the first line with some words; with `to_end`, the checked expression ends there."""
+        at = self._place(words, "\n, #" if to_end else "")
         return self._at(at) if at >= 0 else None
 
     def _place(self, words: str, ends: str) -> int:
@@ -233,7 +233,7 @@ class GuardText:
 
 
 def _of_keys(source: str) -> str:
-    """`list(d)[0]`, as guards have it: `list(dict.keys(d))[0]`"""
+    """Spell `list(d)[0]` as guards do: `list(dict.keys(d))[0]`."""
     match = re.match(r"^list\((.*)\)(\[\d+\])$", source)
     return f"list(dict.keys({match[1]})){match[2]}" if match else source
 
@@ -247,7 +247,7 @@ def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | N
     return GuardText(reader.text(records[-1], LIMIT), address(compile_, records[-1], TREE))
 
 
-KEPT = 1 << 18
+CACHED_BYTES = 1 << 18
 """Maximum bytes of a guard tree whose nodes are cached."""
 _KIND = re.compile(rb"^(?:\| )*\+- (?:(?:Key|Value)Manager: )?(\w+)", re.MULTILINE)
 _LATENCY = re.compile(rb"^Guard (?:eval )?latency = ([\d.]{1,20}) us", re.MULTILINE)
@@ -273,7 +273,7 @@ def tree_of(text: bytes) -> TreeCounts:
 
 
 def ordered(kinds: Counter[str]) -> tuple[Count, ...]:
-    """Kinds of guards, the most frequent first."""
+    """Return kinds of guards, the most frequent first."""
     return counts(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -292,10 +292,10 @@ def _number(text: bytes) -> float | None:
 
 
 class GuardLines:
-    """The lines of the guards of one compile that recompiles name. Each is looked for once in each different tree."""
+    """The lines of guards of a compile that recompiles name; each is searched once in each different tree."""
 
     def __init__(self, compile_: Compile, digest: bytes) -> None:
-        """`digest` is the md5 of its tree, b"" where it has none."""
+        """Make an index. `digest` is the md5 of the tree, b"" if there is none."""
         self._compile = compile_
         self._digest = digest
         self._text: GuardText | None = None
@@ -305,9 +305,9 @@ class GuardLines:
         if not self._digest:
             return None
         parts, key = self._compile.process.parts, (self._digest, text, hint)
-        known = parts.get(GuardLines, key)
-        if known is not MISSING:
-            return known if isinstance(known, int) else None
+        cached = parts.get(GuardLines, key)
+        if cached is not MISSING:
+            return cached if isinstance(cached, int) else None
         self._text = self._text or guard_text(self._compile, reader_of(self._compile))
         guard = self._text.failed(cause, text) if self._text else None
         line = guard.line if guard else None
@@ -318,7 +318,7 @@ class GuardLines:
 def tree_nodes(compile_: Compile, record: int) -> Iterable[object]:
     """Iterate over the nodes of a guard tree; equal trees are parsed once."""
     text, _ = without_latency(reader_of(compile_).payload(record, LIMIT))
-    return _nodes(compile_, text) if len(text) <= KEPT else walk(text.decode("utf-8", "replace").split("\n"))
+    return _nodes(compile_, text) if len(text) <= CACHED_BYTES else walk(text.decode("utf-8", "replace").split("\n"))
 
 
 @parsed
@@ -401,7 +401,7 @@ class FailedGuard:
     cause: str
     """A key of `tltui.questions.recompiles.guard_grammar.CAUSES`."""
     line: int | None
-    """Its line in the guard tree, from 1; None where it is not found."""
+    """Its line in the guard tree, from 1; None if it is not in it."""
 
 
 @frozen
@@ -417,7 +417,7 @@ class GuardCounts:
     kinds: tuple[Count, ...]
     """The most frequent first."""
     latency_us: float | None
-    """What one evaluation of all of them took, as torch measured it."""
+    """The time of one evaluation of all of them, as torch measured it."""
     failed: tuple[FailedGuard, ...]
 
 
@@ -444,11 +444,11 @@ class Guard:
 def guards_record(compile_: Compile) -> tuple[int, str] | None:
     """Return the record with the guards: the tree, else the non-empty list of 2024."""
     log = compile_.process.log
-    found = {name: record for record, name in named(compile_, (TREE, OLD)) if log.has_payload(record)}
-    if TREE in found:
-        return found[TREE], TREE
-    if OLD in found and log.columns.size[found[OLD]] > 8:  # an empty list has two brackets and some tabs
-        return found[OLD], OLD
+    records = {name: record for record, name in named(compile_, (TREE, OLD)) if log.has_payload(record)}
+    if TREE in records:
+        return records[TREE], TREE
+    if OLD in records and log.columns.size[records[OLD]] > 8:  # an empty list has two brackets and some tabs
+        return records[OLD], OLD
     return None
 
 
@@ -470,12 +470,12 @@ def _blamed(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
 @part
 def failures_in(frame: Frame, reader: Reader) -> dict[str, tuple[Failure, ...]]:
     """Map compile addresses to the guard failures in later recompiles of the frame. Call once per frame."""
-    found: dict[str, list[Failure]] = {}
+    failures: dict[str, list[Failure]] = {}
     for compile_ in frame.compiles:
         if compile_.is_recompile:
             for failure in _blamed(compile_):
-                found.setdefault(failure.earlier, []).append(failure)
-    return {earlier: tuple(failures) for earlier, failures in found.items()}
+                failures.setdefault(failure.earlier, []).append(failure)
+    return {earlier: tuple(failures) for earlier, failures in failures.items()}
 
 
 def each_with_failures(compiles: Iterable[Compile]) -> Iterator[tuple[Compile, tuple[Failure, ...]] | None]:
@@ -516,21 +516,21 @@ def _counted(compile_: Compile, reader: Reader) -> tuple[bytes, GuardCounts] | N
 
 def counts_of(compile_: Compile, failures: tuple[Failure, ...]) -> GuardCounts | None:
     """Return the guard counts of a compile; None if the log has no guards. `failures`: those of later recompiles."""
-    found = _counted(compile_)
-    if found is None:
+    counted = _counted(compile_)
+    if counted is None:
         return None
-    digest, counts = found
+    digest, counts = counted
     return replace(counts, failed=_failed(compile_, digest, failures)) if failures else counts
 
 
 def _failed(compile_: Compile, tree: bytes, failures: tuple[Failure, ...]) -> tuple[FailedGuard, ...]:
     """Locate the guards that later recompiles name."""
-    found = []
+    failed = []
     lines = GuardLines(compile_, tree)
     for failure in failures:
         cause = cause_of(failure.text, failure.hint)
-        found.append(FailedGuard(failure.ref, failure.text, cause.kind, lines.of(cause, failure.text, failure.hint)))
-    return tuple(found)
+        failed.append(FailedGuard(failure.ref, failure.text, cause.kind, lines.of(cause, failure.text, failure.hint)))
+    return tuple(failed)
 
 
 def old_nodes(compile_: Compile, record: int) -> Iterator[GuardNode]:
@@ -559,13 +559,13 @@ def old_guards(compile_: Compile, record: int, reader: Reader) -> list[GuardNode
         code = text_in(item, "code")
         if code is None:
             continue
-        own = user_frames(frames_of(compile_.process, list_in(item, "user_stack")))
+        frames = user_frames(frames_of(compile_.process, list_in(item, "user_stack")))
         kind = next((kind for start, kind in _BY_CODE if code.startswith(start)), "")
         if not kind:
             marks = "_dynamo_" in code and code.startswith("hasattr(")
             kind = "DIMENSION_DYNAMIC_MARKING_GUARD" if marks else "EQUALS_MATCH" if " == " in code else "LAMBDA_GUARD"
         source = _SOURCE.search(code)
-        where = own[0] if own else None
+        where = frames[0] if frames else None
         guard_nodes.append(
             GuardNode(
                 -1, 1, 0, kind, source[0] if source else "", expression=code, code=(where.code or "") if where else "",
@@ -604,7 +604,7 @@ class GuardFilter:
     def __bool__(self) -> bool:
         return bool(self.kind or self.source or self.text or self.failed)
 
-    def takes(self, node: GuardNode, source: str, failed: bool) -> bool:
+    def matches(self, node: GuardNode, source: str, failed: bool) -> bool:
         """Return whether a guard matches. Lower case matches upper case too; the text may be a regular expression."""
         if self.failed and not failed:
             return False

@@ -164,14 +164,14 @@ KNOWN: dict[str, About] = {
 }
 ORDER = {name: number for number, name in enumerate(KNOWN)}
 CONFIGS = ("dynamo_config", "inductor_config", "functorch_config", "compiler_config")
-"""Whole configurations, JSON in a string."""
+"""Complete configurations, JSON in a string."""
 OF_ONE = frozenset((
     "compile_id", "frame_key", "co_name", "co_filename", "co_firstlineno", "stack_trace", "exception_stack_trace",
     "fail_user_frame_filename", "fail_user_frame_lineno", "graph_node_shapes", "inductor_provenance",
     "recompile_reason", "recompile_user_contexts", "triton_kernel_compile_times_us", "log_format_version",
 ))  # fmt: skip
 """Fields that describe one compile only."""
-COPIES = frozenset(name for name, known in KNOWN.items() if "copy of" in known.help or "older copy" in known.help)
+COPIES = frozenset(name for name, field in KNOWN.items() if "copy of" in field.help or "older copy" in field.help)
 """Fields that repeat another one in another unit."""
 VERSIONS = ("pytorch_version", "python_version", "cuda_version", "triton_version")
 _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECONDS), ("_seconds", SECONDS),
@@ -263,15 +263,15 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
 
 
 def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
-    found = []
+    specialized = []
     for record, _ in named(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
-        found.append(Specialized(
+        specialized.append(Specialized(
             text_in(fields, "symbol") or "?", sources, str(fields.get("value", "?")), text_in(fields, "reason"),
             record_page(compile_.process, record),
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(specialized)
 
 
 def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
@@ -283,15 +283,15 @@ def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
 
 def fields_of(values: dict[str, Any]) -> tuple[Field, ...]:
     """Return the fields by group, in table order; unknown ones last in their written order."""
-    found = []
+    fields = []
     for name, value in values.items():
-        known = about(name)
-        if known.unit == JSON_TEXT or known.group == CONFIG:
+        meaning = about(name)
+        if meaning.unit == JSON_TEXT or meaning.group == CONFIG:
             value = parsed(value)
             if isinstance(value, list):
                 value = [parsed(item) for item in value]
-        found.append(Field(name, known.group, known.unit, known.help, value))
-    return tuple(sorted(found, key=lambda f: (GROUPS.index(f.group), ORDER.get(f.name, len(ORDER)))))
+        fields.append(Field(name, meaning.group, meaning.unit, meaning.help, value))
+    return tuple(sorted(fields, key=lambda f: (GROUPS.index(f.group), ORDER.get(f.name, len(ORDER)))))
 
 
 def parsed(value: Any) -> Any:
@@ -335,7 +335,7 @@ class Total:
     help: str
     count: int
     sum: float | None
-    """None where a sum would mean nothing."""
+    """None if a sum has no meaning."""
     least: float
     most: float
     most_ref: str
@@ -344,7 +344,7 @@ class Total:
 
 @frozen
 class Config:
-    """A whole configuration, as the first record has it."""
+    """A complete configuration, as the first record has it."""
 
     name: str
     ref: str
@@ -375,10 +375,10 @@ class RunMetrics:
 
 AT_ONCE = 32
 """Compiles between two yields."""
-TEXTS_KEPT = 8
+VALUES_COUNTED = 8
 """Maximum number of distinct values per field."""
 TEXT_LIMIT = 300
-SETTINGS_KEPT = 400
+SETTINGS_LISTED = 400
 MISSING = "(not there)"
 OTHERS = "(other values)"
 
@@ -409,7 +409,7 @@ class _Record:
 
 
 class _Table:
-    """Forms and texts of the records of a run, each once. Only ever added to."""
+    """Forms and texts of the records of a run, each once. It only grows."""
 
     def __init__(self) -> None:
         self.forms: list[_Form] = []
@@ -436,7 +436,7 @@ class _Table:
                 elif (amount := number(value)) is not None:
                     numbers[name] = amount
                 elif isinstance(value, list):
-                    texts += [self._text(name, item) for item in value[:TEXTS_KEPT]]
+                    texts += [self._text(name, item) for item in value[:VALUES_COUNTED]]
                 else:
                     texts.append(self._text(name, value))
             form = _Form(tuple(numbers), tuple(empty), tuple(filled))
@@ -461,8 +461,7 @@ _TABLES: WeakKeyDictionary[Parts, _Table] = WeakKeyDictionary()
 
 
 def _table(process: Process) -> _Table:
-    found = _TABLES.get(process.parts)
-    return found if found is not None else _TABLES.setdefault(process.parts, _Table())
+    return _TABLES.setdefault(process.parts, _Table())
 
 
 @part
@@ -490,7 +489,7 @@ def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, 
 
 
 @dataclass(slots=True, eq=False)
-class _Seen:
+class _ValueCount:
     value: Any
     first: str
     ranks: dict[int | None, int] = field(default_factory=dict)
@@ -505,17 +504,17 @@ class _Seen:
         return Variant(self.value, sum(self.ranks.values()), ranks, self.first)
 
 
-def _note(seen: dict[str, _Seen], text: str, value: Any, where: Compile, rank: int | None, count: int) -> None:
+def _count(counts: dict[str, _ValueCount], text: str, value: Any, where: Compile, rank: int | None, count: int) -> None:
     """Count a value; at most `TEXTS_KEPT` different ones, the rest together."""
-    if text not in seen and len(seen) >= TEXTS_KEPT:
+    if text not in counts and len(counts) >= VALUES_COUNTED:
         text, value = "…", OTHERS
-    if text not in seen:
-        seen[text] = _Seen(value, str(where.ref))
-    seen[text].add(rank, count)
+    if text not in counts:
+        counts[text] = _ValueCount(value, str(where.ref))
+    counts[text].add(rank, count)
 
 
-def _by_count(seen: Iterable[_Seen]) -> tuple[Variant, ...]:
-    return tuple(sorted((item.variant() for item in seen if item.ranks), key=lambda variant: -variant.count))
+def _by_count(counts: Iterable[_ValueCount]) -> tuple[Variant, ...]:
+    return tuple(sorted((item.variant() for item in counts if item.ranks), key=lambda variant: -variant.count))
 
 
 @dataclass(slots=True, eq=False)
@@ -544,8 +543,8 @@ class _Config:
         self.values = _entries(text)
         self.variants = 0
         self._total: dict[int | None, int] = {}
-        self._seen: dict[str, dict[str, _Seen]] = {}
-        """Entry → value as text → where it was seen; only values that are not those of the first."""
+        self._counts: dict[str, dict[str, _ValueCount]] = {}
+        """Entry → value as text → its records; only values that are not those of the first."""
 
     def add(self, text: str, where: Compile, ranks: dict[int | None, int]) -> None:
         """Add a variant with its number of records per rank."""
@@ -556,15 +555,15 @@ class _Config:
         for rank, count in ranks.items():
             self._total[rank] = self._total.get(rank, 0) + count
             for key, value in apart:
-                _note(self._seen.setdefault(key, {}), repr(value)[:TEXT_LIMIT], value, where, rank, count)
+                _count(self._counts.setdefault(key, {}), repr(value)[:TEXT_LIMIT], value, where, rank, count)
 
     def settings(self, name: str) -> Iterator[Setting]:
         """Yield the entries that differ."""
-        for key, others in list(self._seen.items())[:SETTINGS_KEPT]:
-            own = _Seen(self.values.get(key, MISSING), self.first)
+        for key, others in list(self._counts.items())[:SETTINGS_LISTED]:
+            first = _ValueCount(self.values.get(key, MISSING), self.first)
             for rank, count in self._total.items():
-                own.add(rank, count - sum(seen.ranks.get(rank, 0) for seen in others.values()))
-            yield Setting(name, key, _by_count([own, *others.values()]))
+                first.add(rank, count - sum(other.ranks.get(rank, 0) for other in others.values()))
+            yield Setting(name, key, _by_count([first, *others.values()]))
 
 
 def _entries(text: str) -> dict[str, Any]:
@@ -582,7 +581,7 @@ class _Variant:
 
 
 class _Sums:
-    """Records of one form and with the same texts are counted together."""
+    """The sums of records; those with the same form and texts are counted together."""
 
     def __init__(self, table: _Table) -> None:
         self._table = table
@@ -632,13 +631,13 @@ class _Sums:
         )  # fmt: skip
 
     def _values(self) -> tuple[Setting, ...]:
-        seen: dict[str, dict[str, _Seen]] = {}
+        counts: dict[str, dict[str, _ValueCount]] = {}
         for (rank, texts), (compile_, (count,)) in self._texts.items():
             for place, times in Counter(array("I", texts)).items():
                 name, text, value = self._table.texts[place]
-                _note(seen.setdefault(name, {}), text, value, compile_, rank, count * times)
-        found = [Setting("", name, _by_count(values.values())) for name, values in seen.items()]
-        return tuple(sorted(found, key=lambda setting: _place(setting.name)))
+                _count(counts.setdefault(name, {}), text, value, compile_, rank, count * times)
+        settings = [Setting("", name, _by_count(values.values())) for name, values in counts.items()]
+        return tuple(sorted(settings, key=lambda setting: _place(setting.name)))
 
     def _totals(self) -> tuple[Total, ...]:
         numbers: dict[str, _Number] = {}
@@ -647,19 +646,19 @@ class _Sums:
             amounts = array("d", b"".join(rows))
             for n, name in enumerate(names):
                 numbers.setdefault(name, _Number()).add(amounts[n :: len(names)], compiles)
-        found = []
+        totals = []
         for name, amount in numbers.items():
-            known = about(name)
-            total = amount.sum if known.unit in SUMMED else None
-            found.append(Total(
-                name, known.group, known.unit, known.help, amount.count, total, amount.least, amount.most,
+            meaning = about(name)
+            total = amount.sum if meaning.unit in SUMMED else None
+            totals.append(Total(
+                name, meaning.group, meaning.unit, meaning.help, amount.count, total, amount.least, amount.most,
                 str(amount.most_at.ref) if amount.most_at is not None else "",
             ))  # fmt: skip
-        return tuple(sorted(found, key=lambda total: _place(total.name)))
+        return tuple(sorted(totals, key=lambda total: _place(total.name)))
 
 
 def _config(name: str, variants: dict[bytes, _Variant]) -> _Config:
-    """Their texts are read again, one of each variant: a configuration may be 40 KB, and every compile states it."""
+    """Read the variants of a configuration again, one of each: it may have 40 KB, and every compile has it."""
     config: _Config | None = None
     for variant in variants.values():
         compile_ = variant.compile

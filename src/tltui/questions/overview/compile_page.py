@@ -31,7 +31,7 @@ from tltui.questions.overview.compile_sections import (
     parts_of,
     study,
 )
-from tltui.questions.overview.summary_sections import TOLD, at_least, standing
+from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
 from tltui.questions.problems.compile_problems import known_breaks
 from tltui.questions.problems.reason_sections import (
@@ -193,7 +193,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _time(page, node, facts, finished=run.finished)
     _add_run_time(page, run, node)
     _counts(page, node, facts)
-    add_caches(page, facts.caches, node)
+    add_caches(page, facts.caches)
     if facts.cudagraph_skip_reason:
         page.heading("CUDA graphs")
         page.say(f"skipped: {facts.cudagraph_skip_reason}", "  ")
@@ -220,7 +220,7 @@ def _status(page: Page, run: Run, node: Compile, study: Study) -> None:
         pieces.append((text, colour(node.status)) if n == 0 else text)
     if node.is_recompile:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        pieces.append((f"{mark} {_which(node, study)}", tokens.RECOMPILE))
+        pieces.append((f"{mark} {_ordinal_of(node, study)}", tokens.RECOMPILE))
     glyph = page.status(node.status)
     first, remaining = pieces[0], pieces[1:]
     page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *remaining])
@@ -301,10 +301,10 @@ def _known_facts(node: Compile) -> list[str]:
 
 def _open_phase(study: Study) -> str:
     """Describe the open phase: `, in bytecode_tracing (dynamo)`."""
-    return f", {standing(study.timing.open[-1])}" if study.timing.open else ""
+    return f", {open_phase(study.timing.open[-1])}" if study.timing.open else ""
 
 
-def _which(node: Compile, study: Study) -> str:
+def _ordinal_of(node: Compile, study: Study) -> str:
     number = (node.id.compile or 0) + 1
     name = fmt.clip_middle(sanitize(study.known_as or study.function), 32) if study.function else f"frame {node.id.frame}"
     limit = f" (limit {study.limit})" if study.limit is not None and study.limit < 1 << 20 else ""
@@ -413,7 +413,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
     timing = study.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    message = node.duration_s is None and timing.seconds >= TOLD
+    message = node.duration_s is None and timing.seconds >= LEAST_SHOWN_S
     total = f", {fmt.seconds(timing.seconds)}" if message else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reason_sections.add_time(page, timing.phases)

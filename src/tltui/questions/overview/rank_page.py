@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.scope import called, process_title, rank_title
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, error_name
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
-from tltui.questions.overview.run_summary import Summary, summarise
+from tltui.questions.overview.run_summary import Code, Summary, summarise
 from tltui.questions.overview.summary_sections import (
     add_breaks,
     add_caches,
@@ -91,16 +92,7 @@ def _body(page: Page, run: Run, summary: Summary) -> None:
     add_costs(page, summary, 5, "Most expensive functions")
     if len(summary.slowest) > 1:
         page.heading("Slowest compiles")
-        rows: list[list[Piece]] = [
-            [
-                (fmt.seconds(seconds), tokens.NUMBER),
-                (f"[{ref}]", tokens.LINK, ref),
-                (fmt.clip_middle(code.shown or "", 32), tokens.FUNCTION),
-                place_piece(code),
-            ]
-            for ref, seconds, code in summary.slowest
-        ]
-        page.grid(rows, right=(0,))
+        page.table(SLOWEST, summary.slowest)
     add_caches(page, summary)
 
 
@@ -109,18 +101,31 @@ def _processes(page: Page, node: Rank) -> None:
     shown = node.processes[-PROCESSES_SHOWN:]
     if len(shown) < len(node.processes):
         page.add("  ", (f"the newest {len(shown)} are listed", tokens.DIM))
-    rows: list[list[Piece]] = []
-    for process in shown:
-        ref = str(process.ref)
-        tally = process.tally
-        state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
-        rows.append([
-            (ref.rstrip(":"), tokens.LINK, ref), fmt.pid(process.pid), fmt.plural(tally.compiles, "compile"),
-            (fmt.took(tally.seconds, ""), tokens.NUMBER), (state, tokens.ERROR),
-            (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
-            (fmt.file_name(process.log.path), tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows)
+    page.table(PROCESSES, shown)
+
+
+def _bad_outcomes(tally: Tally) -> str:
+    """Return the counts of errors and of functions in eager mode: `2 failed, 1 in eager mode`."""
+    counted = ((tally.counted(status), status) for status in (Status.ERROR, Status.EAGER))
+    return ", ".join(f"{count} {TABLE[status].words}" for count, status in counted if count)
+
+
+SLOWEST: Table[tuple[str, float, Code]] = Table((
+    Column("", lambda row: (fmt.seconds(row[1]), tokens.NUMBER), right=True),
+    Column("", lambda row: (f"[{row[0]}]", tokens.LINK, row[0])),
+    Column("", lambda row: (fmt.clip_middle(row[2].shown or "", 32), tokens.FUNCTION)),
+    Column("", lambda row: place_piece(row[2])),
+))  # fmt: skip
+PROCESSES: Table[Process] = Table((
+    Column("", lambda process: (str(process.ref).rstrip(":"), tokens.LINK, str(process.ref))),
+    Column("", lambda process: fmt.pid(process.pid)),
+    Column("", lambda process: fmt.plural(process.tally.compiles, "compile")),
+    Column("", lambda process: (fmt.took(process.tally.seconds, ""), tokens.NUMBER)),
+    Column("", lambda process: (_bad_outcomes(process.tally), tokens.ERROR)),
+    Column("", lambda process: (process.launch, tokens.DIM)),
+    Column("", lambda process: (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM)),
+    Column("", lambda process: (fmt.file_name(process.log.path), tokens.DIM)),
+))  # fmt: skip
 
 
 def _facts(page: Page, process: Process) -> None:

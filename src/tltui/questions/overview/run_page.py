@@ -36,7 +36,7 @@ from tltui.questions.overview.summary_sections import (
     add_errors,
     add_recompiled,
     add_unfinished,
-    standing,
+    open_phase,
 )  # fmt: skip
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
@@ -221,13 +221,13 @@ class Hint(NamedTuple):
     """A suggestion with a link."""
 
     ref: str
-    """Where it is."""
-    what: str
+    """The target of the link."""
+    text: str
     """A fact."""
     shell: str
-    """The command that tells more, for where there is no screen."""
+    """The command with more about it, for output without a screen."""
     walk: str = ""
-    """The key that may lead there: it is named where it does."""
+    """The key that may lead there; it is named if it does."""
 
 
 WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
@@ -246,27 +246,27 @@ def _start(
     ended = _ended(culprits)
     failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
     wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
-    apart, late = _parted(run, summary), _waited_for(run, pace)
+    apart, late = _differing_ranks(run, summary), _straggler(run, pace)
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
     wrong += _slowed(summary)
     recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_beside(run)) else []
-    hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
+    hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
         read = " in what could be read" if run.damaged or run.failures else ""
         well = page.so_far(f"No error, graph break or recompile{read}.")
-        hints[:1] = [hint._replace(what=f"{well} {hint.what}") for hint in hints[:1]]
+        hints[:1] = [hint._replace(text=f"{well} {hint.text}") for hint in hints[:1]]
     if not hints:
         return
     page.heading("Start here")
-    leads = _led_to(run)
+    leads = _targets_of_keys(run)
     page.begin_here()
     for hint in hints[:STARTS]:
         _add_hint(page, hint, leads)
 
 
-def _led_to(run: Run) -> dict[str, str]:
+def _targets_of_keys(run: Run) -> dict[str, str]:
     """Map keys to the pages that they open from the run."""
     firsts = ((command, next_compile(run, None, targets)) for command, targets in WALKS)
     return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
@@ -279,7 +279,7 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
     else:
         view = hint.shell.removeprefix("tltui ")
         press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.what, page.width - 6 - len(link) - len(press[0]))
+    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - len(press[0]))
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
         head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
@@ -337,19 +337,19 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     last = summary.unfinished[0]
     count = summary.unfinished_count
     name = last.code.shown or "a frame"
-    which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
-    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
+    rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
+    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
     if last.doing is not None:
-        text += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
+        text += f"; {'its backward' if last.backward else 'it'} stood {open_phase(last.doing)}"
     return [Hint(last.ref, text, "tltui where")]
 
 
-def _parted(run: Run, summary: Summary) -> list[Hint]:
+def _differing_ranks(run: Run, summary: Summary) -> list[Hint]:
     result = told(run, summary.diverging) if summary.diverging is not None else None
     return [Hint(*result, "tltui ranks")] if result is not None else []
 
 
-def _waited_for(run: Run, pace: Pace) -> list[Hint]:
+def _straggler(run: Run, pace: Pace) -> list[Hint]:
     result = worst(run, pace)
     return [Hint(*result, "tltui stragglers")] if result is not None else []
 
@@ -377,7 +377,7 @@ def _slowed(summary: Summary) -> list[Hint]:
     return hints
 
 
-def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
+def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     """Return the longest compiles.
 
     With a single function only if there is no other hint.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
@@ -15,8 +16,8 @@ from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import owner_of
 
 ERRORS_SHOWN = 8
-TOLD = 0.0005
-"""Seconds; what is known to have taken less is not told: the log ends where it began."""
+LEAST_SHOWN_S = 0.0005
+"""Seconds from which on a minimum duration is shown; below that the log ends right after the begin."""
 ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
 
@@ -46,8 +47,8 @@ def breaks_counted(tally: Tally) -> str:
     breaks = fmt.plural(tally.breaks, "graph break")
     if not tally.skips:
         return breaks
-    which = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
-    return f"{breaks}, {which} made torch give the function up"
+    subject = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
+    return f"{breaks}, {subject} made torch give the function up"
 
 
 def add_errors(page: Page, summary: Summary) -> None:
@@ -77,7 +78,7 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
 
 
 KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
-"""What made torch give a function up."""
+"""The reasons for which torch gives a function up."""
 
 
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
@@ -108,11 +109,11 @@ def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
         if item.doing is not None:
-            pieces.append(f"  {'its backward ' if item.backward else ''}{standing(item.doing)}")
+            pieces.append(f"  {'its backward ' if item.backward else ''}{open_phase(item.doing)}")
         page.row(pieces)
 
 
-def standing(item: Open | None) -> str:
+def open_phase(item: Open | None) -> str:
     """Format `in bytecode_tracing (dynamo), for at least 3.2 s`.
 
     Without the time if the log ends right after the begin.
@@ -120,7 +121,7 @@ def standing(item: Open | None) -> str:
     if item is None:
         return ""
     phase = group_of(item.name)
-    # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
+    # backend_compile is any backend, with AOTAutograd or without: only an open event inside of it shows which
     message = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
     where = "in " + fmt.clip_middle(sanitize(item.name), 40) + message
     return f"{where}, {least}" if (least := at_least(item.seconds)) else where
@@ -128,7 +129,7 @@ def standing(item: Open | None) -> str:
 
 def at_least(seconds: float | None) -> str:
     """Format `for at least 3.2 s`; '' if the time is unknown."""
-    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= TOLD else ""
+    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= LEAST_SHOWN_S else ""
 
 
 def add_breaks(page: Page, summary: Summary) -> None:
@@ -195,17 +196,17 @@ def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
     if not costs:
         return
     page.heading(title)
-    rows: list[list[Piece]] = []
-    for cost in costs:
-        compiles = fmt.plural(cost.compiles, "compile") + (f" on {cost.ranks} ranks" if cost.ranks > 1 else "")
-        rows.append([
-            (fmt.seconds(cost.seconds), tokens.NUMBER),
-            (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM),
-            code_piece(cost.code, cost.frame),
-            place_piece(cost.code),
-            (compiles, tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows, right=(0, 1))
+    page.table(Table((
+        Column("", lambda cost: (fmt.seconds(cost.seconds), tokens.NUMBER), right=True),
+        Column("", lambda cost: (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM), right=True),
+        Column("", lambda cost: code_piece(cost.code, cost.frame)),
+        Column("", lambda cost: place_piece(cost.code)),
+        Column("", lambda cost: (fmt.plural(cost.compiles, "compile") + _on_ranks(cost.ranks), tokens.DIM)),
+    )), costs)  # fmt: skip
+
+
+def _on_ranks(ranks: int) -> str:
+    return f" on {ranks} ranks" if ranks > 1 else ""
 
 
 def code_piece(code: Code, ref: str) -> Piece:

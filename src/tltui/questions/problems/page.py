@@ -20,7 +20,7 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures
 from tltui.questions.job_failures.job_failures import RunFailure, told_first
 from tltui.questions.overview.run_summary import doing
-from tltui.questions.overview.summary_sections import breaks_counted, code_piece, place_piece, standing
+from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart
 from tltui.questions.problems.problem_list import (
     SCHEMA,
@@ -497,7 +497,7 @@ def _add_unfinished(
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
         noun = "its backward " if item.backward else ""
         page.row([
-            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {noun}{standing(phases[item.ref])}",
+            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {noun}{open_phase(phases[item.ref])}",
         ])  # fmt: skip
     add_occurrences(page, [item for item in occurrences if item not in items], "  ")
 

@@ -123,7 +123,7 @@ class CompileShapes:
     """Whether the log has the guards of this compile."""
     real: tuple[RealValue, ...]
     became: tuple[Became, ...]
-    """What torch marked as dynamic by itself, as it had varied."""
+    """Sizes and numbers that torch marked as dynamic by itself, as they had varied."""
     guards: int
     """Guards on symbols that were added while tracing."""
     more_guards: int
@@ -151,7 +151,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     guards = tuple(
         replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
-        for guard in guarded.kept
+        for guard in guarded.guards
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
     symbols = _symbols(records, guards, tensors, became)
@@ -162,7 +162,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     return CompileShapes(
         str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
         (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
-        stuck, interesting, len(tensors) - len(interesting), guards, guarded.found,
+        stuck, interesting, len(tensors) - len(interesting), guards, guarded.has_tree,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
 
@@ -202,7 +202,7 @@ def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
 
     There may be thousands of sources, but of few lengths.
     """
-    return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
+    return any(expr[at : at + size] in of_size for size, of_size in sources.items() for at in range(len(expr) - size + 1))
 
 
 def has_marks(compile_: Compile, reader: Reader) -> bool:
@@ -255,7 +255,7 @@ def _tensors(
             if dim_symbol is not None:
                 state = "fixed" if dim_symbol.name in fixed else "dynamic"
                 dim = replace(dim, size=dim_symbol.hint or size, state=state, symbol=dim_symbol.name)
-            elif unbacked and (mark == "unbacked" or (not guarded.found and len(unbacked) == len(tensor.size or ()))):
+            elif unbacked and (mark == "unbacked" or (not guarded.has_tree and len(unbacked) == len(tensor.size or ()))):
                 dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
             elif free or (shown and not _NUMBER.match(shown)):
                 symbolic = shown if shown and not _NUMBER.match(shown) else None

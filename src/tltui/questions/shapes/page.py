@@ -424,8 +424,8 @@ def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, Non
         return
     page.blank()
     text = f"{fmt.plural(len(more), 'more compile')} with symbols"
-    named = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
-    yield from add_named(page, text, [functions([shapes.function for shapes in more], page.width - len(text) - 4)], named, "")
+    links = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
+    yield from add_named(page, text, [functions([shapes.function for shapes in more], page.width - len(text) - 4)], links, "")
     page.close(0)
 
 
@@ -465,14 +465,14 @@ def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None
     page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
 
 
-def _plain(page: Page, plain: list[Compile], some: bool) -> None:
+def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
     """Add the compiles without symbols, folded."""
     if not plain:
         return
     page.close(0)
     page.blank()
     real = [node for node in plain if node.is_compile]
-    if not some:
+    if not has_symbols:
         text = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
         if page.untold:
             text = "No symbol of a dynamic size."

@@ -103,7 +103,7 @@ def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | No
     collected = _Collected(compile_)
     for record, name in records:
         if (log.context(record).attempt or 0) == attempt:
-            collected.take(name, reader.event(record))
+            collected.add(name, reader.event(record))
     return collected.result()
 
 
@@ -117,7 +117,7 @@ class _Collected:
         self._sources: dict[str, tuple[object, object]] = {}
         self._symbols: dict[str, Symbol] = {}
 
-    def take(self, event: str, fields: dict[str, Any]) -> None:
+    def add(self, event: str, fields: dict[str, Any]) -> None:
         """Add one record."""
         key = (_key(fields.get("describer_id")), _key(fields.get("id")))
         if event == "describe_storage":
@@ -266,13 +266,13 @@ class KeptGuard:
     """A size condition checked on every call; a failure causes a recompile."""
 
     expr: str
-    """In the words of the caller: `2 <= L['x'].size()[0] <= 9`."""
+    """The condition, by sources: `2 <= L['x'].size()[0] <= 9`."""
     source: str | None
-    """What is bounded, if it is one thing and the condition a range."""
+    """The bounded source, if the condition is a range of one."""
     low: int | None
     high: int | None
     zero_one: bool
-    """The lower bound is torch's own: it compiles sizes 0 and 1 for themselves."""
+    """Whether the lower bound is torch's, which compiles sizes 0 and 1 separately."""
     user: StackFrame | None
     ref: str
     """The address of the guard tree."""
@@ -283,12 +283,12 @@ class GuardedSizes:
     """The guards on tensor sizes and symbols."""
 
     marks: dict[tuple[str, int], str]
-    """(tensor, dim) → how the user marked it, as in `MARKS`."""
+    """(tensor, dim) → its mark, as in `MARKS`."""
     sizes: dict[str, tuple[str, ...]]
     """Tensor → its sizes as they are checked; `None` for a free one."""
-    kept: tuple[KeptGuard, ...]
-    found: bool
-    """Whether there is a guard tree at all."""
+    guards: tuple[KeptGuard, ...]
+    has_tree: bool
+    """Whether the log has a guard tree."""
 
 
 def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
@@ -354,7 +354,7 @@ EVENTS = (CREATED, UNBACKED, FIXED, GUARD, DTRACE_GUARD, REAL, DTRACE_REAL)
 GUARDS_READ = 2000
 """Guards of one compile that are read; the rest is counted."""
 EXPRESSION = 2000
-"""Characters of an expression that are kept."""
+"""Maximum characters of an expression."""
 _MACHINERY = re.compile(
     r"torch/(?:fx/experimental/|fx/_symbolic_trace\.py|fx/interpreter\.py|_logging/|__init__\.py|_compile\.py|utils/_stats\.py"
     r"|_dynamo/eval_frame\.py|_dynamo/guards\.py|_inductor/sizevars\.py|_library/(?:custom_ops|fake_impl)\.py"
@@ -451,7 +451,7 @@ def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
     for number, name in records:
         guards += name in (GUARD, DTRACE_GUARD)
         if guards <= GUARDS_READ or name not in (GUARD, DTRACE_GUARD):
-            collected.take(name, reader.event(number), record_ref(compile_.process, number))
+            collected.add(name, reader.event(number), record_ref(compile_.process, number))
     return collected.result(max(guards - GUARDS_READ, 0))
 
 
@@ -488,7 +488,7 @@ class _Records:
         self._real: list[RealValue] = []
         self._input: str | None = None
 
-    def take(self, event: str, fields: dict[str, Any], ref: str) -> None:
+    def add(self, event: str, fields: dict[str, Any], ref: str) -> None:
         """Add one record."""
         if event == "describe_source":
             self._input = text_in(fields, "source")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, Page
-from tltui.questions.overview.summary_sections import TOLD
+from tltui.questions.overview.summary_sections import LEAST_SHOWN_S
 from tltui.questions.problems.reason_sections import PHASE_STYLES
 from tltui.questions.timing.timing_events import AUTOGRAD, BACKEND, group_of
 from tltui.questions.timing.timing_results import Bar, Flame, Timing
@@ -30,7 +30,7 @@ def add_flames(page: Page, timing: Timing) -> None:
     before: Flame | None = None
     for flame in timing.flames:
         text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else text)
+        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= LEAST_SHOWN_S else text)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
@@ -134,7 +134,7 @@ class _Drawing:
 
 
 def _seconds(bar: Bar) -> str:
-    if bar.open and bar.seconds < TOLD:  # the log ends where it began
+    if bar.open and bar.seconds < LEAST_SHOWN_S:  # the log ends where it began
         return "open"
     return ("≥" if bar.open else "") + fmt.seconds(bar.seconds)
 

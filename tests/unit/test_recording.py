@@ -7,7 +7,7 @@ import ast
 import pytest
 from real import trace
 
-from tltui.questions.runtime.recording_sections import (
+from tltui.questions.runtime.page import (
     CHANGES_KEY,
     KERNEL_PROFILE,
     TRITON_NEEDS_NOTHING,

@@ -89,12 +89,9 @@ def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
     for group in merged[:ROWS_SHOWN]:
         _divergence(page, group)
     if len(merged) > ROWS_SHOWN:
-        text = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for group in merged[ROWS_SHOWN:NAMED]:
-            _divergence(page, group)
-        page.close()
+        with page.fold(f"{fmt.count(len(merged) - ROWS_SHOWN)} more"):
+            for group in merged[ROWS_SHOWN:NAMED]:
+                _divergence(page, group)
 
 
 def _divergence(page: Page, group: Sequence[Divergence]) -> None:
@@ -190,11 +187,8 @@ def add_hits(page: Page, report: CachesReport) -> None:
     groups = _on_ranks(page, compiles)
     _rows(page, groups[:ROWS_SHOWN], "  ")
     if len(groups) > ROWS_SHOWN:
-        text = f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
-        page.close()
+        with page.fold(f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"):
+            _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
 
 
 def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
@@ -362,13 +356,10 @@ def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
         _miss_group(page, group)
     rest = ordered[MISS_GROUPS_SHOWN:]
     if rest:
-        text = f"{fmt.plural(len(rest), 'more group')} of misses"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for group in rest[:NAMED]:
-            _miss_group(page, group)
-            yield
-        page.close()
+        with page.fold(f"{fmt.plural(len(rest), 'more group')} of misses"):
+            for group in rest[:NAMED]:
+                _miss_group(page, group)
+                yield
     _plain_misses(page, plain)
 
 
@@ -390,11 +381,9 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
         title = fmt.plural(len(group) - 1, "more key")
         verb = "differs" if len(group) == 2 else "differ"
         title += " that others found" if hits else f" that {verb} in the same components"
-        page.open(title, folded=True)
-        page.add("    ", (title, tokens.DIM))
-        for keys in _across_ranks(group[1:])[:NAMED]:
-            _misses(page, keys, "      ")
-        page.close()
+        with page.fold(title, "    "):
+            for keys in _across_ranks(group[1:])[:NAMED]:
+                _misses(page, keys, "      ")
 
 
 def _across_ranks(group: Sequence[Sequence[CacheMiss]]) -> list[list[Sequence[CacheMiss]]]:

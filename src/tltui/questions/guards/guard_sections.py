@@ -284,10 +284,8 @@ class GuardGroups:
         if rest:
             text = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
             text += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
-            page.open(text, folded=True)
-            page.add("  ", (text, tokens.DIM))
-            page.table(replace(FAILED, indent="    "), rest)
-            page.close()
+            with page.fold(text):
+                page.table(replace(FAILED, indent="    "), rest)
 
 
 def _same(failed: _Failed) -> Hashable:

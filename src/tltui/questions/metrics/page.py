@@ -81,11 +81,9 @@ def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecor
     copies = [field for field in fields if field.name in COPIES]
     if copies:
         title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
-        page.open(title, folded=True)
-        page.add("  ", (title, tokens.DIM))
-        for field in copies:
-            _field(page, field, record.ref, width, compile_metrics)
-        page.close()
+        with page.fold(title):
+            for field in copies:
+                _field(page, field, record.ref, width, compile_metrics)
     add_names(page, [field.name for field in record.fields if field.value is None], "without a value")
 
 
@@ -103,11 +101,8 @@ def add_names(page: Page, names: Sequence[str], suffix: str) -> None:
     """Add names of fields, folded."""
     if not names:
         return
-    title = f"{fmt.plural(len(names), 'field')} {suffix}"
-    page.open(title, folded=True)
-    page.add("  ", (title, tokens.DIM))
-    page.say(", ".join(names), "    ", tokens.DIM)
-    page.close()
+    with page.fold(f"{fmt.plural(len(names), 'field')} {suffix}"):
+        page.say(", ".join(names), "    ", tokens.DIM)
 
 
 def _field(page: Page, field: Field, ref: str, width: int, compile_metrics: CompileMetrics) -> None:
@@ -292,12 +287,9 @@ def add_differences(page: Page, metrics: RunMetrics) -> None:
         for setting in settings[:SETTINGS_SHOWN]:
             _setting(page, setting)
         if len(settings) > SETTINGS_SHOWN:
-            title = f"{fmt.count(len(settings) - SETTINGS_SHOWN)} more"
-            page.open(title, folded=True)
-            page.add("  ", (title, tokens.DIM))
-            for setting in settings[SETTINGS_SHOWN:]:
-                _setting(page, setting)
-            page.close()
+            with page.fold(f"{fmt.count(len(settings) - SETTINGS_SHOWN)} more"):
+                for setting in settings[SETTINGS_SHOWN:]:
+                    _setting(page, setting)
     elif metrics.configs:
         page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
     else:

@@ -161,10 +161,8 @@ def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
     sizes = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
     if sizes and len(sizes) == len(tensors):
         text += f", {fmt.size_of(sum(sizes))}"
-    page.open(text, folded=True)
-    page.add("  ", (text, tokens.DIM))
-    _tensors(page, tensors, "    ")
-    page.close()
+    with page.fold(text):
+        _tensors(page, tensors, "    ")
 
 
 def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> None:
@@ -209,11 +207,8 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
     page.heading(f"Symbols ({fmt.count(len(symbols))})")
     _symbols(page, symbols[:SYMBOLS_SHOWN], "  ")
     if len(symbols) > SYMBOLS_SHOWN:
-        text = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
-        page.close()
+        with page.fold(f"{len(symbols) - SYMBOLS_SHOWN} more symbols"):
+            _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""

@@ -69,12 +69,9 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
         _error(page, error, "  ")
     remaining = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
     if remaining:
-        text = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for error in remaining:
-            _error(page, error, "    ")
-        page.close()
+        with page.fold(f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"):
+            for error in remaining:
+                _error(page, error, "    ")
 
 
 KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
@@ -147,12 +144,9 @@ def add_breaks(page: Page, summary: Summary) -> None:
     for place in summary.breaks[:BREAKS_SHOWN]:
         _break_place(page, place)
     if places > BREAKS_SHOWN:
-        text = f"{places - BREAKS_SHOWN} more places"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for place in summary.breaks[BREAKS_SHOWN:]:
-            _break_place(page, place)
-        page.close()
+        with page.fold(f"{places - BREAKS_SHOWN} more places"):
+            for place in summary.breaks[BREAKS_SHOWN:]:
+                _break_place(page, place)
 
 
 def _break_place(page: Page, place: BreakPlace) -> None:

@@ -197,10 +197,8 @@ def _links(page: Page, refs: Sequence[str], indent: str) -> None:
     title = fmt.plural(more, "more compile")
     if len(groups) > LINKS_SHOWN + LINKS_FOLDED:
         title += f", the first {fmt.count(sum(len(group.refs) for group in left))}"
-    page.open(title, folded=True)
-    page.add(indent + "  ", (title, tokens.DIM))
-    page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
-    page.close()
+    with page.fold(title, indent + "  "):
+        page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
 
 
 NAMES: Table[AbsentGroup] = Table((

@@ -90,11 +90,8 @@ def add_occurrences(
         pieces.append(f"{ranks_text(ranks)}  ")
     page.row(pieces + _occurrences(page, groups[:OCCURRENCES_SHOWN], with_names, len(ranks)), indent)
     if len(groups) > OCCURRENCES_SHOWN:
-        text = f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more"
-        page.open(text, folded=True)
-        page.add(indent, (text, tokens.DIM))
-        page.row(_occurrences(page, groups[OCCURRENCES_SHOWN:], with_names, len(ranks)), indent + "  ")
-        page.close()
+        with page.fold(f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more", indent):
+            page.row(_occurrences(page, groups[OCCURRENCES_SHOWN:], with_names, len(ranks)), indent + "  ")
 
 
 def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], with_names: bool, ranks: int) -> list[Piece]:
@@ -273,17 +270,14 @@ def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
     """Add the other wordings of torch within a group."""
     if not variants:
         return
-    text = f"{fmt.plural(len(variants), 'other wording')} at this line"
-    page.open(text, folded=True)
-    page.add(INDENT, (text, tokens.DIM))
-    for variant in variants:
-        page.add(
-            INDENT + "  ", (variant.ref or "", tokens.LINK, variant.ref or ""), "  ", fmt.clip(variant.headline, page.width // 2)
-        )
-        add_advice(page, variant, INDENT + "  ")
-        if variant.context:
-            page.labelled("context", variant.context, INDENT + "  ", 9, tokens.DIM)
-    page.close()
+    with page.fold(f"{fmt.plural(len(variants), 'other wording')} at this line", INDENT):
+        for variant in variants:
+            page.add(
+                INDENT + "  ", (variant.ref or "", tokens.LINK, variant.ref or ""), "  ", fmt.clip(variant.headline, page.width // 2)
+            )
+            add_advice(page, variant, INDENT + "  ")
+            if variant.context:
+                page.labelled("context", variant.context, INDENT + "  ", 9, tokens.DIM)
 
 
 def add_restart(page: Page, group: RestartGroup) -> None:

@@ -59,12 +59,9 @@ def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> N
             for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        text = f"{fmt.plural(len(run), 'frame')} of torch"
-        page.open(text, folded=True, aside=True)
-        page.add(indent, (text, tokens.DIM))
-        for frame in run:
-            _frame(page, frame, room, indent)
-        page.close()
+        with page.fold(f"{fmt.plural(len(run), 'frame')} of torch", indent, aside=True):
+            for frame in run:
+                _frame(page, frame, room, indent)
 
 
 def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
@@ -92,10 +89,8 @@ def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  "
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
         if others := len(frames) - len(own_frames):
             text += f", {others} of torch and libraries" if own_frames else ", none your own"
-        page.open(text, folded=True)
-        page.add(indent, (text, tokens.DIM))
-        add_stack(page, frames, indent + "  ")
-        page.close()
+        with page.fold(text, indent):
+            add_stack(page, frames, indent + "  ")
 
 
 def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, indent: str) -> None:
@@ -103,20 +98,17 @@ def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, inden
     count = sum(len(part.frames) for part in parts)
     if not count:
         return
-    title = f"{fmt.plural(count, 'frame')}{suffix}, outermost first"
-    page.open(title, folded=True)
-    page.add(indent, (title, tokens.DIM))
-    for part in parts:
-        if link := LINKS.get(part.link):
-            page.add(indent, "  ", (link, tokens.LABEL))
-        elif part.kind == USER and len(parts) > 1 and part.frames:
-            page.add(indent, "  ", ("of your program:", tokens.LABEL))
-        add_stack(page, part.frames, indent + "  ")
-        if part.type:
-            message = fmt.one_line(_first_line(part.message))
-            text = sanitize(f"{part.type}: {message}" if message else part.type)
-            page.add(indent, "  ", (fmt.clip(text, page.width - len(indent) - 2), tokens.EXCEPTION))
-    page.close()
+    with page.fold(f"{fmt.plural(count, 'frame')}{suffix}, outermost first", indent):
+        for part in parts:
+            if link := LINKS.get(part.link):
+                page.add(indent, "  ", (link, tokens.LABEL))
+            elif part.kind == USER and len(parts) > 1 and part.frames:
+                page.add(indent, "  ", ("of your program:", tokens.LABEL))
+            add_stack(page, part.frames, indent + "  ")
+            if part.type:
+                message = fmt.one_line(_first_line(part.message))
+                text = sanitize(f"{part.type}: {message}" if message else part.type)
+                page.add(indent, "  ", (fmt.clip(text, page.width - len(indent) - 2), tokens.EXCEPTION))
 
 
 def _first_line(message: str) -> str:
@@ -166,11 +158,8 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     add_break_place(page, graph_break, indent)
     add_advice(page, graph_break, indent)
     if graph_break.stack:
-        text = f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first"
-        page.open(text, folded=True)
-        page.add(indent, (text, tokens.DIM))
-        add_stack(page, graph_break.stack, indent + "  ")
-        page.close()
+        with page.fold(f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
+            add_stack(page, graph_break.stack, indent + "  ")
 
 
 def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
@@ -254,12 +243,9 @@ def _fold_quoted(page: Page, text: str, shown: int, noun: str, indent: str) -> N
     lines = _quoted(page, text, indent)[shown:]
     if not lines:
         return
-    title = f"{fmt.plural(len(lines), 'more line')} {noun}"
-    page.open(title, folded=True)
-    page.add(indent, (title, tokens.DIM))
-    for line in lines:
-        page.add(indent, "  ", line)
-    page.close()
+    with page.fold(f"{fmt.plural(len(lines), 'more line')} {noun}", indent):
+        for line in lines:
+            page.add(indent, "  ", line)
 
 
 def _add_where(page: Page, failure: Failure, indent: str) -> None:
@@ -309,12 +295,9 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
     for n, reason in enumerate(recompile.reasons[:shown]):
         add_reason(page, reason, logged, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
     if len(recompile.reasons) > shown:
-        title = f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either"
-        page.open(title, folded=True)
-        page.add(indent, (title, tokens.DIM))
-        for reason in recompile.reasons[shown:]:
-            add_reason(page, reason, logged, indent + "  ")
-        page.close()
+        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either", indent):
+            for reason in recompile.reasons[shown:]:
+                add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")

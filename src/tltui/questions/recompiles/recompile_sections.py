@@ -314,16 +314,13 @@ class RecompileLines:
         self.folded += len(same)
         if not same or not self._alone:
             return
-        title = f"the same against {fmt.plural(len(same), 'older compile')}"
-        self.page.open(title, folded=True)
-        self.page.add(self._deep, (title, tokens.DIM))
-        for reason in same:
-            lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
-            text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
-            link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-            room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
-            self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
-        self.page.close()
+        with self.page.fold(f"the same against {fmt.plural(len(same), 'older compile')}", self._deep):
+            for reason in same:
+                lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
+                text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
+                link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+                room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
+                self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
 
     def add_folded(self) -> None:
         """Add one line for all recompiles whose older reasons are folded."""
@@ -356,17 +353,14 @@ class RecompileLines:
         add_where(page, reason, deep)
         if last.limit_hit:
             page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
-        title = f"each of the {len(recompiles)} recompiles"
-        page.open(title, folded=True)
-        page.add(deep, (title, tokens.DIM))
-        inner = RecompileLines(page, recompiles, self._variations, False, deep)
-        write = inner.add if len(recompiles) < BRIEF else inner.add_brief
-        for number, recompile in enumerate(recompiles, 1):
-            write(recompile)
-            if number % AT_ONCE == 0:
-                yield
-        self.folded += inner.folded
-        page.close()
+        with page.fold(f"each of the {len(recompiles)} recompiles", deep):
+            inner = RecompileLines(page, recompiles, self._variations, False, deep)
+            write = inner.add if len(recompiles) < BRIEF else inner.add_brief
+            for number, recompile in enumerate(recompiles, 1):
+                write(recompile)
+                if number % AT_ONCE == 0:
+                    yield
+            self.folded += inner.folded
 
 
 def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:

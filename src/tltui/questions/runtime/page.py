@@ -310,12 +310,9 @@ def add_window(page: Page, runtime: Runtime) -> None:
     for doubt in runtime.doubts[:DOUBTS_SHOWN]:
         page.say(sanitize(doubt), "", tokens.WARN)
     if more := runtime.doubts[DOUBTS_SHOWN:]:
-        title = fmt.plural(len(more), "more doubt")
-        page.open(title, folded=True)
-        page.add((title, tokens.DIM))
-        for doubt in more:
-            page.say(sanitize(doubt), "  ", tokens.WARN)
-        page.close()
+        with page.fold(fmt.plural(len(more), "more doubt"), ""):
+            for doubt in more:
+                page.say(sanitize(doubt), "  ", tokens.WARN)
 
 
 def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:

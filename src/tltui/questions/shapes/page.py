@@ -219,13 +219,10 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
         _guard(page, group, "    ", last)
         last = group[0].user
     if len(members) > GUARDS_SHOWN:
-        text = fmt.plural(len(members) - GUARDS_SHOWN, "more condition")
-        page.open(text, folded=True)
-        page.add("    ", (text, tokens.DIM))
-        for group in members[GUARDS_SHOWN:]:
-            _guard(page, group, "      ", last)
-            last = group[0].user
-        page.close()
+        with page.fold(fmt.plural(len(members) - GUARDS_SHOWN, "more condition"), "    "):
+            for group in members[GUARDS_SHOWN:]:
+                _guard(page, group, "      ", last)
+                last = group[0].user
 
 
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
@@ -277,12 +274,9 @@ def _stuck(page: Page, dim: Dim) -> None:
 def _more(page: Page, shapes: CompileShapes, names: Names, shown_guards: set[str]) -> None:
     symbols = shapes.symbols[SYMBOLS_SHOWN:]
     if symbols:
-        text = fmt.plural(len(symbols), "more symbol")
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for symbol in symbols:
-            _symbol(page, symbol, names, shown_guards)
-        page.close()
+        with page.fold(fmt.plural(len(symbols), "more symbol")):
+            for symbol in symbols:
+                _symbol(page, symbol, names, shown_guards)
     if shapes.more_guards:
         page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
 
@@ -307,12 +301,9 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
         _kept_guard(page, guard)
     remaining = shapes.kept[KEPT_SHOWN:]
     if remaining:
-        text = fmt.plural(len(remaining), "more guard")
-        page.open(text, folded=True)
-        page.add("    ", (text, tokens.DIM))
-        for guard in remaining:
-            _kept_guard(page, guard)
-        page.close()
+        with page.fold(fmt.plural(len(remaining), "more guard"), "    "):
+            for guard in remaining:
+                _kept_guard(page, guard)
     if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
         notes.add("0/1")
         text = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
@@ -481,18 +472,16 @@ def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
     if not real:
         return
     text = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
-    page.open(text, folded=True)
-    page.add((text, tokens.DIM))
-    groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
-    for group in groups[:NAMED]:
-        _, file, line = group[0].frame.code
-        name = shown_name(group[0].frame)
-        refs = tuple(str(node.ref) for node in group)
-        link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
-        page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
-    if len(groups) > NAMED:
-        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
-    page.close()
+    with page.fold(text, ""):
+        groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
+        for group in groups[:NAMED]:
+            _, file, line = group[0].frame.code
+            name = shown_name(group[0].frame)
+            refs = tuple(str(node.ref) for node in group)
+            link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
+            page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
+        if len(groups) > NAMED:
+            page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
 
 
 @frozen

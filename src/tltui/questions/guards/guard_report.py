@@ -12,26 +12,9 @@ from tltui.model.derived_cache import MISSING
 from tltui.model.node_answers import Count, counts, parsed, part, reader_of
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, address, list_in, named, text_in
+from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import cause_of, class_name, strip_local
-from tltui.questions.recompiles.guard_grammar import (
-    CONDITION,
-    DEVICE,
-    DTYPE,
-    GRAD,
-    KEY,
-    LENGTH,
-    MARK,
-    NAMED,
-    SIZE,
-    STRIDE,
-    TENSORS,
-    TYPE,
-    VALUE,
-    VALUES,
-    Cause,
-    split_comment,
-    value_kind,
-)
+from tltui.questions.recompiles.guard_grammar import Cause, split_comment, value_kind
 from tltui.questions.recompiles.recompile_reasons import recompile_of
 from tltui.questions.stacks.tracebacks import frames_of, user_frames
 from tltui.text.frozen import frozen
@@ -69,6 +52,10 @@ class GuardLine:
         return split_comment(self.text)[1]
 
 
+_IN_SENTENCES = (guard_grammar.KEY, guard_grammar.LENGTH, guard_grammar.TYPE, guard_grammar.MARK)
+"""Causes whose messages may be sentences with the source, not the text of the guard."""
+
+
 class GuardText:
     """The guard tree of a compile. Sources are given as reasons have them, without `L[…]`."""
 
@@ -91,7 +78,7 @@ class GuardText:
         return self._failed[text]
 
     def _find(self, cause: Cause, text: str) -> GuardLine | None:
-        if cause.kind in TENSORS or (cause.kind == TYPE and text.startswith("expected type of")):
+        if cause.kind in guard_grammar.TENSORS or (cause.kind == guard_grammar.TYPE and text.startswith("expected type of")):
             return self._with(f"check_tensor({cause.source}, ") or self._source(cause.source)
         if text.startswith("GLOBAL_STATE"):
             return self._with("+- GLOBAL_STATE: ")
@@ -99,9 +86,7 @@ class GuardText:
             return self._with("+- NO_TENSOR_ALIASING: check_no_aliasing(")
         words = strip_local(text)
         results = self._with(f": {words}", to_end=True)
-        if results is None and cause.source and cause.kind in (KEY, LENGTH, TYPE, MARK):  # a sentence: it names what it looked at
-            return self._source(cause.source)
-        return results
+        return self._source(cause.source) if results is None and cause.source and cause.kind in _IN_SENTENCES else results
 
     def actual(self, cause: Cause) -> str:
         """Return the value that this compile expects in place of an earlier one's: the value it was made for."""
@@ -111,20 +96,20 @@ class GuardText:
         return self._actual[key]
 
     def _expected(self, cause: Cause) -> str:
-        if cause.kind in TENSORS or cause.kind == CONDITION:
+        if cause.kind in guard_grammar.TENSORS or cause.kind == guard_grammar.CONDITION:
             return self._tensor(cause)
-        if cause.kind == LENGTH:
+        if cause.kind == guard_grammar.LENGTH:
             line = self._with(f"len({cause.source}) == ")
             if line is not None:
                 return line.node.expression.rpartition(" == ")[2]
             return "0" if self._with(f": not {cause.source}", to_end=True) else ""
-        if cause.kind == KEY and (line := self._with(f"{_of_keys(cause.source)} == ")) is not None:
+        if cause.kind == guard_grammar.KEY and (line := self._with(f"{_of_keys(cause.source)} == ")) is not None:
             return line.node.expression.partition(" == ")[2]
-        return self._manager_value(cause) if cause.kind in VALUES | NAMED | {TYPE} else ""
+        return self._manager_value(cause) if cause.kind in guard_grammar.VALUES | guard_grammar.NAMED | {guard_grammar.TYPE} else ""
 
     def size(self, source: str, dim: int) -> str:
         """Return the size of a dimension if it is static."""
-        return self._tensor(Cause(SIZE, source, dim))
+        return self._tensor(Cause(guard_grammar.SIZE, source, dim))
 
     def fixes(self, source: str) -> str:
         """Return the number or constant that a source must equal; '' if it is unconstrained."""
@@ -164,11 +149,11 @@ class GuardText:
         """Return the value of a constant or the type of an object, from the guards of its manager."""
         at = self._place(f"source={cause.source}", ",\n")
         if at < 0:
-            return "" if cause.kind == TYPE else self.fixes(cause.source)
+            return "" if cause.kind == guard_grammar.TYPE else self.fixes(cause.source)
         start = self._text.rfind("\n", 0, at) + 1
         depth = self._depth(start)
         kind = class_name(parse([self._line(start)]).nodes[0].type_name) if self._line(start) else ""
-        if cause.kind == TYPE:
+        if cause.kind == guard_grammar.TYPE:
             return kind
         for _ in range(BLOCK):
             start = self._text.find("\n", start) + 1
@@ -182,7 +167,7 @@ class GuardText:
                 return "None"
         if value := self.fixes(cause.source):  # a guard on a symbol stands at the margin
             return value
-        other = kind and cause.expected and value_kind(cause.expected) not in _KINDS.get(kind, (VALUE,))
+        other = kind and cause.expected and value_kind(cause.expected) not in _KINDS.get(kind, (guard_grammar.VALUE,))
         return f"some {kind}" if other else ""  # of the same type: no value is known
 
     def _tensor(self, cause: Cause) -> str:
@@ -190,13 +175,15 @@ class GuardText:
         match = _TENSOR.match(self._line(start).partition(", ")[2]) if start >= 0 else None
         if match is None:
             return ""
-        if cause.kind in (SIZE, STRIDE, CONDITION):
-            parts = match["stride" if cause.kind == STRIDE else "size"].split(", ")
+        if cause.kind in (guard_grammar.SIZE, guard_grammar.STRIDE, guard_grammar.CONDITION):
+            parts = match["stride" if cause.kind == guard_grammar.STRIDE else "size"].split(", ")
             value = parts[cause.dim] if cause.dim is not None and cause.dim < len(parts) else ""
             return "" if value == "None" else value
-        if cause.kind == GRAD:
+        if cause.kind == guard_grammar.GRAD:
             return "yes" if match["grad"] == "True" else "no"
-        return match["dtype"] if cause.kind == DTYPE else match["device"] if cause.kind == DEVICE else ""
+        if cause.kind == guard_grammar.DTYPE:
+            return match["dtype"]
+        return match["device"] if cause.kind == guard_grammar.DEVICE else ""
 
     def _source(self, source: str) -> GuardLine | None:
         at = self._place(f"source={source}", ",\n")

@@ -326,6 +326,12 @@ FAILED: Table[tuple[_Failed, OnRanks]] = Table((
 ))  # fmt: skip
 
 
+def latency_range(times_us: Sequence[float]) -> str:
+    """Format latencies: `64–71 µs`, `64 µs`; '' for none."""
+    bounds = dict.fromkeys(f"{us:,.0f}" for us in (min(times_us, default=None), max(times_us, default=None)) if us is not None)
+    return f"{'–'.join(bounds)} µs" if bounds else ""
+
+
 def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator[None]:
     """Add a group: `1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`."""
     first = group[0][1]
@@ -333,8 +339,7 @@ def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator
     times = [counts.latency_us for _, counts in group if counts.latency_us is not None]
     count = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
     each = f"{fmt.plural(first.guards, 'guard')}{' each' if len(group) > 1 else ''}"
-    low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
-    took = "" if not times else f"  {low} µs" if low == high else f"  {low}–{high} µs"
+    took = f"  {latency_range(times)}" if times else ""
     names = functions([code[0] for code in codes], page.width - len(count) - len(each) - len(took) - 8)
     head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]
     yield from add_named(page, count, head, list(map(_member_piece, group)))

@@ -31,7 +31,7 @@ from tltui.questions.guards.guard_report import (
     ordered,
     tree_nodes,
 )
-from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
+from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter, latency_range
 from tltui.questions.question import Keyword, Question
 from tltui.questions.stacks.function_names import shown_name
 from tltui.text import tokens
@@ -152,12 +152,10 @@ class _Table:
         ref, several = counts.ref, len(rows) > 1
         name = fmt.clip_middle(sanitize(shown_name(compile_.frame) or "?"), 20)
         times = [item.latency_us for _, item in rows if item.latency_us is not None]
-        low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
-        latency = f"{low if low == high else f'{low}–{high}'} µs" if times else ""
         pieces: list[Piece] = [
             "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
             (f"{fmt.plural(counts.guards, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
-            (f"{latency:>9}", tokens.NUMBER), f"  {name:<20}",
+            (f"{latency_range(times):>9}", tokens.NUMBER), f"  {name:<20}",
         ]  # fmt: skip
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))

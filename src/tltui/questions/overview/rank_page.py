@@ -21,6 +21,7 @@ from tltui.questions.overview.summary_sections import (
     add_eager,
     add_errors,
     add_recompiled,
+    add_span,
     add_unfinished,
     place_piece,
 )  # fmt: skip
@@ -73,10 +74,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     page.joined(words)
     page.untold = untold(processes, question_of("summary").needs)
     page.say_untold()
-    if summary.start is not None and summary.end is not None:
-        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(text, "", tokens.DIM)
+    add_span(page, summary)
     if not all(process.log.ended for process in processes):
         page.more("everything below is preliminary")
     if summary.tally.compiles:

@@ -35,6 +35,7 @@ from tltui.questions.overview.summary_sections import (
     add_eager,
     add_errors,
     add_recompiled,
+    add_span,
     add_unfinished,
     open_phase,
 )  # fmt: skip
@@ -126,10 +127,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.say(about, "", tokens.DIM)
     if not is_plain(run):
         page.joined([(held_words(held), tokens.DIM) for held in holdings(run)])
-    if summary.start is not None and summary.end is not None:
-        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(text, "", tokens.DIM)
+    add_span(page, summary)
     for clock in clocks[:CLOCKS_NAMED]:
         page.say(clock_said(clock), "", tokens.DIM)
     if clocks:

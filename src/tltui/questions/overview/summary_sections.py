@@ -22,6 +22,14 @@ ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
 
 
+def add_span(page: Page, summary: Summary) -> None:
+    """Add the time from the first compile to the end of the last."""
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(text, "", tokens.DIM)
+
+
 def add_counts(page: Page, tally: Tally) -> None:
     """Add `✗ 1 failed · ⚑ 5 with breaks · …`: each compile once, then their overlapping counts."""
     words: list[Piece] = []

@@ -112,17 +112,23 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{fmt.count(count)} times"
 
 
-def add_failed(page: Page, group: FailedGroup) -> None:
-    """Add one error: the compile, then type, reason and the user's line."""
-    page.open(group.failure.type)
-    head: list[Piece] = [page.status(Status.ERROR), " "]
-    first = group.occurrences[0]
-    head += [(f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+def _compile_head(page: Page, status: Status, first: Occurrence) -> list[Piece]:
+    return [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+
+
+def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup) -> list[Piece]:
+    head = _compile_head(page, status, group.occurrences[0])
     if group.code.shown:
         head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
-    page.row(head)
+    return head
+
+
+def add_failed(page: Page, group: FailedGroup) -> None:
+    """Add one error: the compile, then type, reason and the user's line."""
+    page.open(group.failure.type)
+    page.row(_function_head(page, Status.ERROR, group))
     _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
     add_installed(page, group.installed, group.explained)
@@ -149,13 +155,7 @@ def _add_reached(page: Page, group: FailedGroup) -> None:
 
 def add_eager(page: Page, group: EagerGroup) -> None:
     """Add a function that runs in eager mode, and why."""
-    first = group.occurrences[0]
-    head: list[Piece] = [page.status(Status.EAGER), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
-    if group.code.shown:
-        head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
-    if len(group.occurrences) > 1:
-        head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
-    page.row(head)
+    page.row(_function_head(page, Status.EAGER, group))
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=False)
     page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
@@ -197,10 +197,8 @@ def add_installed(page: Page, entry: Registered | None, graph_break: GraphBreak 
 
 def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
     """Add one function at the recompile limit. `ran`: its run time from a profile."""
-    first = group.occurrences[0]
     page.open(group.code.shown or group.frame)
-    status = Status.EAGER if group.eager else Status.ERROR
-    head: list[Piece] = [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    head = _compile_head(page, Status.EAGER if group.eager else Status.ERROR, group.occurrences[0])
     head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
     if len(group.occurrences) > 1:
         head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
@@ -272,9 +270,8 @@ def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
         return
     with page.fold(f"{fmt.plural(len(variants), 'other wording')} at this line", INDENT):
         for variant in variants:
-            page.add(
-                INDENT + "  ", (variant.ref or "", tokens.LINK, variant.ref or ""), "  ", fmt.clip(variant.headline, page.width // 2)
-            )
+            ref = variant.ref or ""
+            page.add(INDENT + "  ", (ref, tokens.LINK, ref), "  ", fmt.clip(variant.headline, page.width // 2))
             add_advice(page, variant, INDENT + "  ")
             if variant.context:
                 page.labelled("context", variant.context, INDENT + "  ", 9, tokens.DIM)
@@ -294,7 +291,7 @@ def add_restart(page: Page, group: RestartGroup) -> None:
 def add_skipped(page: Page, group: SkippedGroup) -> None:
     """Add a function without operations."""
     first = group.occurrences[0]
-    head: list[Piece] = [page.status(Status.EMPTY), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+    head = _compile_head(page, Status.EMPTY, first)
     head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
     if len(group.occurrences) > 1:
         head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")

@@ -205,6 +205,10 @@ def _earlier(reason: Reason) -> Piece:
     return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
 
 
+def _guard_link(reason: Reason) -> list[Piece]:
+    return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+
+
 class RecompileLines:
     """Writer of recompiles: reasons next to their compiles on a wide page, below on a narrow one."""
 
@@ -229,7 +233,7 @@ class RecompileLines:
     def add_brief(self, recompile: Explained) -> None:
         """Add a recompile in one line: its first reason, and a link to the others."""
         reason, head, more = recompile.reasons[0], self._head(recompile), len(recompile.reasons) - 1
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        link = _guard_link(reason)
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
         used = sum(len(piece_text(piece)) for piece in (*head, *link))
@@ -292,10 +296,9 @@ class RecompileLines:
 
     def _reason(self, head: list[Piece], reason: Reason, recompile: Explained) -> None:
         """Add class, source, change and guard link of a reason; then the user's line unless just written."""
-        page, deep, record = self.page, self._deep, recompile.record
+        page, deep, record = self.page, self._deep, recompile.record or ""
         room = page.width - len(deep)
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-        kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
+        link, kind = _guard_link(reason), (reason.cause, tokens.KEYWORD, record)
         gap = " " * max(CLASS - len(reason.cause), 1)
         text = reason_text(reason, recompile)
         if len(text) <= room - CLASS - (7 if link else 0):
@@ -318,7 +321,7 @@ class RecompileLines:
             for reason in same:
                 lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
                 text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
-                link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+                link = _guard_link(reason)
                 room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
                 self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
 
@@ -340,13 +343,13 @@ class RecompileLines:
         )  # fmt: skip
         met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))
-        kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
+        kind = (reason.cause, tokens.KEYWORD, first.record or "")
         more = f" … {fmt.count(len(values) - 6)} more" if len(values) > 6 else ""
         settings = ", ".join(key[1] for key in first.keys_of(reason)) if reason.settings else ""
         title = settings or name_of(reason.source, reason.dim)
         text = f"{title}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
         lines = fmt.wrap(text, page.width - len(deep) - CLASS - 7)
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        link = _guard_link(reason)
         for n, line in enumerate(lines or [""]):
             start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
             page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))

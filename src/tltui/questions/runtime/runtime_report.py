@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from enum import Enum
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
@@ -15,7 +16,6 @@ from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.runtime.costs import own_us, whole_us
 from tltui.questions.runtime.profile_results import (
     CompileTime,
-    Fallback,
     GraphTime,
     KernelTime,
     Refused,
@@ -41,7 +41,7 @@ def estimated_us(compile_: Compile, reader: Reader) -> float | None:
 
 
 CPP = "cpp_"
-"""How the names of Inductor's C++ kernels begin (torch/_inductor/codegen/cpp.py)."""
+"""The prefix of Inductor's C++ kernels (torch/_inductor/codegen/cpp.py)."""
 
 
 def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
@@ -53,8 +53,8 @@ def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
     if unit is None or unit.unit != graph.unit:
         return 0, 0, False
     measured, all_of = {kernel.key for kernel in graph.kernels}, {kernel.name for kernel in graph.kernels if kernel.nth < 0}
-    lacking = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
-    return len(lacking), len(unit.kernels), bool(lacking) and all(name.startswith(CPP) for name in lacking)
+    missing = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
+    return len(missing), len(unit.kernels), bool(missing) and all(name.startswith(CPP) for name in missing)
 
 
 GUARDS_SHARE = 0.1
@@ -91,7 +91,7 @@ class Finding:
     ref: str
     """The compile that it is about, '' for all."""
     us: float
-    """What it takes in the window, or in a step where there are steps."""
+    """Its time in the window, or in a step where there are steps."""
     share: float
     """Of that: of the compile for guards, of the graph for launches, of the whole for all else. 0…1."""
     calls: int = 0
@@ -104,9 +104,9 @@ class Finding:
     broke: GraphBreak | None = None
     """Where the break is, if it is known."""
     seconds: float = 0.0
-    """What compiling it took."""
+    """Its compile time."""
     count: int = 1
-    """Of how many compiles this is the first."""
+    """The number of compiles, of which this is the first."""
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
@@ -377,13 +377,12 @@ def runtimes_json(
     return {
         "schema": SCHEMA,
         "runtimes": [runtime_json(runtime, refs) for runtime in runtimes],
-        "refused": [{"profile": item.profile, "why": item.why} for item in refused],
+        "refused": [cast(RefusedJson, asdict(item)) for item in refused],
     }
 
 
 def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> RuntimeJson:
     """Return one profile as JSON."""
-    share = runtime.share
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {
         "schema": SCHEMA,
@@ -392,19 +391,13 @@ def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> Runti
         "end_us": runtime.end_us,
         "rank": runtime.rank,
         "pid": runtime.pid,
-        "steps": [{"name": step.name, "begin_us": step.begin_us, "us": step.us} for step in runtime.steps],
-        "share": {
-            "whole_us": share.whole_us, "kernels_us": share.kernels_us, "wrapper_us": share.wrapper_us,
-            "guards_us": share.guards_us, "overhead_us": share.overhead_us, "eager_us": share.eager_us, "idle_us": share.idle_us,
-        },
+        "steps": [cast(StepJson, asdict(step)) for step in runtime.steps],
+        "share": cast(ShareJson, asdict(runtime.share)),
         "fallbacks_count": len(fallbacks),
         "compiles": [_compile(compile_) for compile_ in runtime.compiles if refs is None or compile_.ref in refs],
         "never_called": [ref for ref in runtime.never_called if refs is None or ref in refs],
-        "eager": [
-            {"inside": item.inside, "op": item.op, "calls": item.calls, "us": item.us}
-            for item in runtime.eager if refs is None or item.inside in refs
-        ],
-        "fallbacks": [_fallback(item) for item in fallbacks],
+        "eager": [cast(EagerJson, asdict(item)) for item in runtime.eager if refs is None or item.inside in refs],
+        "fallbacks": [cast(FallbackJson, asdict(item) | {"ops": list(item.ops)}) for item in fallbacks],
         "unmatched": dict(runtime.unmatched),
         "doubts": list(runtime.doubts),
     }  # fmt: skip
@@ -457,7 +450,3 @@ def _kernel(kernel: KernelTime) -> KernelTimeJson:
         "key": kernel.key,
         "device": kernel.device,
     }
-
-
-def _fallback(item: Fallback) -> FallbackJson:
-    return {"ts_us": item.ts_us, "lookup_us": item.lookup_us, "ops": list(item.ops), "ref": item.ref}

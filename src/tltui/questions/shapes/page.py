@@ -49,7 +49,7 @@ Names = dict[str, tuple[int, SymbolShape]]
 def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, notes: set[str], known_as: str = "") -> None:
     """Add the size history of a compile, specializations first.
 
-    `said` holds the page's one-time texts.
+    `notes` has the one-time notes that the page has.
     """
     shown = known_as or shapes.function or ""
     name = f"[{shapes.ref}]"
@@ -91,7 +91,7 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
 def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str]) -> None:
     """Add `dim 0 of L['x']` and its outcome.
 
-    `told` holds the guards already on the page.
+    `shown_guards` has the guards that the page has.
     """
     text = _name(symbol)
     page.open(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -21,6 +20,7 @@ from tltui.model.torch_versions import stated_version
 from tltui.questions.caches.cache_report import CacheAnswer, caches_of
 from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
+from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
 from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
 from tltui.questions.stacks.function_names import known_as
@@ -131,7 +131,6 @@ def study(compile_: Compile) -> Study:
 
 
 INPUTS_SHOWN = 8
-_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 SYMBOLS_SHOWN = 8
 _PHASES = {phase.title: phase.order for phase in Phase}
 
@@ -168,17 +167,12 @@ def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
 def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> None:
     room = max(page.width * 2 // 5, 16)
     page.table(Table((
-        Column("", lambda tensor: (fmt.clip_middle(readable(sanitize(tensor.source)), room), tokens.NAME)),
+        Column("", lambda tensor: (fmt.clip_middle(strip_modules(sanitize(tensor.source)), room), tokens.NAME)),
         Column("", lambda tensor: (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE)),
         Column("", lambda tensor: (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM)),
         Column("", lambda tensor: tensor.device),
         Column("", lambda tensor: (_remarks(tensor), tokens.DIM)),
     ), indent=indent), tensors)  # fmt: skip
-
-
-def readable(source: str) -> str:
-    """Shorten a source: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`."""
-    return _MODULE_PART.sub(r".\1", source)
 
 
 def _shape(numbers: tuple[str, ...] | None) -> str:

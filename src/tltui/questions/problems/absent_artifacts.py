@@ -222,7 +222,7 @@ class Absence:
 
 
 def absence_of(compiles: Iterable[Compile]) -> Absence:
-    """All at once."""
+    """Return present and absent artifacts of compiles, without steps."""
     work = read_absence(compiles)
     while True:
         try:

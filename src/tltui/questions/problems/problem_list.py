@@ -306,6 +306,12 @@ def failed_groups(
     return tuple(g for g in failed if not g.failure.backward), tuple(g for g in failed if g.failure.backward)
 
 
+def _code_key(compile_: Compile) -> tuple[Any, ...]:
+    """Return the grouping key of a code object; unnamed frames stay separate."""
+    code = compile_.frame.code
+    return code if code[0] is not None else (id(compile_.frame),)
+
+
 def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
     compile_, failure = members[0]
     explained = from_restart(failure.reason) if "Explanation:" in failure.reason else None
@@ -324,8 +330,7 @@ def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
         if eager is None or eager is Eager.LIMIT:
             continue
         group = _eager(compile_, eager)
-        code = compile_.frame.code if compile_.frame.code[0] is not None else (id(compile_.frame),)
-        groups[code, eager, group.headline, group.file, group.line].append((compile_, group))
+        groups[_code_key(compile_), eager, group.headline, group.file, group.line].append((compile_, group))
         yield
     return tuple(
         replace(members[0][1], occurrences=tuple(_occurrence(c, record=group.record) for c, group in members))
@@ -350,8 +355,7 @@ def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.facts.recompile_limit:
-            code = compile_.frame.code
-            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+            groups[_code_key(compile_)].append(compile_)
     results = []
     for members in groups.values():
         results.append(_limit(members))
@@ -452,8 +456,7 @@ def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.status is Status.EMPTY:
-            code = compile_.frame.code
-            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
+            groups[_code_key(compile_)].append(compile_)
     results = [
         SkippedGroup(
             code_of(members[0]), sum(c.tally.seconds for c in members), tuple(_occurrence(c) for c in members),

@@ -75,6 +75,12 @@ class Comment:
 
 
 NO_COMMENT = Comment()
+_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+
+
+def strip_modules(source: str) -> str:
+    """Shorten `L['self']._modules['0']._parameters['w']` to `L['self'].0.w`."""
+    return _MODULE_PART.sub(r".\1", source)
 
 
 def split_comment(text: str) -> tuple[str, str]:

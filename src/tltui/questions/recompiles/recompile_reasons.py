@@ -8,7 +8,7 @@ from functools import lru_cache
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
-from tltui.model.record_reader import Reader, address, logged, named, text_in, whole_in
+from tltui.model.record_reader import Reader, address, logged, named, number_in, text_in, whole_in
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
@@ -126,14 +126,15 @@ def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
     return recompile_of(compile_, instants_of(compile_, reader), reader)
 
 
-def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
-    """Return the `automatic_dynamic` events; other events are not parsed."""
+def instants_of(compile_: Compile, reader: Reader, limit: int = INSTANT) -> list[Event]:
+    """Return the `automatic_dynamic` events of at most `limit` stored bytes; other events are not parsed."""
     results = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
-        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
+        if reader.log.columns.size[record] <= limit and b'"automatic_dynamic"' in reader.payload(record):
             value = reader.json(record)
             args = value.get("args") if isinstance(value, dict) else None
-            results.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
+            if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
+                results.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
     return results
 
 

@@ -107,12 +107,9 @@ class Advice:
         return REMEDIES[self.remedy] if self.remedy else ""
 
 
-_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
-
-
 def python_of(source: str) -> str:
     """Convert a source to Python syntax: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
-    return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
+    return guard_grammar.strip_modules(re.sub(r"^G\['(\w+)'\]", r"\1", source))
 
 
 ONES = "0 and 1 are always compiled separately"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import cast
 
 from tltui.inputs.profile_reader import Profile
@@ -211,7 +211,7 @@ class Sums:
         if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
             doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
         if nested.compiling:
-            seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
+            seconds = _covered(profile, nested.compiling) / 1e9
             doubts.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
         if nested.overlapping:
             doubts.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
@@ -222,10 +222,10 @@ class Sums:
         return doubts
 
 
-def _covered(intervals: list[tuple[int, int]]) -> int:
-    """Return the length of the union of intervals."""
+def _covered(profile: Profile, events: Iterable[int]) -> int:
+    """Return the time in ns that is covered by any of some events."""
     total, reached = 0, -(1 << 62)
-    for begin, end in sorted(intervals):
+    for begin, end in sorted((profile.begin[event], profile.end(event)) for event in events):
         total += max(end - max(begin, reached), 0)
         reached = max(reached, end)
     return total
@@ -369,12 +369,12 @@ def nested_of(run: Run, profile: Profile) -> Nested:
 
 
 GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eager", "around", "device"
-"""What an event is, beside a region."""
+"""Kinds of events, besides regions."""
 REGIONS = "region"
 MOST = 20_000
 """Events of a flame."""
 AT_ONCE = 50_000
-"""Events that are looked at between two moments at which a reader may leave."""
+"""Events between two yields."""
 SLACK = 500
 """ns by which an event may lie beyond the step that it is in."""
 
@@ -390,7 +390,7 @@ class RunSpan:
     """A number of `Profile.threads`."""
     kind: str
     name: str
-    """What people call it: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
+    """Its label: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
 
 
 @frozen
@@ -401,9 +401,9 @@ class StepFlame:
     """Its name, '' for the whole window."""
     flame: Flame
     kinds: dict[str, str]
-    """Name of a bar → what it is."""
+    """Name of a bar → its kind."""
     cut: bool
-    """Whether there was more than is in it."""
+    """Whether it lacks events."""
 
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
@@ -417,12 +417,7 @@ def compiling_us(run: Run, runtime: Runtime) -> float:
     profile = profile_of(run, runtime)
     if profile is None:
         return 0.0
-    total, until = 0, 0
-    for event in sorted(nested_of(run, profile).compiling, key=lambda event: profile.begin[event]):
-        end = profile.end(event)
-        total += max(end - max(profile.begin[event], until), 0)
-        until = max(until, end)
-    return total / 1000
+    return _covered(profile, nested_of(run, profile).compiling) / 1000
 
 
 def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:

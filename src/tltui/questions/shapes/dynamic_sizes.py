@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, named, number_in, text_in
-from tltui.questions.recompiles.recompile_reasons import Became, automatic_in_text, became_of
+from tltui.model.record_reader import Reader, named
+from tltui.questions.recompiles.guard_grammar import strip_modules
+from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.shapes.shape_env import (
     EVENTS,
     PROGRAM,
@@ -30,7 +31,7 @@ from tltui.questions.shapes.shape_env import (
     whole_path,
 )
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
+from tltui.questions.timing.timing_events import EVENT_LIMIT
 from tltui.text.frozen import frozen
 
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d{1,6})\]$")
@@ -146,7 +147,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     inputs = inputs_of(compile_, reader)
     graph = graph_sizes(compile_, reader)
     tensors = _tensors(inputs.tensors, records, guarded, graph)
-    became = tuple(became_of(event) for event in automatic(compile_, reader))
+    became = tuple(became_of(event) for event in instants_of(compile_, reader, EVENT_LIMIT))
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     guards = tuple(
@@ -165,19 +166,6 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
         stuck, interesting, len(tensors) - len(interesting), guards, guarded.has_tree,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
-
-
-def automatic(compile_: Compile, reader: Reader) -> list[Event]:
-    """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
-    events = automatic_in_text(compile_, reader)
-    for record, _ in named(compile_, ("chromium_event",)):
-        if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
-            continue
-        value = reader.json(record, EVENT_LIMIT)
-        args = value.get("args") if isinstance(value, dict) else None
-        if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
-            events.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
-    return events
 
 
 def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
@@ -344,10 +332,9 @@ def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str
 
 
 FIXED, GUARDED, SYMBOLS, MARKED, PLAIN = range(5)
-"""What a compile has to show, the most interesting first."""
+"""Kinds of compiles by their shape records, the most interesting first."""
 
 _ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
-_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
 @part
@@ -371,7 +358,7 @@ def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
 def python_name(source: str) -> str:
     """Return a source as in user code: `L['x']` → `x`."""
     match = _ARGUMENT.match(source)
-    return _MODULE_PART.sub(r".\1", match["name"] + match["rest"]) if match else source
+    return strip_modules(match["name"] + match["rest"]) if match else source
 
 
 def advice_of(shapes: CompileShapes) -> tuple[str, ...]:

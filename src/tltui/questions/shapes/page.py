@@ -11,8 +11,8 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.questions.overview.compile_sections import readable
 from tltui.questions.question import Question
+from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Became
 from tltui.questions.shapes.dynamic_sizes import (
     FIXED,
@@ -125,7 +125,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
 
 
 def _name(symbol: SymbolShape) -> str:
-    return readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
+    return strip_modules(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
 
 
 def _same(first: StackFrame | None, right: StackFrame | None) -> bool:
@@ -190,7 +190,7 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     _add_reason(page, fixed.why, fixed.by, "    ")
     for partner in symbol.partners[:3]:
         kind = "a parameter's, so " if partner.parameter else ""
-        text = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
+        text = f"dim {partner.dim} of {strip_modules(partner.tensor)} has this size, and is {kind}static"
         page.say(text, "    ", tokens.VALUE)
 
 
@@ -263,7 +263,7 @@ def _became(change: Became) -> str:
 
 def _stuck(page: Page, dim: Dim) -> None:
     """Add a mark without effect."""
-    text = f"dim {dim.dim} of {readable(dim.tensor)}"
+    text = f"dim {dim.dim} of {strip_modules(dim.tensor)}"
     words: list[Piece] = [("  " + fmt.clip_middle(text, page.width - 4), tokens.WARN)]
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
     page.joined(words)
@@ -328,7 +328,7 @@ def _inputs(page: Page, shapes: CompileShapes) -> None:
         return
     for n, tensor in enumerate(shapes.tensors):
         sizes = ", ".join(_size(dim) for dim in tensor.dims)
-        name = fmt.clip_middle(readable(sanitize(tensor.source)), page.width // 2)
+        name = fmt.clip_middle(strip_modules(sanitize(tensor.source)), page.width // 2)
         label = ("inputs" if n == 0 else "").ljust(8)
         page.add("  ", (label, tokens.LABEL), (name, tokens.NAME), "  ", (f"{tensor.dtype} [{sizes}]", tokens.TYPE))
     if shapes.static_tensors:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -11,17 +10,15 @@ from tltui.model.ref import parse_ref
 from tltui.questions.problems.reason_sections import add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
-from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE, is_value
+from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.remedies import Advice, CauseFacts, Settings, advice_for
+from tltui.questions.recompiles.remedies import REFS_LISTED, Advice, CauseFacts, Settings, advice_for
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
 VALUES_SHOWN = 12
-REFS_LISTED = 200
-REASONS_USED = 20
 
 
 @frozen
@@ -58,90 +55,51 @@ class Variation:
     """The remedy as Python, where it is a line to run before the first call."""
 
 
-@dataclass(slots=True)
-class _CauseSums:
-    """The recompiles for one cause, summed up."""
-
-    reasons: list[Reason] = field(default_factory=list)
-    refs: list[str] = field(default_factory=list)
-    values: dict[str, None] = field(default_factory=dict)
-    only: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    became: str | None = None
-    fixed: str | None = None
-    free: set[str] = field(default_factory=set)
-    """The compiles since which it is dynamic."""
-    co_dynamic: tuple[tuple[str, int], ...] = ()
-    """The other sizes that became dynamic in the same compile as this one."""
-
-    def add(self, reason: Reason, ref: str) -> None:
-        """Add a reason for the same cause."""
-        if len(self.reasons) < REASONS_USED:
-            self.reasons.append(reason)
-        nan = "nan" in (reason.expected, reason.actual)
-        if reason.earlier in self.free and reason.cause != guard_grammar.CONDITION and not nan:
-            self.fixed = self.fixed or ref
-        if reason.cause == guard_grammar.CONDITION:
-            values: Sequence[str] = (reason.expected,)
-        else:
-            values = () if reason.cause == guard_grammar.STATE and reason.settings else (reason.expected, reason.actual)
-        for value in values:
-            if is_value(value) and len(self.values) < REFS_LISTED:
-                self.values.setdefault(value)
-
-
 def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
     """Return the variations: first by seconds saved as the only cause of recompiles, then by frequency.
 
     `resumed`: the frame continues after a graph break.
     """
-    sums: dict[Key, _CauseSums] = {}
-    about: dict[tuple[str, int | None], list[_CauseSums]] = {}
+    causes: dict[Key, CauseFacts] = {}
+    about: dict[tuple[str, int | None], list[CauseFacts]] = {}
     order: dict[str | None, int] = {}
     for number, recompile in enumerate(recompiles):
         keys = recompile.keys
         # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
         for reason in sorted(recompile.reasons, key=lambda reason: order.get(reason.earlier, -1)):
             for key in recompile.keys_of(reason):
-                one = sums.get(key)
-                if one is None:
-                    one = sums[key] = _CauseSums()
-                    about.setdefault(key[1:], []).append(one)
-                one.add(reason, recompile.ref)
+                facts = causes.get(key)
+                if facts is None:
+                    facts = causes[key] = CauseFacts(*key, resumed)
+                    about.setdefault(key[1:], []).append(facts)
+                facts.add(reason, recompile.ref)
         for key in keys:
-            one = sums[key]
-            one.refs.append(recompile.ref)
+            facts = causes[key]
+            facts.refs.append(recompile.ref)
             if len(keys) == 1:
-                one.only.append(recompile.ref)
-                one.seconds += recompile.seconds or 0.0
+                facts.only.append(recompile.ref)
+                facts.seconds += recompile.seconds or 0.0
         sizes = [(change.source, change.dim) for change in recompile.became if change.dim is not None and not change.fixed]
         for change in recompile.became:
-            for one in about.get((change.source, change.dim), ()):
-                if one.became is None:
-                    one.became = recompile.ref
-                    one.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
+            for facts in about.get((change.source, change.dim), ()):
+                if facts.became is None:
+                    facts.became = recompile.ref
+                    facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
                 if change.fixed:
-                    one.fixed = one.fixed or recompile.ref
-                one.free.add(recompile.ref)
+                    facts.fixed = facts.fixed or recompile.ref
+                facts.free.add(recompile.ref)
         order[recompile.ref] = number
-    ordered = sorted(sums.items(), key=lambda item: (-item[1].seconds, -len(item[1].only), -len(item[1].refs)))
-    return tuple(_variation(key, one, settings, resumed) for key, one in ordered)
+    ordered = sorted(causes.values(), key=lambda facts: (-facts.seconds, -len(facts.only), -len(facts.refs)))
+    return tuple(_variation(facts, settings) for facts in ordered)
 
 
-def _variation(key: Key, sums: _CauseSums, settings: Settings, resumed: bool) -> Variation:
-    cause, source, dim = key
-    reason = sums.reasons[0]
-    plain = Variation(
-        cause, source, dim, reason.value, len(sums.refs), tuple(sums.refs[:REFS_LISTED]),
-        tuple(sums.values)[:VALUES_SHOWN], len(sums.values), sums.became, sums.fixed, tuple(sums.only[:REFS_LISTED]),
-        sums.seconds, "", "", "", (),
-    )  # fmt: skip
-    facts = CauseFacts(
-        cause, source, dim, reason.value, tuple(sums.values), sums.became, sums.fixed, tuple(sums.reasons),
-        sums.co_dynamic, resumed,
-    )  # fmt: skip
+def _variation(facts: CauseFacts, settings: Settings) -> Variation:
     advice = advice_for(facts, settings) or Advice("")
-    return replace(plain, advice=advice.text, remedy=advice.remedy, proof=advice.proof, code=advice.code)
+    return Variation(
+        facts.cause, facts.source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
+        tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
+        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code,
+    )  # fmt: skip
 
 
 IN_A_ROW = 3

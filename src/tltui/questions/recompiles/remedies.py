@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tltui.questions.recompiles import guard_grammar
@@ -65,22 +66,53 @@ class Settings:
         return not self.names or name in self.names
 
 
-@frozen
+REFS_LISTED = 200
+REASONS_USED = 20
+
+
+@dataclass(slots=True)
 class CauseFacts:
-    """Cause with its facts over all recompiles of a frame."""
+    """A cause with its facts over the recompiles of a frame."""
 
     cause: str
     source: str
     dim: int | None
-    value: str
-    values: tuple[str, ...]
-    became: str | None
-    fixed: str | None
-    reasons: tuple[Reason, ...]
-    co_dynamic: tuple[tuple[str, int], ...] = ()
-    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     resumed: bool = False
     """Whether it is a resume function: its arguments come from compiled code, or went through it."""
+    reasons: list[Reason] = field(default_factory=list)
+    refs: list[str] = field(default_factory=list)
+    values: dict[str, None] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    """Recompiles without another cause."""
+    seconds: float = 0.0
+    """The time of these."""
+    became: str | None = None
+    """The compile in which torch made it dynamic by itself."""
+    fixed: str | None = None
+    """The compile that shows that its value was fixed again."""
+    free: set[str] = field(default_factory=set)
+    """The compiles since which it is dynamic."""
+    co_dynamic: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+
+    def add(self, reason: Reason, ref: str) -> None:
+        """Add a reason of a recompile for this cause."""
+        if len(self.reasons) < REASONS_USED:
+            self.reasons.append(reason)
+        nan = "nan" in (reason.expected, reason.actual)
+        is_condition = reason.cause == guard_grammar.CONDITION
+        if reason.earlier in self.free and not is_condition and not nan:
+            self.fixed = self.fixed or ref
+        has_settings = reason.cause == guard_grammar.STATE and reason.settings
+        values = (reason.expected,) if is_condition else () if has_settings else (reason.expected, reason.actual)
+        for value in values:
+            if guard_grammar.is_value(value) and len(self.values) < REFS_LISTED:
+                self.values.setdefault(value)
+
+    @property
+    def value(self) -> str:
+        """The value of its first reason."""
+        return self.reasons[0].value
 
     @property
     def held(self) -> bool:

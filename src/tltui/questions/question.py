@@ -102,11 +102,11 @@ def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document
     about = "" if str(scope.ref) else stands_for(run)
     options = replace(options, untold=untold(scope.processes, question.needs), about=about)
     if is_untold(scope.processes, question.needs):
-        return _untold_document(view, scope, options, make(run, scope, options))
+        return _uncovered_document(view, scope, options, make(run, scope, options))
     return make(run, scope, options)
 
 
-def _untold_document(view: Entry, scope: Scope, options: Options, answered: Document) -> Document:
+def _uncovered_document(view: Entry, scope: Scope, options: Options, answered: Document) -> Document:
     """Return the page of a question that the inputs do not answer: it has that as its text, and the usual result."""
 
     def fill(page: Page) -> Generator[None, None, object]:

@@ -19,7 +19,7 @@ from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import SAID, Side
 from tltui.questions.ranks.rank_report import differences_of
 from tltui.questions.recompiles.recompile_reasons import parse_reason
-from tltui.questions.runtime.costs import own_us
+from tltui.questions.runtime.costs import self_us
 from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, break_times, compile_at, fallback_times
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.text.formatting import micros
@@ -143,7 +143,7 @@ def _graphs(runtime: Runtime) -> float:
 
 def _guards(facts: Facts) -> list[Found]:
     found = _dearest(facts, lambda own: own.lookups.us, lambda own: (
-        f"{micros(own.lookups.mean_us)} a call, {_percent(own.lookups.us, own_us(own))} of the time of "))  # fmt: skip
+        f"{micros(own.lookups.mean_us)} a call, {_percent(own.lookups.us, self_us(own))} of the time of "))  # fmt: skip
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
     us = sum(item.lookup_us for item in fell)
     text = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""

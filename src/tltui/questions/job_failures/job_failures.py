@@ -38,7 +38,7 @@ from tltui.questions.job_failures.launcher_reports import (
 )
 from tltui.questions.job_failures.launches import Overlap, Printed, PrintedReader, TracedProcess, may_report, number_launches
 from tltui.questions.job_failures.printed_tracebacks import Traceback
-from tltui.questions.problems.compile_problems import known_failures
+from tltui.questions.problems.compile_problems import cached_failures
 from tltui.questions.stacks.function_names import known_as
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback
 from tltui.text.frozen import frozen
@@ -513,7 +513,7 @@ def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProces
 
 
 def _is_reason(first: str, compile_: Compile) -> bool:
-    for failed in known_failures(compile_):
+    for failed in cached_failures(compile_):
         reason = _first_line(failed.reason)
         if reason and (reason in first or first in failed.reason):
             return True

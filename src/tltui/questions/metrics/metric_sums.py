@@ -159,10 +159,10 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "inline_inbuilt_nn_modules_candidate": ("", ""),
     },
 }
-KNOWN: dict[str, About] = {
+FIELDS: dict[str, About] = {
     name: About(group, *rest) for group, fields in _TABLE.items() for name, rest in fields.items()
 }
-ORDER = {name: number for number, name in enumerate(KNOWN)}
+ORDER = {name: number for number, name in enumerate(FIELDS)}
 CONFIGS = ("dynamo_config", "inductor_config", "functorch_config", "compiler_config")
 """Complete configurations, JSON in a string."""
 OF_ONE = frozenset((
@@ -171,7 +171,7 @@ OF_ONE = frozenset((
     "recompile_reason", "recompile_user_contexts", "triton_kernel_compile_times_us", "log_format_version",
 ))  # fmt: skip
 """Fields that describe one compile only."""
-COPIES = frozenset(name for name, field in KNOWN.items() if "copy of" in field.help or "older copy" in field.help)
+COPIES = frozenset(name for name, field in FIELDS.items() if "copy of" in field.help or "older copy" in field.help)
 """Fields that repeat another one in another unit."""
 VERSIONS = ("pytorch_version", "python_version", "cuda_version", "triton_version")
 _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECONDS), ("_seconds", SECONDS),
@@ -180,7 +180,7 @@ _SUFFIXES = (("_us", MICROS), ("_ms", MILLIS), ("_ns", NANOS), ("_time_s", SECON
 
 def about(name: str) -> About:
     """Return the description of a field, or derive it from its name."""
-    results = KNOWN.get(name)
+    results = FIELDS.get(name)
     if results is not None:
         return results
     unit = next((unit for suffix, unit in _SUFFIXES if name.endswith(suffix)), "")

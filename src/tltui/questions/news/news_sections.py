@@ -19,9 +19,9 @@ from tltui.questions.problems.compile_problems import (
     LIMIT,
     Failure,
     GraphBreak,
+    cached_breaks,
+    cached_failures,
     from_restart,
-    known_breaks,
-    known_failures,
     parsed_break,
 )
 from tltui.questions.problems.problem_list import limit_stated
@@ -157,7 +157,7 @@ def _break(graph_break: GraphBreak) -> Told:
 
 
 def _recompile(compile_: Compile) -> Told:
-    recompile = explained_of(compile_, own_guards=False)
+    recompile = explained_of(compile_, with_guards=False)
     shown, _ = differing(recompile)
     if not shown:
         return Told("recompile: torch wrote no reason")
@@ -172,7 +172,7 @@ def _recompile(compile_: Compile) -> Told:
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:
-    return next((failure for failure in known_failures(compile_) if failure.backward is backward), None)
+    return next((failure for failure in cached_failures(compile_) if failure.backward is backward), None)
 
 
 def _error(compile_: Compile, news: News) -> Told:
@@ -189,7 +189,7 @@ def _eager(compile_: Compile, news: News) -> Told:
     failure = _failure(compile_, False)
     if failure is not None:
         return Told(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
-    breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
+    breaks = cached_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
     if not breaks:
         return Told(text, status=news.status)
     lead = breaks[-1].lead

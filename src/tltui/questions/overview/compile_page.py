@@ -33,7 +33,7 @@ from tltui.questions.overview.compile_sections import (
 )
 from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
-from tltui.questions.problems.compile_problems import known_breaks
+from tltui.questions.problems.compile_problems import cached_breaks
 from tltui.questions.problems.reason_sections import (
     GIVEN_UP,
     INTERRUPTED,
@@ -131,7 +131,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
     else:
         page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
-    breaks = [item for item in known_breaks(node, 50) if item.attempt == attempt]
+    breaks = [item for item in cached_breaks(node, 50) if item.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
         page.heading("Graph break" if attempt == last else "Why it started again")
         for item in breaks:
@@ -261,7 +261,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     if status is Status.EAGER:
         return [f"given up{after}: the function runs in eager mode"]
     if not facts.traced:
-        return _known_facts(node)
+        return _untraced_outcome(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
@@ -292,7 +292,7 @@ def _backward(study: Study) -> str:
     return f"its backward {text}{_open_phase(study)}"
 
 
-def _known_facts(node: Compile) -> list[str]:
+def _untraced_outcome(node: Compile) -> list[str]:
     """Describe a compile known only from sources other than a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []

@@ -28,7 +28,7 @@ from tltui.questions.overview.summary_sections import (
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
 from tltui.questions.question import question_of
-from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
+from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -214,7 +214,7 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
     if not compile_.is_recompile:
         return [], False
     if may_read:
-        result = known_recompile(compile_)
+        result = cached_recompile(compile_)
         if result is not None and result.reasons:
             return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in result.reasons], True
         if result is not None and result.logged == "never":

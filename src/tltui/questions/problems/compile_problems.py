@@ -153,7 +153,7 @@ def _reason(lines: list[str]) -> Reason:
     )  # fmt: skip
 
 
-def own_hints(reason: Reason) -> tuple[str, ...]:
+def hints_without_nesting(reason: Reason) -> tuple[str, ...]:
     """Return the hints of a nested break, without the hint that only refers to the nesting."""
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
@@ -291,7 +291,7 @@ def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None
 
 
 @part
-def known_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
+def cached_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
     """Return the graph breaks of a compile, cached."""
     return breaks_of(compile_, reader, limit)
 
@@ -384,7 +384,7 @@ def failures_of(
 
 
 @part
-def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+def cached_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
     """Return the failures of a compile, cached."""
     return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
@@ -399,11 +399,11 @@ def _failure(
         kind = kind or (last.type if last else "") or "failure"
         reason = reason or (last.message if last else text.strip().rpartition("\n")[2])
     stack = user_stack(parts) or user_stack(read_traceback(reason))
-    named_frame = _named_frame(fields, stack)
-    inner = stack[-1] if stack else named_frame
+    metrics_frame = _frame_in_metrics(fields, stack)
+    inner = stack[-1] if stack else metrics_frame
     callers = () if backward else callers_of(compile_, reader)
     raised_at = _raised_at(parts)
-    lead, raised = _lead((*callers, *(stack or filter(None, (named_frame,)))), inner, raised_at)
+    lead, raised = _lead((*callers, *(stack or filter(None, (metrics_frame,)))), inner, raised_at)
     return Failure(
         error_name(kind), reason.strip(), backward, lead.file if lead else None, lead.line if lead else None, raised,
         lead.code if lead else None, (*user_frames(stack), *user_frames(callers)),
@@ -413,7 +413,7 @@ def _failure(
     )  # fmt: skip
 
 
-def _named_frame(fields: dict[str, Any], stack_frames: tuple[StackFrame, ...]) -> StackFrame | None:
+def _frame_in_metrics(fields: dict[str, Any], stack_frames: tuple[StackFrame, ...]) -> StackFrame | None:
     """Return the frame in the metrics: the innermost one that Dynamo was tracing."""
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
     if file is None:

@@ -390,7 +390,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
     return any((item.rank is not None and item.rank == process.rank) or item.pid == process.pid for process in scope.processes)
 
 
-def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, has_failures: bool) -> None:
     """Add the problem counts of the index, or that there are none."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
@@ -413,7 +413,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
     page.joined(words)
     reading = "" if run.finished else " so far"
-    if is_told and not words:
+    if has_failures and not words:
         return
     if not tally.compiles and not words:
         page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")

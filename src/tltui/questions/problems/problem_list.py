@@ -18,8 +18,8 @@ from tltui.model.status import Eager, Status
 from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
-from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, known_breaks, known_failures
-from tltui.questions.recompiles.recompile_reasons import known_recompile
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart
+from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
@@ -295,7 +295,7 @@ def failed_groups(
         facts = compile_.facts
         if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
             continue
-        for failure in known_failures(compile_):
+        for failure in cached_failures(compile_):
             if (facts.recompile_limit or facts.eager) and not failure.backward:
                 continue
             first = failure.reason.partition("\n")[0]
@@ -339,8 +339,8 @@ def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
 
 
 def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
-    failure = next((failure for failure in known_failures(compile_) if not failure.backward), None)
-    broke = known_breaks(compile_) if eager is Eager.SKIPPED else ()
+    failure = next((failure for failure in cached_failures(compile_) if not failure.backward), None)
+    broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
         kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
@@ -365,8 +365,8 @@ def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
 
 def _limit(members: list[Compile]) -> LimitGroup:
     first, last = members[0], members[-1]
-    failure = next(iter(known_failures(first)), Failure("", ""))
-    recompile = known_recompile(last)
+    failure = next(iter(cached_failures(first)), Failure("", ""))
+    recompile = cached_recompile(last)
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
@@ -393,7 +393,7 @@ def break_groups(
         if not compile_.tally.breaks and not compile_.facts.restarts:
             continue
         kinds = set()
-        for graph_break in known_breaks(compile_):
+        for graph_break in cached_breaks(compile_):
             later = tuple(reason.gb or reason.headline for reason in graph_break.while_handling)
             place = _user_place(graph_break)
             title = graph_break.gb or graph_break.headline

@@ -9,7 +9,15 @@ from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
 from tltui.model.rank_ranges import ranges
 from tltui.model.status import Eager
-from tltui.questions.problems.compile_problems import NESTED, Failure, GraphBreak, Reason, from_restart, own_hints, read_reason
+from tltui.questions.problems.compile_problems import (
+    NESTED,
+    Failure,
+    GraphBreak,
+    Reason,
+    from_restart,
+    hints_without_nesting,
+    read_reason,
+)
 from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason
 from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER, QUOTED, USER, StackFrame, TracebackPart, user_frames
 from tltui.questions.timing.timing_events import ORDER, Phase
@@ -83,12 +91,12 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
     """Add the user's frames, nearest first; all frames go into a folded section."""
-    own_frames = user_frames(tuple(frames))
-    add_stack(page, own_frames[:user_limit], indent)
-    if len(own_frames) < len(frames) or len(own_frames) > user_limit:
+    of_user = user_frames(tuple(frames))
+    add_stack(page, of_user[:user_limit], indent)
+    if len(of_user) < len(frames) or len(of_user) > user_limit:
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
-        if others := len(frames) - len(own_frames):
-            text += f", {others} of torch and libraries" if own_frames else ", none your own"
+        if others := len(frames) - len(of_user):
+            text += f", {others} of torch and libraries" if of_user else ", none your own"
         with page.fold(text, indent):
             add_stack(page, frames, indent + "  ")
 
@@ -275,7 +283,7 @@ def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
-    add_explanation(page, reason.explanation, own_hints(reason), indent + "  ")
+    add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
     if reason.context:
         page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
 

@@ -20,7 +20,7 @@ from tltui.model.run import Run
 from tltui.questions.caches.cache_report import NAMES
 from tltui.questions.compare.pairing import own_device
 from tltui.questions.hang.open_phases import begun
-from tltui.questions.problems.compile_problems import known_breaks
+from tltui.questions.problems.compile_problems import cached_breaks
 from tltui.questions.ranks.facet_texts import (
     MARK,
     bare,
@@ -136,7 +136,7 @@ def _breaks(compile_: Compile) -> Fact:
     if not compile_.tally.breaks:
         return NONE
     told = []
-    for one in known_breaks(compile_, BREAKS):
+    for one in cached_breaks(compile_, BREAKS):
         place = f", {one.file.rpartition('/')[2]}:{one.line}" if one.file else ""
         told.append(one.headline + place)
     return fact(told, [normalised(line)[0].encode("utf-8", "replace") for line in told])

@@ -102,7 +102,7 @@ def reason_of(run: Run, ref: str) -> str:
     """Word why a compile was compiled again: `x dim 0: 8 → 5`; '' where its log is not here, or does not tell."""
     try:
         node = run.resolve(ref)
-        shown = differing(explained_of(node, own_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
+        shown = differing(explained_of(node, with_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
     except (BadAddress, OSError):
         return ""
     return fmt.clip(sanitize(reason_text(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""

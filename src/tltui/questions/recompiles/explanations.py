@@ -18,8 +18,8 @@ from tltui.questions.recompiles.recompile_reasons import (
     Recompile,
     RecompileReason,
     instants_of,
+    parsed_ref,
     recompile_of,
-    ref_named,
 )
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
@@ -150,12 +150,12 @@ class Explained:
 
 
 @part
-def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> Explained:
+def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) -> Explained:
     """Explain a recompile from the guards of the earlier compiles that its reasons name.
 
-    Without `own_guards`, records that the compile writes after its graph are not used.
+    Without `with_guards`, records that the compile writes after its graph are not used.
     """
-    texts = _Texts(compile_, own_guards)
+    texts = _Texts(compile_, with_guards)
     recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
     reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became) for reason in recompile.reasons)
@@ -234,8 +234,8 @@ class _Texts:
         return self._earlier[ref]
 
     def _find(self, ref: str) -> Compile | None:
-        named_by = ref_named(ref)
-        wanted = named_by.id if named_by is not None else None
+        parsed = parsed_ref(ref)
+        wanted = parsed.id if parsed is not None else None
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
             results = owner.find(wanted) if owner is not None and wanted is not None else None

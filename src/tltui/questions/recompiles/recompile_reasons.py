@@ -121,7 +121,7 @@ def never_logged(compile_: Compile, reader: Reader) -> bool:
 
 
 @part
-def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
+def cached_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
     """Return the reasons of a recompile, cached."""
     return recompile_of(compile_, instants_of(compile_, reader), reader)
 
@@ -218,7 +218,7 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     """Return the addresses of an earlier compile and of its guard tree."""
-    ref = ref_named(name)
+    ref = parsed_ref(name)
     if ref is None:
         return name, None
     if compile_ is None or ref.id is None:
@@ -239,7 +239,7 @@ def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
 
 
 @lru_cache(maxsize=4096)
-def ref_named(name: str) -> Ref | None:
+def parsed_ref(name: str) -> Ref | None:
     """Parse an address in a reason, cached: recompiles of a frame name the same few repeatedly."""
     try:
         return parse_ref(name)

@@ -9,7 +9,7 @@ from tltui.documents.page import Page
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak
-from tltui.questions.runtime.costs import Costs, costs_of, whole_us
+from tltui.questions.runtime.costs import Costs, costs_of, window_us
 from tltui.questions.runtime.profile_results import BreakTime, Refused, Runtime, break_times, compile_at, process_of
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -40,7 +40,7 @@ def break_sentence(breaks: Breaks, graph_break: GraphBreak, refs: Collection[str
     for runtime, items in breaks:
         matches = [item for item in items if item.ref in wanted and _is_only_break(item, graph_break)]
         if matches:
-            costs.append((sum(item.us for item in matches) / max(whole_us(runtime), 1e-9), runtime, matches))
+            costs.append((sum(item.us for item in matches) / max(window_us(runtime), 1e-9), runtime, matches))
     if not costs:
         return ""
     share, runtime, matches = max(costs, key=lambda item: item[0])
@@ -137,7 +137,7 @@ def costliest_finding(run: Run) -> tuple[str, str]:
 
 
 def _step(runtime: Runtime) -> float:
-    return whole_us(runtime) / max(len(runtime.steps), 1)
+    return window_us(runtime) / max(len(runtime.steps), 1)
 
 
 def compile_sentence(costs: Costs, ref: str) -> str:

@@ -59,14 +59,14 @@ class Costs:
         costs may be added up.
         """
         entry = self._compiles.get(ref)
-        return None if entry is None else own_us(entry[0]) / self._steps(entry[1])
+        return None if entry is None else self_us(entry[0]) / self._steps(entry[1])
 
     def share_of(self, ref: str, us: float) -> float:
         """Return the share (0…1) of `us`, a figure of a compile, in a step or in the window."""
         entry = self._compiles.get(ref)
         if entry is None:
             return 0.0
-        total_us = whole_us(entry[1]) / self._steps(entry[1])
+        total_us = window_us(entry[1]) / self._steps(entry[1])
         return us / total_us if total_us > 0 else 0.0
 
     def scaled(self, ref: str, us: float) -> float:
@@ -135,12 +135,12 @@ def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:
     return cached[1]
 
 
-def own_us(compile_: CompileTime) -> float:
+def self_us(compile_: CompileTime) -> float:
     """Return a compile's time without nested compiles: guards, regions, backward."""
     outside = sum(graph.time.us for graph in compile_.graphs if graph.unit.startswith(BACKWARD))
     return compile_.region_self_us + compile_.lookups.us + outside
 
 
-def whole_us(runtime: Runtime) -> float:
+def window_us(runtime: Runtime) -> float:
     """Return the denominator of shares: the length of the window."""
     return runtime.share.whole_us or max(runtime.end_us - runtime.begin_us, 0.0)

@@ -146,11 +146,11 @@ class Joiner:
                 self._remember(span)
         self._tie()
         for span, kind in enumerate(nested.kind):
-            if kind == CALL and self.is_whole(span):
+            if kind == CALL and self.is_complete(span):
                 self._call(span)
         return self.joined
 
-    def is_whole(self, span: int) -> bool:
+    def is_complete(self, span: int) -> bool:
         """Return whether a span ended within the window."""
         return self._profile.end(self._nested.event[span]) <= self._profile.window[1]
 
@@ -169,7 +169,7 @@ class Joiner:
         event = self._nested.event[span]
         name = self._profile.name[event]
         if name not in self._by_name:
-            self._by_name[name] = self._compiles_named(region_id(self._profile.names[name]))
+            self._by_name[name] = self._compiles_by_name(region_id(self._profile.names[name]))
         compiles = self._by_name[name]
         if not compiles and not region_id(self._profile.names[name]):
             return  # its graph has the id of the compile
@@ -179,7 +179,7 @@ class Joiner:
         begin = self._profile.epoch_us(self._profile.begin[event])
         self.joined.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
 
-    def _compiles_named(self, text: str) -> list[Compile]:
+    def _compiles_by_name(self, text: str) -> list[Compile]:
         match = _ID.match(text)
         if match is None:
             return []
@@ -231,7 +231,7 @@ class Joiner:
             for name in {call.name for call in graph.calls} if graph is not None else ():
                 by_name[name].append(group)
         for event in self._nested.loose:
-            groups = by_name.get(self.kernel_named(event), [])
+            groups = by_name.get(self.kernel_name_of(event), [])
             if len(groups) == 1:
                 results[groups[0]].append(event)
             else:
@@ -295,11 +295,11 @@ class Joiner:
     def _names(self, span: int) -> Counter[str]:
         """Count the kernels of a call, by their names in the code."""
         nested = self._nested
-        return Counter(self.kernel_named(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
+        return Counter(self.kernel_name_of(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
 
-    def kernel_named(self, event: int) -> str:
+    def kernel_name_of(self, event: int) -> str:
         """Return the name in the code of an event's kernel."""
-        number = self._profile.name[self._nested.named_by.get(event, event)]
+        number = self._profile.name[self._nested.name_source.get(event, event)]
         if number not in self._kernel_names:
             self._kernel_names[number] = kernel_name(self._profile.names[number])
         return self._kernel_names[number]
@@ -319,14 +319,14 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
     return same[0] if same else None
 
 
-def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
+def lookups_of(nested: Nested, joined: Joined, is_complete: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
     """Return the lookups of each compile, and those that no region followed."""
     lookups: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
-        if kind != LOOKUP or not is_whole(span):
+        if kind != LOOKUP or not is_complete(span):
             continue
-        region = nested.led[span]
+        region = nested.region_after[span]
         if region == -1:
             lost.append(span)
         elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
@@ -415,7 +415,7 @@ class Kernels:
         for span in calls:
             count: Counter[str] = Counter()
             for row in range(nested.first[span], nested.last[span]):
-                name = self._joiner.kernel_named(nested.kernels[row])
+                name = self._joiner.kernel_name_of(nested.kernels[row])
                 rows[name, count[name]].append(row)
                 count[name] += 1
             uneven.update(name for name in calls_by_name.keys() | count.keys() if count[name] != len(calls_by_name[name]))
@@ -461,7 +461,7 @@ class Kernels:
         """Return device events by name, or by the handle of the call if present (`debug_handle`)."""
         times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for event in events:
-            name = self._joiner.kernel_named(event)
+            name = self._joiner.kernel_name_of(event)
             handle = self._profile.extra.get(event, {}).get("debug_handle")
             has_call = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
             times[name, handle if has_call else None].append(self._profile.duration[event])

@@ -169,11 +169,11 @@ class Nested:
     """Of a call: its first kernel, a number of `kernels`."""
     last: array[int] = field(default_factory=_u)
     """Of a call: behind its last kernel."""
-    led: array[int] = field(default_factory=_i)
+    region_after: array[int] = field(default_factory=_i)
     """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
     kernels: array[int] = field(default_factory=_u)
     """Events that stand directly in calls."""
-    named_by: dict[int, int] = field(default_factory=dict)
+    name_source: dict[int, int] = field(default_factory=dict)
     """Of a kernel that is the launch itself, no operator around it: the event on the device, which has the name."""
     device: array[int] = field(default_factory=_u)
     """Events on a device that were launched in calls."""
@@ -331,7 +331,7 @@ class Walk:
             if not count % RUN:
                 yield None
         if self.nested.event and self.nested.event[-1] == event and self.nested.kind[-1] == LOOKUP:
-            self.nested.led[-1] = -2
+            self.nested.region_after[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
             if stack[-1].state != state:
@@ -381,7 +381,7 @@ class Walk:
         columns.inner.append(0)
         columns.first.append(len(columns.kernels))
         columns.last.append(len(columns.kernels))
-        columns.led.append(-1)
+        columns.region_after.append(-1)
         new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
         if kind in (REGION, LOOKUP):
             if top.within >= 0:
@@ -390,7 +390,7 @@ class Walk:
         if kind == REGION:
             new.region = number
             if top.waiting >= 0:
-                columns.led[top.waiting] = number
+                columns.region_after[top.waiting] = number
             top.waiting = -1
             new.is_operator = False
         elif kind == LOOKUP:
@@ -414,7 +414,7 @@ class Walk:
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
         if top.call >= 0 and top.kernel < 0 and len(device_events) == 1 and not is_graph and self._is_kernel(device_events[0]):
             self._kernel(event, top, new)
-            self.nested.named_by[event] = device_events[0]
+            self.nested.name_source[event] = device_events[0]
         self._attach(event, True, top.call, new.kernel)
 
     def _is_kernel(self, event: int) -> bool:

@@ -11,7 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.runtime.costs import own_us, whole_us
+from tltui.questions.runtime.costs import self_us, window_us
 from tltui.questions.runtime.profile_results import (
     BreakTime,
     CompileTime,
@@ -77,7 +77,7 @@ class Figures:
 
     def share(self, us: float) -> str:
         """Format the share of a time (in µs) in the window."""
-        return fmt.percent(us, whole_us(self.runtime))
+        return fmt.percent(us, window_us(self.runtime))
 
 
 def by_cost(compiles: Sequence[CompileTime], sort: str) -> list[CompileTime]:
@@ -88,7 +88,7 @@ def by_cost(compiles: Sequence[CompileTime], sort: str) -> list[CompileTime]:
         return sorted(compiles, key=lambda compile_: compile_.ref)
     if sort == "mean":
         return sorted(compiles, key=lambda compile_: -compile_.regions.mean_us)
-    return sorted(compiles, key=lambda compile_: -(compile_.regions.calls if sort == "calls" else own_us(compile_)))
+    return sorted(compiles, key=lambda compile_: -(compile_.regions.calls if sort == "calls" else self_us(compile_)))
 
 
 def add_compiles(page: Page, figures: Figures, compiles: Sequence[CompileTime]) -> None:
@@ -111,8 +111,8 @@ def _compiles_table(
     wide, middling = page.width >= WIDE, page.width >= MIDDLING
     return Table((
         Column("compile", lambda row: (f"[{row.ref}]", tokens.LINK, f"@runtime:{row.ref}")),
-        Column(f"own {figures.of}" if wide else "own", lambda row: (figures.us(own_us(row)), tokens.NUMBER), right=True),
-        Column("", lambda row: (figures.share(own_us(row)), tokens.DIM), right=True),
+        Column(f"own {figures.of}" if wide else "own", lambda row: (figures.us(self_us(row)), tokens.NUMBER), right=True),
+        Column("", lambda row: (figures.share(self_us(row)), tokens.DIM), right=True),
         Column("calls", lambda row: (fmt.count(row.regions.calls), tokens.NUMBER), right=True),
         Column("total", lambda row: (micros(row.regions.us), tokens.NUMBER), right=True, when=lambda _: wide),
         Column("mean", lambda row: (micros(row.regions.mean_us), tokens.NUMBER), right=True, when=lambda _: middling),
@@ -157,7 +157,7 @@ def add_compile(
 def _facts(figures: Figures, compile_: CompileTime, node: Compile | None) -> Iterator[Piece]:
     regions = compile_.regions
     yield f"{fmt.plural(regions.calls, 'call')}, {_each(regions)}" if regions.calls else "its calls are not in this window"
-    yield (f"{figures.us(own_us(compile_))} {figures.of} its own, {figures.share(own_us(compile_))}", tokens.STRONG)
+    yield (f"{figures.us(self_us(compile_))} {figures.of} its own, {figures.share(self_us(compile_))}", tokens.STRONG)
     if compile_.lookups.calls:
         estimate = estimated_us(node) if node is not None else None
         estimated = f" (torch estimated {micros(estimate)})" if estimate is not None else ""

@@ -23,7 +23,7 @@ from tltui.model.run import Run
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question
 from tltui.questions.runtime import profile_sums
-from tltui.questions.runtime.costs import whole_us
+from tltui.questions.runtime.costs import window_us
 from tltui.questions.runtime.graph_sections import (
     NARROW,
     SORTS,
@@ -147,7 +147,7 @@ CHANGES_KEY = (
     "The setting is part of the key of Inductor's caches: such a run finds nothing that other runs cached, its kernels do a little "
     "more, and how long it compiles says nothing about the job without it."
 )
-TRITON_NEEDS_NOTHING = "Triton kernels are in a profile without a setting."
+TRITON_REMARK = "Triton kernels are in a profile without a setting."
 
 
 def add_recording(page: Page, recording: Recording) -> None:
@@ -187,7 +187,7 @@ def remarks(recording: Recording) -> tuple[str, ...]:
     if recording.cpu:
         sentences.append(CHANGES_KEY)
     if recording.gpu:
-        sentences.append(TRITON_NEEDS_NOTHING)
+        sentences.append(TRITON_REMARK)
     sentences.append("tltui runtime DIR reads the profile that lies beside the log; --profile FILE names one that lies elsewhere.")
     return tuple(sentences)
 
@@ -384,7 +384,7 @@ SLOW = 1.2
 
 def step_us(runtime: Runtime) -> float:
     """Return the mean time of a step in µs; without steps that of the window."""
-    return whole_us(runtime) / max(len(runtime.steps), 1)
+    return window_us(runtime) / max(len(runtime.steps), 1)
 
 
 def _ranges(ranks: Sequence[int]) -> str:

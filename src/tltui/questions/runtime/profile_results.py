@@ -12,7 +12,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
-from tltui.questions.problems.compile_problems import GraphBreak, known_breaks
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import PREFIX
 
@@ -356,7 +356,7 @@ def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
 
     Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
     """
-    graph_breaks = known_breaks(compile_)
+    graph_breaks = cached_breaks(compile_)
     last = max((graph_break.attempt for graph_break in graph_breaks), default=0)
     places: dict[tuple[str, int | None], GraphBreak] = {}
     for graph_break in graph_breaks:

@@ -81,7 +81,7 @@ class Sums:
         self.joiner = Joiner(profile, nested, process)
         self.joined: Joined = self.joiner.join()
         self._kernels = Kernels(profile, nested, self.joiner, Devices(profile, nested))
-        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
+        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_complete)
 
     def runtime(self, doubts: tuple[str, ...]) -> Runtime:
         """Return all sums."""
@@ -118,7 +118,7 @@ class Sums:
         """Return the complete regions of each compile."""
         regions: dict[Compile, list[int]] = defaultdict(list)
         for span, item in self.joined.compile_of.items():
-            if self.joiner.is_whole(span):
+            if self.joiner.is_complete(span):
                 regions[item].append(span)
         return regions
 
@@ -154,7 +154,7 @@ class Sums:
         nested, profile = self._nested, self._profile
         inside: dict[Compile, float] = defaultdict(float)
         for event, region, lookup in zip(nested.eager, nested.eager_in, nested.eager_after, strict=True):
-            if lookup >= 0 and nested.led[lookup] >= 0:
+            if lookup >= 0 and nested.region_after[lookup] >= 0:
                 continue  # while the frame was compiled
             if profile.end(event) > profile.window[1]:
                 continue
@@ -174,7 +174,7 @@ class Sums:
         nested, profile = self._nested, self._profile
         ops: dict[int, dict[str, None]] = defaultdict(dict)
         for event, lookup in zip(nested.eager, nested.eager_after, strict=True):
-            if lookup >= 0 and nested.led[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
+            if lookup >= 0 and nested.region_after[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
                 ops[lookup][profile.name_of(event)] = None
         ref = self._limited()
         return tuple(
@@ -208,7 +208,7 @@ class Sums:
     def _doubts(self) -> list[str]:
         doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
-        if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
+        if cut := sum(kind in SPANS and not self.joiner.is_complete(span) for span, kind in enumerate(nested.kind)):
             doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
         if nested.compiling:
             seconds = _covered(profile, nested.compiling) / 1e9

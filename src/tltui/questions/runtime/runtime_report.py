@@ -13,7 +13,7 @@ from tltui.model.record_reader import Reader, metrics_fields
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.runtime.costs import own_us, whole_us
+from tltui.questions.runtime.costs import self_us, window_us
 from tltui.questions.runtime.profile_results import (
     CompileTime,
     GraphTime,
@@ -112,21 +112,21 @@ class Finding:
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     """Return the findings of a profile: improvements by cost, then the largest times."""
     steps = max(len(runtime.steps), 1)
-    total_us = max(whole_us(runtime), 1e-9)
+    total_us = max(window_us(runtime), 1e-9)
     findings = [*_guards(runtime, steps), *_breaks(run, runtime, steps, total_us), *_fallbacks(run, runtime, steps, total_us),
              *_launches(run, runtime, steps, total_us), *_eager(runtime, steps, total_us),
              *(compiling := tuple(_compiling(run, runtime, steps, total_us)))]  # fmt: skip
     findings.sort(key=lambda item: -item.us)
-    dear = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
-    idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
-    return (*dear, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
+    expensive = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
+    idle = () if any(item in expensive for item in compiling) else _idle(runtime, steps)
+    return (*expensive, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
     for compile_ in runtime.compiles:
-        self_us, lookups = own_us(compile_), compile_.lookups
-        if lookups.calls and lookups.us >= GUARDS_SHARE * self_us > 0:
-            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / self_us, lookups.calls, lookups.mean_us)
+        compile_us, lookups = self_us(compile_), compile_.lookups
+        if lookups.calls and lookups.us >= GUARDS_SHARE * compile_us > 0:
+            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / compile_us, lookups.calls, lookups.mean_us)
 
 
 def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
@@ -202,20 +202,20 @@ def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
 
 def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the most expensive kernel call."""
-    dearest: tuple[float, CompileTime, Finding] | None = None
+    slowest: tuple[float, CompileTime, Finding] | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
                 us = kernel.time.us
-                if us >= KERNEL_SHARE * total_us and (dearest is None or us > dearest[0]):
+                if us >= KERNEL_SHARE * total_us and (slowest is None or us > slowest[0]):
                     name = kernel.key or kernel.name
-                    dearest = us, compile_, Finding(
+                    slowest = us, compile_, Finding(
                         Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls,
                         kernel.time.mean_us, graph.unit, name,
                         kernel.lines,
                     )  # fmt: skip
-    if dearest is not None:
-        yield dearest[2]
+    if slowest is not None:
+        yield slowest[2]
 
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:

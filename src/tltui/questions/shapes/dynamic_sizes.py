@@ -23,12 +23,12 @@ from tltui.questions.shapes.shape_env import (
     ShapeGuard,
     ShapeRecords,
     TensorInput,
+    full_path,
     graph_sizes,
     guarded_sizes,
     inputs_of,
     plain_name,
     shape_records,
-    whole_path,
 )
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.questions.timing.timing_events import EVENT_LIMIT
@@ -151,7 +151,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     guards = tuple(
-        replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
+        replace(guard, user=full_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
         for guard in guarded.guards
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
@@ -254,7 +254,7 @@ def _tensors(
 
 
 def _symbols(
-    records: ShapeRecords, kept_guards: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
+    records: ShapeRecords, checks: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
     """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
@@ -270,8 +270,8 @@ def _symbols(
         elif dim.state == "static":
             static[dim.size].append(dim)
     by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
-    for kept_guard in kept_guards:
-        by_source[kept_guard.source].append(kept_guard)
+    for check in checks:
+        by_source[check.source].append(check)
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)

@@ -39,7 +39,7 @@ from tltui.text.sanitize import sanitize
 
 SYMBOLS_SHOWN = 6
 GUARDS_SHOWN = 4
-KEPT_SHOWN = 8
+CHECKS_SHOWN = 8
 REASON = 240
 """Characters of the reason of a failure that are shown."""
 Names = dict[str, tuple[int, SymbolShape]]
@@ -297,20 +297,20 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
     backed = any(not symbol.unbacked for symbol in shapes.symbols)
     text = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
     page.add("  ", (text, tokens.LABEL))
-    for guard in shapes.kept[:KEPT_SHOWN]:
-        _kept_guard(page, guard)
-    remaining = shapes.kept[KEPT_SHOWN:]
+    for guard in shapes.kept[:CHECKS_SHOWN]:
+        _call_check(page, guard)
+    remaining = shapes.kept[CHECKS_SHOWN:]
     if remaining:
         with page.fold(fmt.plural(len(remaining), "more guard"), "    "):
             for guard in remaining:
-                _kept_guard(page, guard)
+                _call_check(page, guard)
     if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
         notes.add("0/1")
         text = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
         page.say(text, "    ", tokens.DIM)
 
 
-def _kept_guard(page: Page, guard: KeptGuard) -> None:
+def _call_check(page: Page, guard: KeptGuard) -> None:
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 6), tokens.LINK, guard.ref)]
     if guard.user is not None:
         pieces += ["  ", _at("", guard.user)]

@@ -304,10 +304,10 @@ def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
                 marks[match["source"], int(dim.strip()[:6])] = MARKS[match["mark"]]
     sizes = {m["source"]: tuple(size.strip() for size in m["size"].split(",")) for m in _TENSOR.finditer(text)}
     ref = address(compile_, records[-1], GUARDS)
-    return GuardedSizes(marks, sizes, tuple(_kept_guard(shape_match[1], ref) for shape_match in _SHAPE.finditer(text)), True)
+    return GuardedSizes(marks, sizes, tuple(_call_check(shape_match[1], ref) for shape_match in _SHAPE.finditer(text)), True)
 
 
-def _kept_guard(text: str, ref: str) -> KeptGuard:
+def _call_check(text: str, ref: str) -> KeptGuard:
     expr, _, comment = text.partition("  # ")
     expr = expr.strip()
     place = _PLACE.search("# " + comment)
@@ -337,7 +337,7 @@ def plain_name(source: str) -> str:
     return re.sub(r"[\W_]+", "", source).lower()
 
 
-def whole_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
+def full_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
     """Resolve a guard's path suffix to the equal place in another record, if any."""
     if frame is None:
         return None

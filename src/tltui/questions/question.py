@@ -38,7 +38,7 @@ class Keyword:
     noun: str = ""
     """One of its values, as an error calls it: `order`."""
     values: tuple[str, ...] = ()
-    """What it may be besides ''; () for any text."""
+    """Its values besides ''; () for any text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Question:
     name: str
     """The page `@name`, the command `tltui name` and the function `tltui.name`."""
     help: str
-    """What it answers, as a phrase: in the help, in the list of pages, in the palette."""
+    """Its purpose, as a phrase: in the help, in the list of pages, in the palette."""
     group: str
     """The heading of `tltui help` below which it stands (`GROUPS` of `cli/registry.py`)."""
     document: Callable[[Run, Scope, Options], Document]
@@ -63,7 +63,7 @@ class Question:
     doc: str
     """The docstring of the function."""
     needs: Needs
-    """What inputs besides a trace can tell of it."""
+    """Coverage by inputs other than a trace."""
     records: Callable[[Any], Iterable[Any]] = tuple
     """Return the rows of an answer; by default the answer is a sequence of them."""
     key: str = ""

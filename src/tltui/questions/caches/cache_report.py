@@ -52,13 +52,13 @@ class CacheAnswer:
     reason: str | None = None
     """Why it was bypassed."""
     seconds_saved: float | None = None
-    """Of a hit: what compiling it had taken when it was stored."""
+    """The time that a hit saved: that of compiling it when it was stored."""
     ref: str | None = None
     """The address of the record."""
     detail: str | None = None
-    """What torch says beside the state, where that is more: `guard_miss`, `full_miss` …"""
+    """Torch's detail on the state: `guard_miss`, `full_miss` …"""
     seconds_taken: float | None = None
-    """Of a miss: what compiling it took."""
+    """The time of compiling after a miss."""
     guards: str | None = None
     """The guards of the entry that was found."""
 
@@ -143,7 +143,7 @@ class Nearest:
 
     key: str
     uses: tuple[KeyUse, ...]
-    """Who asked for it, the first few."""
+    """The first few lookups of it."""
     differ: int
     """Components that differ."""
     of: int
@@ -197,7 +197,7 @@ class KeyTable:
         self.names: list[str] = []
         self.texts: list[str] = []
         self.directions: set[int] = set()
-        """Those of `DIRECTION`."""
+        """The numbers of `DIRECTION`."""
         self._numbers: dict[tuple[str, str], int] = {}
         self._stored = 0
         self._lock = threading.Lock()
@@ -413,7 +413,7 @@ class CompileCaches:
     """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
     backends: tuple[Backend, ...]
     triton: tuple[Count, ...]
-    """How the autotuning of Triton kernels went: (`hit`, `miss`, `only 1 config`) → kernels."""
+    """Autotuning of Triton kernels: (`hit`, `miss`, `only 1 config`) → kernels."""
     bundles: int | None
     """Triton kernels that came with a cached graph."""
 
@@ -429,7 +429,7 @@ class CacheMiss:
     """Other compiles that asked for the very same key, the first 64, those that found it before the others."""
     nearest: Nearest | None
     components: int
-    """How many components torch wrote of the key; without them there is nothing to compare."""
+    """The number of components of the key; 0 if torch wrote none, and nothing can be compared."""
 
 
 @frozen

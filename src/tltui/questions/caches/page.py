@@ -652,7 +652,7 @@ class CacheRow:
     function: str | None
     """The function."""
     cache: str
-    """Which cache."""
+    """The cache."""
     state: str
     """`hit`, `miss`, `bypass` …"""
     key: str | None
@@ -660,9 +660,9 @@ class CacheRow:
     reason: str | None
     """Why it was bypassed, or could not be used."""
     seconds_saved: float | None
-    """What a hit saved, in seconds, as torch estimates it."""
+    """The time that a hit saved, in seconds, as torch estimates it."""
     seconds_taken: float | None
-    """What asking took, in seconds."""
+    """The time of compiling after a miss, in seconds."""
     record: str | None
     """The address of the answer."""
 

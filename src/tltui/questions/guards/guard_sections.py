@@ -225,7 +225,7 @@ def shown(node: GuardNode, source: str) -> str:
 SHOWN = 40
 """Functions with failed guards above the fold."""
 FOLDED = 400
-"""Those below it."""
+"""Functions with failed guards below the fold."""
 CAUSES = 3
 
 

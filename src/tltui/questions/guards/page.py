@@ -58,7 +58,7 @@ class GuardTable:
     without: tuple[str, ...]
     """Compiles whose log has no guards."""
     kinds: tuple[Count, ...]
-    """Of all compiles together, the most frequent first."""
+    """The kinds of guards of all compiles together, the most frequent first."""
 
 
 @frozen
@@ -69,7 +69,7 @@ class CompileGuards:
     counts: GuardCounts | None
     filter: str
     guards: tuple[Guard, ...]
-    """Those that the filter leaves, in the order of the tree."""
+    """The guards that match the filter, in the order of the tree."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
@@ -354,26 +354,26 @@ def _why_none(compile_: Compile) -> str:
 
 @frozen
 class GuardRow:
-    """Of one compile: one guard. Of several: the guards of one kind of one compile."""
+    """A guard, for one compile; for several: the guards of one kind of one compile."""
 
     ref: str
     """The address of the compile."""
     kind: str
     """The kind of guard: `TENSOR_MATCH` …"""
     count: int
-    """How many there are: 1 where the row is one guard."""
+    """The number of guards: 1 where the row is one guard."""
     source: str | None
-    """What it speaks of; none where the row is several."""
+    """The source that it checks; none where the row is several."""
     expression: str | None
-    """What it checks; none where the row is several."""
+    """The expression; none where the row is several."""
     file: str | None
     """The file of the line that made it."""
     line: int | None
-    """That line, from 1."""
+    """The line that made it, from 1."""
     code: str | None
-    """What stands there."""
+    """The source code of that line."""
     failed: int
-    """How many later compiles there are for which it did not hold; of several guards 0: `data` has them."""
+    """The number of later compiles for which it did not hold; 0 for several guards: `data` has them."""
 
 
 def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> Iterator[GuardRow]:

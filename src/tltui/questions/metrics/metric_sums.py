@@ -360,11 +360,11 @@ class RunMetrics:
     schema: int
     ref: str
     compiles: int
-    """Those with metrics."""
+    """The number of compiles with metrics."""
     records: int
     unreadable: int
     settings: tuple[Setting, ...]
-    """What differs between compiles: entries of configurations, versions."""
+    """Differences between compiles: entries of configurations, versions."""
     texts: tuple[Setting, ...]
     """Fields that are no numbers, with their values."""
     totals: tuple[Total, ...]

@@ -505,14 +505,14 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
 
 @frozen
 class MetricRow:
-    """Of one compile: one field of one metrics record. Of several: one number over all records that have it."""
+    """A field of a metrics record, for one compile; for several: a number over all records that have it."""
 
     ref: str
     """The address of the record; of several that of the one with the most."""
     name: str
     """The field, as torch calls it."""
     group: str
-    """What it is about."""
+    """The group of the field."""
     unit: str
     """Its unit: `s`, `us`, `ns`, `bytes` …; empty for a count or a word."""
     count: int

@@ -78,7 +78,7 @@ class Study:
     guard_latency_us: float | None
     cudagraph_skip_reason: str | None
     known_as: str | None = None
-    """What the function is known by, where its own name says little: `Net.forward`."""
+    """The qualified name, if the function's name is generic: `Net.forward`."""
 
 
 def parts_of(compile_: Compile) -> tuple[Part, ...]:

@@ -25,12 +25,12 @@ class Forgotten:
     """The compiles discarded by `torch._dynamo.reset()`, after which ids restart."""
 
     epochs: int
-    """Of the process with most of them."""
+    """The epochs of the process with the most."""
     compiles: int
     """Compiles of functions that had been compiled as often in an earlier epoch of their process: the first of an epoch, and its
     recompiles as far as there had been as many before."""
     seconds: float
-    """What these took."""
+    """The time of these compiles."""
     functions: int
     newest: str
     """The address of the newest of them, '' for none."""
@@ -79,7 +79,7 @@ class Code:
     file: str | None
     line: int | None
     known_as: str | None = None
-    """What it is known by, where its name says little: `Net.forward`."""
+    """The qualified name, if its name is generic: `Net.forward`."""
 
     @property
     def shown(self) -> str | None:
@@ -139,7 +139,7 @@ class ErrorLine:
     reached: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
     no_breaks: bool = False
-    """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    """Whether it failed because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
 
 
 @frozen
@@ -169,7 +169,7 @@ class MostRecompiled:
     frame: str
     recompiles: int
     seconds: float
-    """What the recompiles took."""
+    """The time of the recompiles."""
     last: str
     """The address of its newest compile."""
     reason: str | None
@@ -187,7 +187,7 @@ class Unfinished:
     ref: str
     code: Code
     doing: Open | None
-    """What it had begun and not ended, the innermost."""
+    """The innermost open phase."""
     backward: bool = False
     """Whether its forward is finished, and its backward is not."""
 
@@ -216,18 +216,18 @@ class Summary:
     cached: int
     """Compiles that came from a cache."""
     cached_in_part: int
-    """Those of them of which it had one part and not another: the forward, not the backward."""
+    """The number of those that came from a cache in part: the forward, not the backward."""
     unfinished: tuple[Unfinished, ...]
     """The newest of each process; those of processes that were started again last. At most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[Count, ...]
     """Why there is no CUDA graph; the most frequent first."""
     versions: tuple[str, ...]
     forgotten: Forgotten | None
-    """What was compiled again after ids began again; None where they did not."""
+    """Recompilation after ids began again; None if they did not."""
     unfinished_count: int = 0
     """Compiles of which the log has no end, or none of their backward."""
     diverging: Differing | None = None
-    """Of a run with two ranks or more: in what they differ."""
+    """The differences between the ranks of a run with two or more."""
     missing: Missing | None = None
     """Ranks of the job of which nothing is here; None where none is known to be missing."""
 

@@ -205,9 +205,9 @@ class PresentCount:
     name: str
     title: str
     compiles: int
-    """How many compiles have it."""
+    """The number of compiles with it."""
     wanted: int
-    """In how many one would look for it."""
+    """The number of compiles that can have it."""
 
 
 @frozen

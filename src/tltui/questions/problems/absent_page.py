@@ -225,9 +225,9 @@ class AbsentRow:
     name: str
     """The artifact."""
     title: str
-    """What its kind is called."""
+    """The title of its kind."""
     state: str
-    """Which sort of absence it is."""
+    """The state of the artifact."""
     reason: str
     """Why it is not there."""
     flag: str | None

@@ -54,11 +54,11 @@ class Reason:
     explanation: str = ""
     hints: tuple[str, ...] = ()
     context: str = ""
-    """What torch's developers want to know."""
+    """Torch's context for its developers."""
     operator: str = ""
     """The higher order operator in whose function it happened, in torch's words."""
     rest: str = ""
-    """What has none of that shape."""
+    """The unparsed rest."""
 
 
 @frozen
@@ -184,7 +184,7 @@ class BreakRecord:
     skips: bool = False
     """All of the function runs in eager mode."""
     stack: tuple[StackFrame, ...] = ()
-    """Of the program, outermost first."""
+    """The stack of the program, outermost first."""
     raised: tuple[TracebackPart, ...] = ()
     """The exceptions, each with its frames in torch."""
 
@@ -233,7 +233,7 @@ class GraphBreak:
     explanation: str = ""
     hints: tuple[str, ...] = ()
     context: str = ""
-    """What torch's developers want to know."""
+    """Torch's context for its developers."""
     skips_frame: bool = False
     """The function can't be resumed after the break: all of it runs in eager mode."""
     stack: tuple[StackFrame, ...] = ()
@@ -244,7 +244,7 @@ class GraphBreak:
     op: str = ""
     """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
     raised: tuple[TracebackPart, ...] = ()
-    """Where in torch it gave up: the exceptions, each with its frames."""
+    """The exceptions in torch, each with its frames."""
     while_handling: tuple[Reason, ...] = ()
     """The breaks that came while this one was handled: why torch could not go on after it."""
     stops: bool = False

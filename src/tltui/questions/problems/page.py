@@ -562,15 +562,15 @@ class ProblemRow:
     headline: str
     """The problem, in a sentence or a name."""
     reason: str
-    """What torch says of it."""
+    """Torch's message."""
     function: str | None
     """The function."""
     file: str | None
     """The file of the line that it is about."""
     line: int | None
-    """That line, from 1."""
+    """The line that it is about, from 1."""
     count: int
-    """How often it occurs."""
+    """The number of occurrences."""
     ranks: int
     """On how many ranks."""
     first: str
@@ -578,7 +578,7 @@ class ProblemRow:
     refs: str
     """The addresses of all compiles that have it."""
     hints: str
-    """What torch advises."""
+    """Torch's hints."""
 
 
 def problem_rows(data: Problems) -> Iterator[ProblemRow]:

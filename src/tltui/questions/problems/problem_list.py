@@ -126,7 +126,7 @@ class Occurrence:
     record: str | None = None
     """The address of the record that tells."""
     backward: bool = False
-    """Of a compile that is not finished: whether its forward is, and its backward is not."""
+    """Whether only the backward of an unfinished compile has no end."""
 
 
 @frozen
@@ -134,15 +134,15 @@ class FailedGroup:
     """Compiles of one code object that failed with the same error at the same line."""
 
     failure: Failure
-    """That of the first."""
+    """The failure of the first one."""
     code: Code
     """The code object that was being compiled."""
     explained: GraphBreak | None
-    """Where the error is a graph break that was not allowed: what torch says about it."""
+    """Torch's message on the graph break, if the error is one that was not allowed."""
     installed: Registered | None
     occurrences: tuple[Occurrence, ...]
     no_breaks: bool = False
-    """It is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    """Whether it is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
     reached: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
 
@@ -212,7 +212,7 @@ class SkippedGroup:
 
     code: Code
     seconds: float
-    """What the attempts to compile it took."""
+    """The time of the attempts to compile it."""
     occurrences: tuple[Occurrence, ...]
 
 
@@ -239,7 +239,7 @@ class Problems:
     """The most frequent first."""
     restarts: tuple[RestartGroup, ...]
     skipped: tuple[SkippedGroup, ...]
-    """Those that took longest first."""
+    """The slowest first."""
     cudagraphs: tuple[CudagraphGroup, ...]
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
@@ -248,9 +248,9 @@ class Problems:
     eager: tuple[EagerGroup, ...] = ()
     """Functions that run in eager mode."""
     printed: tuple[RunFailure, ...] = ()
-    """What the outputs of the job tell of its end, the first failure first."""
+    """Failures in the outputs of the job, the first one first."""
     diverging: str = ""
-    """Of a run with two ranks or more: that they differ, and the first difference in a sentence; '' where they do not."""
+    """The first difference between ranks in a sentence; '' if they do not differ, or there is only one."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:

@@ -59,20 +59,20 @@ class Reason:
     actual: str
     """'' where neither torch's words nor the guards of the new compile tell."""
     value: str
-    """Of an attribute, a global, a closure: the class that the value alone would have. Of an object: what it is. Of a size:
-    `static`, where it was marked so. Of a length: the type of the container, where the guards tell."""
+    """The class of the value alone (attribute, global, closure), the kind of an object, `static` for a size marked so, or the
+    type of the container of a length."""
     settings: tuple[str, ...]
-    """Of the global state: the settings that differed."""
+    """The settings that differed, of the global state."""
     failed: str
-    """Of a condition: the part that did not hold, as far as the values tell."""
+    """The part of a condition that did not hold, if the values show it."""
     condition: str
-    """Of a condition: what kind that part is (range, equality, divisibility …)."""
+    """The kind of that part (range, equality, divisibility …)."""
     bound: int | float | None
-    """Of a range or a divisibility: its number."""
+    """The number in a range or a divisibility."""
     asked: str
-    """Of a condition: who asked for it (`your line`, `torch`, `sizes 0 and 1` …); '' where torch does not say."""
+    """The origin of a condition (`your line`, `torch`, `sizes 0 and 1` …); '' if torch does not log it."""
     met: tuple[Met, ...]
-    """Of a condition: its terms."""
+    """The terms of a condition."""
     guard: str | None
     """The address of the guard's line: `0/0:dynamo_cpp_guards_str@L12`."""
     guard_kind: str
@@ -88,7 +88,7 @@ class Reason:
     why: str
     """The purpose of that line of torch, if known."""
     fixed_by: str
-    """Of a size that was dynamic: the line that fixed it in the earlier compile."""
+    """The line that fixed a dynamic size in the earlier compile."""
     stack: tuple[StackFrame, ...]
     hint: str
     """Torch's note on the guard."""
@@ -111,7 +111,7 @@ class Dynamic:
     now: str
     symbol: str
     fixed: str
-    """What it was fixed to again in the same compile; '' where it stayed free."""
+    """The value that it was fixed to again in the same compile; '' if it stayed free."""
 
 
 @frozen
@@ -124,7 +124,7 @@ class Explained:
     reasons: tuple[Reason, ...]
     """One for each earlier compile that torch tried, in torch's order: the one that was used last comes first."""
     logged: str
-    """Where the reasons are from: `artifact`, `metrics`, '' for nowhere."""
+    """The source of the reasons: `artifact`, `metrics`, '' for none."""
     record: str | None
     """The address of the record with the reasons."""
     became: tuple[Dynamic, ...]

@@ -170,7 +170,7 @@ class Term:
     source: str
     """The tensor or number."""
     dim: int | None
-    """Of a size."""
+    """The dimension, of a size."""
 
     @property
     def is_number(self) -> bool:
@@ -186,9 +186,9 @@ class Part:
     kind: str
     """RANGE, EQUAL, DIFFERENT, DIVISIBLE, NAN or OTHER."""
     low: bool = False
-    """Of a range: whether it is the lower bound."""
+    """Whether it is the lower bound of a range."""
     bound: Number | None = None
-    """Of a range: the number. Of a divisibility: the divisor."""
+    """The number in a range, the divisor of a divisibility."""
 
 
 @frozen
@@ -547,11 +547,11 @@ class Cause:
     actual: str = ""
     """'' where torch does not say."""
     value: str = ""
-    """Of a closure, a global or an attribute: the class that its value alone would have (`int value`)."""
+    """The class of the value alone, of a closure, a global or an attribute: `int value`."""
     settings: tuple[str, ...] = ()
-    """Of the global state: each setting that differed."""
+    """The settings that differed, of the global state."""
     note: str = ""
-    """What torch adds in words."""
+    """A note by torch."""
 
 
 _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")

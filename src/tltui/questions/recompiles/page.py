@@ -59,7 +59,7 @@ class FrameRecompiles:
     """The address of the metrics with the limit."""
     limit_hit: bool
     recompiles: tuple[Explained, ...]
-    """Those that were asked for."""
+    """The requested ones."""
     variations: tuple[Variation, ...]
     """Over all recompiles of the frame."""
 
@@ -180,7 +180,7 @@ class Recompiles:
     causes: tuple[Count, ...]
     """(class, recompiles in which it was a reason), the most frequent first."""
     frames: tuple[FrameRecompiles, ...]
-    """Those at the limit first, then by the seconds that their recompiles took."""
+    """Frames at the limit first, then by the time of their recompiles."""
     alike: tuple[AlikeFrames, ...] = ()
     """Frames of one code object that were compiled again for the same causes on several ranks; the page has them once."""
 
@@ -435,19 +435,19 @@ class RecompileRow:
     line: int | None
     """The first line of the function, from 1."""
     status: str | None
-    """What became of it."""
+    """The status of the recompile."""
     seconds: float | None
-    """What the recompile took, in seconds: the same in each row of one recompile, never to be added over its reasons."""
+    """The time of the recompile in seconds: the same in each row of one recompile, never to be added over its reasons."""
     cause: str
-    """What varied, as docs/recompiles.md has it: `tensor size`, `int value`, `type` …; empty where no reason is known."""
+    """The cause, as in docs/recompiles.md: `tensor size`, `int value`, `type` …; empty where no reason is known."""
     source: str
-    """What the guard speaks of: `L['x']`."""
+    """The source that the guard checks: `L['x']`."""
     dim: int | None
     """The dimension, of a size or stride."""
     expected: str
-    """What the guard expected."""
+    """The expected value."""
     actual: str
-    """What it met."""
+    """The actual value."""
     guard: str
     """The reason in torch's words."""
     earlier: str | None
@@ -455,9 +455,9 @@ class RecompileRow:
     user_file: str | None
     """The file of the line that made the guard."""
     user_line: int | None
-    """That line, from 1."""
+    """The line that made the guard, from 1."""
     code: str | None
-    """What stands there."""
+    """The source code of that line."""
     limit_hit: bool
     """Whether the recompile limit was hit."""
 

@@ -46,7 +46,7 @@ class Variation:
     only_cause_seconds: float
     """Their total time: the possible saving, by torch's reasons."""
     advice: str
-    """What helps, or why nothing does; '' if there is none."""
+    """Advice against it, or the reason why there is none; '' for none."""
     remedy: str
     """The name of the remedy in docs/recompiles.md; '' where none is given."""
     proof: str

@@ -51,7 +51,7 @@ class CodeGraph:
     direction: str
     """As `tltui.model.artifacts.Unit.direction`."""
     keys: frozenset[str]
-    """Of the FX graph cache; none where it was off, or said nothing."""
+    """Its FX graph cache keys; none if the cache was off or logged none."""
     calls: tuple[CodeCall, ...]
     """In the order of the code."""
     has_code: bool
@@ -111,7 +111,7 @@ class Joined:
     """Graph → the spans of its calls."""
     graph_of: dict[Group, CodeGraph | None] = field(default_factory=dict)
     strange: Counter[str] = field(default_factory=Counter)
-    """What belongs to nothing in the trace."""
+    """Events without a counterpart in the trace, counted by kind."""
     same_key: int = 0
     """Calls of which the key is that of the trace."""
     other_key: int = 0
@@ -133,7 +133,7 @@ class Joiner:
         self._forwards: dict[tuple[int, str], list[int]] = defaultdict(list)
         self._begun: dict[tuple[int, int], int] = {}
         self._tied: dict[tuple[int, int], tuple[int, int]] = {}
-        """Where an arrow ends → where it begins: thread and time."""
+        """End of an arrow → its begin: thread and time."""
         self._kernel_names: dict[int, str] = {}
 
     def join(self) -> Joined:

@@ -118,7 +118,7 @@ def code_name(name: str) -> str:
 
 
 IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
-"""What a thread is at. Where several threads are at something the larger one counts."""
+"""Activities of a thread. If several threads are active, the larger number counts."""
 RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
 BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
@@ -159,34 +159,34 @@ class Nested:
     """The relevant events of a profile, as columns. A *span* is one of them, an *event* a number of the profile."""
 
     event: array[int] = field(default_factory=_u)
-    """Of each span."""
+    """The event of each span."""
     kind: array[int] = field(default_factory=lambda: array("B"))
     parent: array[int] = field(default_factory=_i)
     """The span around it, -1 for none."""
     inner: array[int] = field(default_factory=lambda: array("q"))
     """ns of the lookups and regions in it that are in no other of these."""
     first: array[int] = field(default_factory=_u)
-    """Of a call: its first kernel, a number of `kernels`."""
+    """The first kernel of a call, a number of `kernels`."""
     last: array[int] = field(default_factory=_u)
-    """Of a call: behind its last kernel."""
+    """The number behind the last kernel of a call."""
     region_after: array[int] = field(default_factory=_i)
-    """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
+    """The region after a lookup; -1 if another event followed, -2 if none is recorded."""
     kernels: array[int] = field(default_factory=_u)
     """Events that stand directly in calls."""
     name_source: dict[int, int] = field(default_factory=dict)
-    """Of a kernel that is the launch itself, no operator around it: the event on the device, which has the name."""
+    """Kernel that is a bare launch, without an operator → the device event with its name."""
     device: array[int] = field(default_factory=_u)
     """Events on a device that were launched in calls."""
     launched_by: array[int] = field(default_factory=_i)
-    """Of these: the number of the kernel; -1 - the span of the call where it was launched by no kernel (replayed graphs)."""
+    """The number of the kernel of each; -1 - the span of the call for those without a kernel (replayed graphs)."""
     loose: list[int] = field(default_factory=list)
     """Events on a device of which no launch was recorded."""
     eager: array[int] = field(default_factory=_u)
     """Operators that are in no graph and no other operator."""
     eager_in: array[int] = field(default_factory=_i)
-    """Of these: the region, -1 outside of all."""
+    """The region of each; -1 outside of all."""
     eager_after: array[int] = field(default_factory=_i)
-    """Of these: the lookup that no region has followed yet, -1."""
+    """The lookup of each that no region has followed yet; -1."""
     annotations: array[int] = field(default_factory=_u)
     compiling: array[int] = field(default_factory=_u)
     """The outermost events of compiling."""

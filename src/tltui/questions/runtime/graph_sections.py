@@ -51,7 +51,7 @@ NARROW = 48
 
 @frozen
 class Figures:
-    """How the tables of a profile show times: per step where it has steps."""
+    """The format of times in the tables of a profile: per step if it has steps."""
 
     run: Run
     runtime: Runtime

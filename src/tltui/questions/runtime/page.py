@@ -213,7 +213,7 @@ NAMED_STEP = re.compile(r"step|iter|batch|token", re.IGNORECASE)
 ROOMY = 64
 """Width in cells from which on a heading has room for more than its figure."""
 APART = 0.95
-"""Of the window that steps take, from which on down it is said that the rest is in the figures of a step."""
+"""Share of the steps in the window, below which a heading notes that a step includes the time between steps."""
 UNCLEAR = ("wrapper", "around", "idle")
 """Parts whose names need an explanation."""
 UNCLEAR_EXPLAINED = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
@@ -600,13 +600,13 @@ class RuntimeRow:
     unit: str
     """The lowering."""
     kernel: str
-    """What the kernel is called."""
+    """The name of the kernel."""
     key: str
     """As in provenance: `NAME:HANDLE`; empty where the code is not in the trace."""
     device: str
-    """Where it ran."""
+    """The device that it ran on."""
     calls: int
-    """How often it was called."""
+    """The number of its calls."""
     us: float
     """All calls together, in microseconds."""
     mean_us: float

@@ -42,7 +42,7 @@ class KernelTime:
     """As `tltui.questions.provenance.records.Kernel.key`; '' where the code of the graph is not in the trace."""
     name: str
     nth: int
-    """Which call of that name in the code of the unit, from 0; -1 for all of them together."""
+    """The number of the call among those of that name in the code of the unit, from 0; -1 for all of them together."""
     handle: int | None
     time: Spread
     nodes: tuple[str, ...]
@@ -126,7 +126,7 @@ class Step:
 
 @frozen
 class Share:
-    """Where the time of the window went. The parts are disjoint; with `idle_us` they are the whole."""
+    """The parts of the window: disjoint, and complete with `idle_us`."""
 
     whole_us: float
     kernels_us: float
@@ -141,7 +141,7 @@ class Share:
 
 @frozen
 class Runtime:
-    """What one profile says of one process."""
+    """The result of one profile for one process."""
 
     profile: str
     """The path of the file."""
@@ -158,7 +158,7 @@ class Runtime:
     eager: tuple[EagerTime, ...]
     fallbacks: tuple[Fallback, ...]
     unmatched: dict[str, int]
-    """What in the profile belongs to nothing in the trace: what it is → how many."""
+    """Events without a counterpart in the trace: kind → number."""
     doubts: tuple[str, ...]
     """Sentences on what is not certain: kernels not by call, replayed graphs, events cut at the edge, compiling in the window."""
 
@@ -199,7 +199,7 @@ class LineTime:
     name: str
     us: float = 0.0
     alone_us: float = 0.0
-    """Of that, in kernels that have nothing but it."""
+    """The part of that in kernels of this line alone."""
     calls: int = 0
     kernels: list[KernelTime] = field(default_factory=list)
 

@@ -36,11 +36,11 @@ _NUMBER = re.compile(r"\d+")
 _OTHERS = re.compile(
     r"^(?:Optimizer\.|DistributedDataParallel\.|FullyShardedDataParallel\.|FSDP::|enumerate\(DataLoader\)|[a-z0-9_]+:\w+$|## )"
 )
-"""What torch annotates itself: optimizers, wrappers, loaders, `gloo:all_reduce`."""
+"""Annotations by torch: optimizers, wrappers, loaders, `gloo:all_reduce`."""
 
 
 MOST_STEPS = 0.5
-"""Of the time from the first to the last that annotations take where they may be the steps."""
+"""The least share of annotations in the time from the first to the last, for them to be steps."""
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:

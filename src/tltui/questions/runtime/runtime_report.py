@@ -58,15 +58,15 @@ def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
 
 
 GUARDS_SHARE = 0.1
-"""Of the time of a compile that guards take, from which on that is worth a sentence."""
+"""Share of guards in the time of a compile, from which on they are a finding."""
 STEP_SHARE = 0.02
-"""Of the whole that anything takes, from which on it is."""
+"""Share of anything in the total time, from which on it is a finding."""
 WRAPPER_SHARE = 0.5
-"""Of the time of a graph that is in no kernel, from which on it is launch-bound."""
+"""Share of a graph outside of kernels, from which on it is launch-bound."""
 IDLE_SHARE = 0.3
 KERNEL_SHARE = 0.05
 EAGER_SHARE = 0.2
-"""Of the whole that operators take outside of all regions, from which on it is worth a sentence."""
+"""Share of operators outside of regions in the total time, from which on they are a finding."""
 
 
 class Fact(Enum):
@@ -93,7 +93,7 @@ class Finding:
     us: float
     """Its time in the window, or in a step where there are steps."""
     share: float
-    """Of that: of the compile for guards, of the graph for launches, of the whole for all else. 0…1."""
+    """Its share (0…1): in the compile for guards, in the graph for launches, else in the total time."""
     calls: int = 0
     """Calls in the window."""
     mean_us: float = 0.0
@@ -102,7 +102,7 @@ class Finding:
     """A kernel, an operator, or a function; `device` where kernels run on one, of launches and of idle time."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
-    """Where the break is, if it is known."""
+    """The graph break, if known."""
     seconds: float = 0.0
     """Its compile time."""
     count: int = 1
@@ -240,7 +240,7 @@ class KernelTimeJson(TypedDict):
 
     name: str
     nth: int
-    """Which call of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
+    """The number of the call among those of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
     handle: int | None
     """Torch's number of the call."""
     calls: int
@@ -311,7 +311,7 @@ class FallbackJson(TypedDict):
 
 
 class ShareJson(TypedDict):
-    """Where the time of the window went: disjoint parts of the whole."""
+    """The parts of the window: disjoint and complete."""
 
     whole_us: float
     kernels_us: float
@@ -331,7 +331,7 @@ class StepJson(TypedDict):
 
 
 class RuntimeJson(TypedDict):
-    """What one profile says of one process."""
+    """The result of one profile for one process."""
 
     schema: int
     profile: str

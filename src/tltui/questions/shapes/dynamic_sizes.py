@@ -52,7 +52,7 @@ class Dim:
     """`dynamic`, `fixed` (it had a symbol, which was fixed), `unbacked`, or `static`."""
     symbol: str | None = None
     mark: str = ""
-    """How the user marked it: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
+    """The user's mark: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
     parameter: bool = False
     """Whether the tensor is a parameter or buffer: its sizes never vary."""
 
@@ -85,7 +85,7 @@ class SymbolShape:
     shared: tuple[str, ...]
     """Further dims that had the same size and so got the same symbol."""
     partners: tuple[Dim, ...]
-    """Of a fixed one: static dims of other inputs that have this size."""
+    """Static dims of other inputs with the size of a fixed one."""
     became: tuple[Became, ...]
     """Why torch made it dynamic by itself."""
 
@@ -128,9 +128,9 @@ class CompileShapes:
     guards: int
     """Guards on symbols that were added while tracing."""
     more_guards: int
-    """Of those, how many were not read."""
+    """The number of those that were not read."""
     advice: tuple[str, ...] = ()
-    """What may be done, as `shape_advice.advice_of` found it."""
+    """Advice, by `advice_of`."""
 
     @property
     def weight(self) -> tuple[int, int, int]:

@@ -356,7 +356,7 @@ class ShapesReport:
 
     schema: int
     compiles: tuple[CompileShapes, ...]
-    """Those with symbols or with dims that were marked: fixed ones first, then those with conditions."""
+    """Compiles with symbols or marked dims: those with fixed ones first, then those with conditions."""
     without: tuple[str, ...]
     """The addresses of the compiles that have neither."""
 
@@ -493,9 +493,9 @@ class ShapeRow:
     function: str | None
     """The function."""
     symbol: str
-    """What torch calls it: `s0`."""
+    """Its name: `s0`."""
     source: str | None
-    """What it stands for: `L['x'].size()[0]`."""
+    """Its source: `L['x'].size()[0]`."""
     tensor: str | None
     """The tensor, of a size."""
     dim: int | None
@@ -511,7 +511,7 @@ class ShapeRow:
     fixed_file: str | None
     """The file of the line that fixed it."""
     fixed_line: int | None
-    """That line, from 1."""
+    """The line that fixed it, from 1."""
     guards: int
     """Conditions that torch noted down of it while it traced."""
 

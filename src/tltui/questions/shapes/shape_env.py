@@ -376,10 +376,10 @@ class ShapeGuard:
     by: StackFrame | None
     """The line of torch that asked."""
     deferred: bool
-    """It is checked by an assertion in the graph at run time; breaking it is an error, not a recompile."""
+    """Whether an assertion in the graph checks it at run time: breaking it is an error, not a recompile."""
     ref: str
     why: str = ""
-    """What the line of torch is about, as far as it is known."""
+    """The purpose of the line of torch, if known."""
 
 
 @frozen
@@ -410,7 +410,7 @@ class NewSymbol:
     by: StackFrame | None
     ref: str
     input: str | None = None
-    """Of an unbacked one: the tensor that torch was taking in as an input when it made the symbol."""
+    """The input tensor at which torch created an unbacked symbol."""
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
@@ -433,13 +434,26 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         page.add((damaged, tokens.LINK, "@damage"))
 
 
-def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+Group = TypeVar("Group", FailedGroup, EagerGroup, LimitGroup, BreakGroup, RestartGroup, SkippedGroup)
+
+
+def _section(
+    page: Page, title: str, among: str, groups: Sequence[Group], note: str = "", kinds: int = 0, apart: bool = False
+) -> Iterator[Group]:
+    """Yield the groups of a section below its heading and note. `kinds`: their number, if some groups are of one kind."""
     if not groups:
         return
-    page.heading(_title(title, sum(len(group.occurrences) for group in groups), len(groups), "of kind"))
+    page.heading(_title(title, sum(len(group.occurrences) for group in groups), kinds or len(groups), among))
+    if note:
+        page.say(note, "  ", tokens.DIM)
     for number, group in enumerate(groups):
-        if number:
+        if number and apart:
             page.blank()
+        yield group
+
+
+def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+    for group in _section(page, title, "of kind", groups, apart=True):
         add_failed(page, group)
         yield
 
@@ -453,26 +467,18 @@ def _title(title: str, count: int, kinds: int, among: str) -> str:
 
 
 def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Recompile limit", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    for number, group in enumerate(groups):
-        if number:
-            page.blank()
+    for group in _section(page, "Recompile limit", "in function", groups, apart=True):
         frames = {str(c.frame.ref): c.frame for ref in group.occurrences if (c := compile_at(run, ref.ref)) is not None}
         refs = {str(c.ref) for frame in frames.values() for c in frame.compiles}
         add_limit(page, group, fallbacks_sentence(run, refs))
 
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("In eager mode", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    page.say(
+    note = (
         "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
-        "What they call is compiled by itself.", "  ", tokens.DIM,
-    )  # fmt: skip
-    for group in groups:
+        "What they call is compiled by itself."
+    )
+    for group in _section(page, "In eager mode", "in function", groups, note):
         add_eager(page, group)
 
 
@@ -509,36 +515,25 @@ def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool
     if not groups:
         return
     places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
-    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), places, "at place"))
-    if not logged:
-        note = (
-            "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
-            " of a restart, as the metrics give it: without a line of your code."
-        )
-        page.say(note, "  ", tokens.DIM)
+    note = "" if logged else (
+        "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
+        " of a restart, as the metrics give it: without a line of your code."
+    )
     ran = break_costs(run)
-    for number, group in enumerate(groups):
-        if number:
-            page.blank()
+    for group in _section(page, "Graph breaks", "at place", groups, note, places, apart=True):
         add_break_group(page, group, break_sentence(ran, group.found, {item.ref for item in group.occurrences}))
         yield
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Other restarts", sum(len(g.occurrences) for g in groups), len(groups), "for reason"))
-    page.say("The analysis began again. No record of a graph break has this reason.", "  ", tokens.DIM)
-    for group in groups:
+    note = "The analysis began again. No record of a graph break has this reason."
+    for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 
 
 def _add_skipped(page: Page, groups: Sequence[SkippedGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Without operations", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    page.say("No tensor operation was captured: the function runs as plain Python.", "  ", tokens.DIM)
-    for group in groups:
+    note = "No tensor operation was captured: the function runs as plain Python."
+    for group in _section(page, "Without operations", "in function", groups, note):
         add_skipped(page, group)
 
 

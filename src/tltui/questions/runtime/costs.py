@@ -48,10 +48,6 @@ class Costs:
         """Return the total times of a compile; None if it ran in no profile."""
         return self._compiles[ref][0] if ref in self._compiles else None
 
-    def runtime_of(self, ref: str) -> Runtime | None:
-        """Return the profile with a compile."""
-        return self._compiles[ref][1] if ref in self._compiles else None
-
     def us_of(self, ref: str) -> float | None:
         """Return the cost of a compile in µs; None if it did not run.
 

@@ -53,7 +53,7 @@ class Question:
     help: str
     """Its purpose, as a phrase: in the help, in the list of pages, in the palette."""
     group: str
-    """The heading of `tltui help` below which it stands (`GROUPS` of `cli/registry.py`)."""
+    """Its heading in `tltui help` (`GROUPS` of `cli/registry.py`)."""
     document: Callable[[Run, Scope, Options], Document]
     """Return the page about a part of the run; its `data()` is the answer."""
     answer: Any
@@ -97,7 +97,7 @@ def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document
     make = question.document
     scope = replace(scope_of(run, ref), n=ref.n)
     options = replace(options, goes_on=run.goes_on, newest=run.restarted)
-    if view.name == "summary":  # an overview says it below its title
+    if view.name == "summary":  # an overview has it below its title
         return make(run, scope, options)
     about = "" if str(scope.ref) else stands_for(run)
     options = replace(options, untold=untold(scope.processes, question.needs), about=about)

@@ -76,7 +76,7 @@ def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSO
     cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
     fields = reader.json(record, limit)
     if not isinstance(fields, dict):
-        # too large to be parsed for a line of an overview (`components` holds whole graphs), or cut off
+        # too large to be parsed for a line of an overview (`components` has entire graphs), or cut off
         match = _KEY.search(reader.payload(record, JSON_LIMIT))
         key = match[1].decode("ascii", "replace") if match else None
         return CacheAnswer(cache, state, key, ref=ref), []
@@ -119,7 +119,7 @@ DIRECTION = "fx_kwargs[is_backward]"
 
 @frozen
 class KeyUse:
-    """A compile that asked for a key."""
+    """A compile that looked up a key."""
 
     compile: str
     state: str
@@ -153,9 +153,9 @@ class Nearest:
     differences: tuple[ComponentDifference, ...]
     """The first few of them with their texts."""
     same_code: bool
-    """Whether the same code object asked for it."""
+    """Whether the same code object looked it up."""
     before: bool | None
-    """Whether it was asked for earlier; None: by another process, so that there is no telling."""
+    """Whether it was looked up earlier; None if by another process, which has no common order."""
 
 
 def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
@@ -222,7 +222,7 @@ class KeyTable:
 
 
 class KeyIndex:
-    """All keys of a run. Reads nothing itself."""
+    """All keys of a run."""
 
     def __init__(self, table: KeyTable | None = None) -> None:
         self._table = table or KeyTable()
@@ -426,7 +426,7 @@ class CacheMiss:
     function: str | None
     answer: CacheAnswer
     others: tuple[KeyUse, ...]
-    """Other compiles that asked for the very same key, the first 64, those that found it before the others."""
+    """Other compiles that looked up the same key, the first 64, hits first."""
     nearest: Nearest | None
     components: int
     """The number of components of the key; 0 if torch wrote none, and nothing can be compared."""
@@ -465,9 +465,9 @@ class CachesReport:
     divergences: tuple[Divergence, ...]
     misses: tuple[CacheMiss, ...]
     compiles: tuple[CompileCaches, ...]
-    """Compiles that asked a cache, or for which one was switched off."""
+    """Compiles with a cache lookup, or with a disabled cache."""
     silent: tuple[str, ...]
-    """Compiles in which nothing was lowered, so that no cache was asked."""
+    """Compiles without a lowered graph, and so without a cache lookup."""
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:

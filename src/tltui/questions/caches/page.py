@@ -444,7 +444,7 @@ def _nearest(page: Page, nearest: Nearest) -> None:
     text = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
     page.add("    ", (f"{text} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
     graph = "gm" in nearest.names
-    shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # of another graph the texts say nothing
+    shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # texts of another graph are not comparable
     for difference in nearest.differences[:shown]:
         _difference(page, difference)
     rest = nearest.names[shown:]
@@ -462,7 +462,7 @@ def _difference(page: Page, difference: ComponentDifference) -> None:
         page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
         return
     lines, more = changed_lines(difference.here, difference.there)
-    if more > MANY_LINES:  # another graph: pairs of lines mean nothing
+    if more > MANY_LINES:  # another graph: its lines are not comparable
         lines, more = lines[:1], more + len(lines) - 1
     if not lines:
         page.add("        ", ("torch wrote the same text of both; only the hashes differ", tokens.DIM))
@@ -523,7 +523,7 @@ MANY_LINKS = 1000
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """Return the page `caches` for the scope. Keys are compared within the whole run."""
+    """Return the page `caches` for the scope. Keys are compared within the run."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, run, scope))
@@ -656,7 +656,7 @@ class CacheRow:
     state: str
     """`hit`, `miss`, `bypass` …"""
     key: str | None
-    """The key that was looked for."""
+    """The key that was looked up."""
     reason: str | None
     """Why it was bypassed, or could not be used."""
     seconds_saved: float | None

@@ -25,7 +25,7 @@ TREE = "dynamo_cpp_guards_str"
 LIMIT = 64 << 20
 """Stored bytes of a guard tree that are read."""
 BLOCK = 400
-"""Lines below a manager in which a guard of its own is looked for."""
+"""Lines below a manager that are searched for its guards."""
 _DEPTH = re.compile(r"(?:\| )*")
 _TENSOR = re.compile(
     r"^(?P<class>[^,]*), (?:DispatchKeySet\((?P<keys>[^)]*)\)|[^,]*), (?:torch\.)?(?P<dtype>\w+), device=(?P<device>\w+), "
@@ -165,7 +165,7 @@ class GuardText:
                 return expression[len(cause.source) + 4 :]
             if expression == f"{cause.source} is None":
                 return "None"
-        if value := self.fixes(cause.source):  # a guard on a symbol stands at the margin
+        if value := self.fixes(cause.source):  # guards on symbols are not indented
             return value
         other = kind and cause.expected and value_kind(cause.expected) not in _KINDS.get(kind, (guard_grammar.VALUE,))
         return f"some {kind}" if other else ""  # of the same type: no value is known
@@ -416,7 +416,7 @@ class Guard:
     """In the guard tree, from 1; None where the log has no tree."""
     kind: str
     source: str
-    """The Python expression of the object that it looks at; '' for modes and conditions."""
+    """The Python expression of the object that it checks; '' for modes and conditions."""
     expression: str
     file: str | None
     place: int | None

@@ -518,7 +518,7 @@ class MetricRow:
     count: int
     """Records that have it."""
     sum: float | None
-    """The sum; none where it is no number, or a sum means nothing."""
+    """The sum; none where it is no number, or a sum has no meaning."""
     least: float | None
     """The least; none where it is no number."""
     most: float | None

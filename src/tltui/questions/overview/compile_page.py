@@ -293,7 +293,7 @@ def _backward(study: Study) -> str:
 
 
 def _untraced_outcome(node: Compile) -> list[str]:
-    """Describe a compile known only from sources other than a trace."""
+    """Describe the outcome of a compile without a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]

@@ -147,7 +147,7 @@ def _facts(page: Page, process: Process) -> None:
 
 
 RUNGS = 500
-"""Compiles listed at once; a frame with more of them is a storm, and its first and last ones tell all."""
+"""Maximum number of compiles listed; of more the first and the last ones."""
 REASONS_READ = 64
 REASONS_SHOWN = 2
 UNLIMITED = 1 << 20

@@ -212,7 +212,7 @@ class Summary:
     breaks_read: int
     recompiled: MostRecompiled | None
     caches: tuple[CacheUse, ...]
-    """The caches that were asked."""
+    """The caches with lookups."""
     cached: int
     """Compiles that came from a cache."""
     cached_in_part: int
@@ -229,7 +229,7 @@ class Summary:
     diverging: Differing | None = None
     """The differences between the ranks of a run with two or more."""
     missing: Missing | None = None
-    """Ranks of the job of which nothing is here; None where none is known to be missing."""
+    """Ranks of the job without any log here; None if none is missing."""
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:

@@ -38,7 +38,7 @@ def missing_of(
 ) -> tuple[Absent, ...]:
     """Return the artifacts that a user would expect in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
-        return ()  # records outside of any compile: nothing can be said to be expected
+        return ()  # records outside of any compile have no expected artifacts
     return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
 
 
@@ -52,7 +52,7 @@ def outcome_of(
     """Return the outcome of a compile."""
     log = compile_.process.log
     names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
-    # the timing event fx_graph_cache_disabled only says that this one cache was not used
+    # the timing event fx_graph_cache_disabled means only that this one cache was not used
     disabled = any(
         json_in(fields, config).get("force_disable_caches") is True
         for _, fields in metrics
@@ -167,7 +167,7 @@ class Expected:
     flag: str | None = None
     """The setting that would have brought it."""
     found: str | None = None
-    """The name of the record that is there, which may be another one that is taken for it."""
+    """The name of the present record, which may be an equivalent one."""
 
     @property
     def routine(self) -> bool:
@@ -236,7 +236,7 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     versions: dict[int, TorchVersion] = {}
     results: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
-        # nothing can be said to be expected of records outside of any compile, and of what no trace tells
+        # records outside of any compile, and compiles without a trace, have no expected artifacts
         if (compile_.is_compile or compile_.id.autograd is not None) and compile_.is_traced:
             status, process = compile_.status, compile_.process
             rows = _sorts(process).rows(_sort_number(compile_), process, versions)
@@ -411,7 +411,7 @@ class NoCode:
     why: str
     """A sentence without its end: `it failed in Dynamo`."""
     nearest: Nearest | None
-    """None where nothing in the run has any."""
+    """None if no compile of the run has any."""
 
 
 def has_lowered(compile_: Compile) -> bool:

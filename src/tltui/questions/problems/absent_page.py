@@ -83,7 +83,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _can_be(state: str) -> bool:
-    """Return whether the torch that wrote the log is known to write it."""
+    """Return whether the torch version of the log can write it."""
     return state not in (absent_artifacts.OPEN, absent_artifacts.OTHER_TORCH)
 
 

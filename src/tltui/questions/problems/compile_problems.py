@@ -239,7 +239,7 @@ class GraphBreak:
     stack: tuple[StackFrame, ...] = ()
     """The stack of the program, outermost first."""
     ref: str | None = None
-    """The address of the record; None where only the metrics tell."""
+    """The address of the record; None if only the metrics have it."""
     attempt: int = 0
     op: str = ""
     """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
@@ -344,7 +344,7 @@ class Failure:
     or where the error was raised: see `raised`."""
     line: int | None = None
     raised: bool = False
-    """The place is where the error was raised, as torch does not say what it was compiling."""
+    """Whether the place is that of the raise, as torch does not log the line that it was compiling."""
     code: str | None = None
     stack: tuple[StackFrame, ...] = ()
     """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""

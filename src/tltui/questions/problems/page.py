@@ -569,7 +569,7 @@ class ProblemRow:
     ranks: int
     """On how many ranks."""
     first: str
-    """The address of the first compile that has it; empty where none is known."""
+    """The address of the first compile with it; empty if unknown."""
     refs: str
     """The addresses of all compiles that have it."""
     hints: str

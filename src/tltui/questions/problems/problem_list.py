@@ -39,7 +39,7 @@ class Registered:
     explanation: str
     hints: tuple[str, ...]
     torch: str
-    """The version of the installed torch, '' if it is not known. It may be another than that of the trace."""
+    """The version of the installed torch, '' if unknown. It may differ from that of the trace."""
 
 
 def installed_torch() -> Path | None:
@@ -124,7 +124,7 @@ class Occurrence:
     rank: int | None
     attempt: int = 0
     record: str | None = None
-    """The address of the record that tells."""
+    """The address of its record."""
     backward: bool = False
     """Whether only the backward of an unfinished compile has no end."""
 
@@ -158,7 +158,7 @@ class EagerGroup:
     file: str | None
     line: int | None
     record: str | None
-    """The address of what tells."""
+    """The address of its record."""
     failure: Failure | None
     """None where a graph break is no failure: in a loop, up to torch 2.10."""
     occurrences: tuple[Occurrence, ...]

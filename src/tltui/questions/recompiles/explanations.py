@@ -37,7 +37,7 @@ class Met:
     source: str
     dim: int | None
     value: str
-    """'' where it is not known."""
+    """'' if unknown."""
 
 
 @frozen
@@ -53,11 +53,11 @@ class Reason:
     cause: str
     """The class: a key of `tltui.questions.recompiles.guard_grammar.CAUSES`."""
     source: str
-    """The Python expression that the guard looks at, `L['x']` written as `x`."""
+    """The Python expression that the guard checks, `L['x']` written as `x`."""
     dim: int | None
     expected: str
     actual: str
-    """'' where neither torch's words nor the guards of the new compile tell."""
+    """'' if neither torch's message nor the guards of the new compile have it."""
     value: str
     """The class of the value alone (attribute, global, closure), the kind of an object, `static` for a size marked so, or the
     type of the container of a length."""

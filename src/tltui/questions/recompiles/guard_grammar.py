@@ -1,4 +1,4 @@
-"""Grammar of guard texts: comments after a guard, conditions on sizes, classes of causes, who asked for a condition."""
+"""Grammar of guard texts: comments after a guard, conditions on sizes, classes of causes, origins of conditions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Origin:
     """The line that was being traced."""
     code: str | None = None
     by: Place | None = None
-    """The line of torch that asked."""
+    """The line of torch that added the guard."""
     note: str = ""
     """A sentence of torch about the guard."""
 
@@ -426,12 +426,12 @@ NOWHERE = Origin()
 
 @frozen
 class Asked:
-    """The part of a condition that did not hold, and who asked for it."""
+    """The part of a condition that did not hold, and its origin."""
 
     part: Part | None = None
-    """None: which one is not known."""
+    """None if unknown."""
     who: str = ""
-    """One of the constants above; '' where torch does not say."""
+    """One of the constants above; '' if torch does not log it."""
     origin: Origin = NOWHERE
 
 
@@ -481,7 +481,7 @@ _TORCH_FILES = (
 def whose(path: str) -> str:
     """Return the owner of a file: TORCH, LIBRARY, or '' for the user. Guards name torch files relative to its folder."""
     path = path.replace("\\", "/")
-    if path.startswith("<"):  # made by exec: nobody knows
+    if path.startswith("<"):  # created by exec: unknown
         return ""
     owner = Owner.TORCH if path.startswith(_TORCH_FILES) else owner_of(path)
     return {Owner.TORCH: TORCH, Owner.USER: ""}.get(owner, LIBRARY)
@@ -541,11 +541,11 @@ class Cause:
     kind: str
     """A class of `CAUSES`."""
     source: str = ""
-    """The Python expression that the guard looks at, `L[…]` shortened: `x`, `module.index`, `G['FACTOR']`."""
+    """The Python expression that the guard checks, `L[…]` shortened: `x`, `module.index`, `G['FACTOR']`."""
     dim: int | None = None
     expected: str = ""
     actual: str = ""
-    """'' where torch does not say."""
+    """'' if torch does not log it."""
     value: str = ""
     """The class of the value alone, of a closure, a global or an attribute: `int value`."""
     settings: tuple[str, ...] = ()

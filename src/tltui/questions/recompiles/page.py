@@ -171,7 +171,7 @@ class Recompiles:
 
     schema: int
     ref: str
-    """The part; '' for the whole run."""
+    """The part; '' for the run."""
     compiles: int
     seconds: float
     """All compiles of the part."""

@@ -210,7 +210,7 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     place, code, file, line = traced.place, traced.code, None, None
     if place is not None:
         file, line = place.file, place.line
-    if stack:  # the stack has the whole path, the comment only its end
+    if stack:  # the stack has the full path, the comment only its end
         file, line = stack[0].file, stack[0].line
     by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
     return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)

@@ -22,7 +22,7 @@ class Costs:
     def __init__(self, runtimes: Sequence[Runtime]) -> None:
         self.runtimes = tuple(runtimes)
         self.per_step = all(runtime.steps for runtime in self.runtimes)
-        """Whether figures are of a step on average; else they are of the whole window."""
+        """Whether figures are of a step on average; else they are of the entire window."""
         self._compiles: dict[str, tuple[CompileTime, Runtime]] = {}
         for runtime in self.runtimes:
             for compile_ in runtime.compiles:  # of two profiles of one process the one that saw more of it

@@ -43,7 +43,7 @@ class Kinds:
 
     of_name: bytes
     of_category: bytes
-    """The kind of events of a category whose name says none."""
+    """The kind of events of a category whose names have none."""
     is_launch: bytes
     """1: its events are calls of a device's runtime, whatever their names."""
     nests: bytes
@@ -122,11 +122,11 @@ IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
 RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
 BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
-"""Names that mean nothing where a user gave them."""
+"""Kinds by names that users may give to annotations too."""
 GRAPH_LAUNCH = "GraphLaunch"
 """In the names of launches of CUDA graphs: `cudaGraphLaunch`, `hipGraphLaunch`, `cuGraphLaunch`."""
 ROUGH = 1000
-"""ns by which an end may be beyond that of the event around it where the file has whole µs."""
+"""ns by which an end may be beyond that of the event around it in files with integer µs."""
 
 
 Events = int | list[int]
@@ -172,7 +172,7 @@ class Nested:
     region_after: array[int] = field(default_factory=_i)
     """The region after a lookup; -1 if another event followed, -2 if none is recorded."""
     kernels: array[int] = field(default_factory=_u)
-    """Events that stand directly in calls."""
+    """Direct child events of calls."""
     name_source: dict[int, int] = field(default_factory=dict)
     """Kernel that is a bare launch, without an operator → the device event with its name."""
     device: array[int] = field(default_factory=_u)

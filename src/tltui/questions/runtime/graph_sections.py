@@ -282,7 +282,7 @@ def _kernel_label(kernel: KernelTime) -> str:
 
 
 def _uneven(time: Spread) -> bool:
-    """Return whether single calls took so long that the mean says little: the process was interrupted."""
+    """Return whether single calls took so long that the mean is misleading: the process was interrupted."""
     return time.calls > 2 and time.mean_us > 2 * time.median_us
 
 

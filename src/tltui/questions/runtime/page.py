@@ -620,7 +620,7 @@ class RuntimeRow:
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
-    """The lines of source, `FILE:LINE`. Each has the whole time of the kernel: never to be added over lines."""
+    """The lines of source, `FILE:LINE`. Each has the full time of the kernel: never to be added over lines."""
 
 
 def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:

@@ -57,7 +57,7 @@ class GraphTime:
     """One lowered graph."""
 
     unit: str
-    """As in provenance: `forward`, `backward`, …; '' where it is not known."""
+    """As in provenance: `forward`, `backward`, …; '' if unknown."""
     key: str | None
     """The cache key by which the profile names it; None with caches off."""
     time: Spread
@@ -112,7 +112,7 @@ class Fallback:
     ops: tuple[str, ...]
     """The operators that ran then, in order, each once."""
     ref: str
-    """A compile of the frame, where that is known; else ''."""
+    """A compile of the frame; '' if unknown."""
 
 
 @frozen

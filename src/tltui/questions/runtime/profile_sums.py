@@ -273,7 +273,7 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
         candidates = [process for process in candidates if process.rank in (profile.rank, None)]
         if not candidates:
             return Refused(profile.path, f"it is of rank {profile.rank}, of which there is no trace")
-    # another process of the same rank or pid is looked at last: joining reads the code
+    # another process of the same rank or pid comes last: joining reads the code
     candidates.sort(key=lambda process: (process.pid != profile.pid, process.rank != profile.rank))
     matching = [process for process in candidates if process.pid == profile.pid] or candidates
     cases = [
@@ -398,7 +398,7 @@ class StepFlame:
     """One step on one thread."""
 
     step: str
-    """Its name, '' for the whole window."""
+    """Its name, '' for the entire window."""
     flame: Flame
     kinds: dict[str, str]
     """Name of a bar → its kind."""

@@ -251,7 +251,7 @@ class KernelTimeJson(TypedDict):
     max_us: float
     nodes: list[str]
     lines: list[str]
-    """`FILE:LINE`. Each has the whole time of the kernel: never to be added."""
+    """`FILE:LINE`. Each has the full time of the kernel: never to be added."""
     key: str
     """As in `tltui provenance --json`; '' where the code is not in the trace."""
     device: str

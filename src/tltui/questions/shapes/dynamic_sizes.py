@@ -47,7 +47,7 @@ class Dim:
     tensor: str
     dim: int
     size: str
-    """The size at this compile; a symbol where the log does not say."""
+    """The size at this compile; a symbol if the log lacks it."""
     state: str
     """`dynamic`, `fixed` (it had a symbol, which was fixed), `unbacked`, or `static`."""
     symbol: str | None = None

@@ -26,7 +26,7 @@ class Symbol:
 
     name: str
     source: str | None
-    """The expression that it stands for, e.g. `L['x'].size()[0]`; None for an unbacked one."""
+    """Its source expression, e.g. `L['x'].size()[0]`; None for an unbacked one."""
     hint: str | None
     range: str | None
     where: StackFrame | None = None
@@ -53,7 +53,7 @@ class TensorInput:
     source: str
     dtype: str
     size: tuple[str, ...] | None
-    """Symbols stand in place of the sizes that are dynamic. None: not stated."""
+    """The sizes, with symbols for dynamic ones; None if not logged."""
     stride: tuple[str, ...] | None
     device: str
     requires_grad: bool = False
@@ -374,7 +374,7 @@ class ShapeGuard:
     user: StackFrame | None
     """The user's line that was being traced."""
     by: StackFrame | None
-    """The line of torch that asked."""
+    """The line of torch that added the guard."""
     deferred: bool
     """Whether an assertion in the graph checks it at run time: breaking it is an error, not a recompile."""
     ref: str
@@ -403,7 +403,7 @@ class NewSymbol:
 
     name: str
     source: str | None
-    """The expression that it stands for; None for an unbacked one, whose value depends on data."""
+    """Its source expression; None for an unbacked one, whose value depends on data."""
     hint: str | None
     range: str | None
     user: StackFrame | None

@@ -13,18 +13,7 @@ from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
 from tltui.questions.overview.run_summary import Code, Summary, summarise
-from tltui.questions.overview.summary_sections import (
-    add_breaks,
-    add_caches,
-    add_costs,
-    add_counts,
-    add_eager,
-    add_errors,
-    add_recompiled,
-    add_span,
-    add_unfinished,
-    place_piece,
-)  # fmt: skip
+from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
 from tltui.questions.question import question_of
@@ -82,12 +71,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
 
 
 def _body(page: Page, run: Run, summary: Summary) -> None:
-    add_errors(page, summary)
-    add_eager(page, summary)
-    add_unfinished(page, summary, finished=run.finished)
-    add_breaks(page, summary)
-    add_recompiled(page, summary)
-    add_costs(page, summary, 5, "Most expensive functions")
+    add_outcomes(page, summary, run.finished, 5)
     if len(summary.slowest) > 1:
         page.heading("Slowest compiles")
         page.table(SLOWEST, summary.slowest)

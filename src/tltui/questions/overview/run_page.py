@@ -27,18 +27,7 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import UNNAMED, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, own_failures, told_first
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import (
-    add_breaks,
-    add_caches,
-    add_costs,
-    add_counts,
-    add_eager,
-    add_errors,
-    add_recompiled,
-    add_span,
-    add_unfinished,
-    open_phase,
-)  # fmt: skip
+from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.pace import Pace
@@ -88,12 +77,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         page.say(UNNAMED, "", tokens.WARN)
     _start(page, run, summary, pace, own_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
-    add_errors(page, summary)
-    add_eager(page, summary)
-    add_unfinished(page, summary, finished=run.finished)
-    add_breaks(page, summary)
-    add_recompiled(page, summary)
-    add_costs(page, summary, 3, "Most expensive functions")
+    add_outcomes(page, summary, run.finished, 3)
     add_caches(page, summary)
     _damage(page, run)
     _profiles(page, run)

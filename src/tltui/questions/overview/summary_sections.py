@@ -59,14 +59,15 @@ def breaks_counted(tally: Tally) -> str:
     return f"{breaks}, {subject} made torch give the function up"
 
 
-def add_errors(page: Page, summary: Summary) -> None:
-    """Add errors with type, reason and place."""
+def add_outcomes(page: Page, summary: Summary, finished: bool, costs_shown: int) -> None:
+    """Add errors, eager functions, unfinished compiles, graph breaks, recompiles and the most expensive functions."""
     _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
-
-
-def add_eager(page: Page, summary: Summary) -> None:
-    """Add functions that fell back to eager mode."""
     _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+    if finished:  # while the log is being read compiles without an end may only be running
+        _add_unfinished(page, summary)
+    _add_breaks(page, summary)
+    _add_recompiled(page, summary)
+    _add_costs(page, summary, costs_shown)
 
 
 def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
@@ -105,9 +106,9 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
         page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
-def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
-    """Add compiles without an end; nothing while the log is being read."""
-    if not finished or not summary.unfinished:
+def _add_unfinished(page: Page, summary: Summary) -> None:
+    """Add compiles without an end."""
+    if not summary.unfinished:
         return
     page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
     for item in summary.unfinished:
@@ -137,7 +138,7 @@ def at_least(seconds: float | None) -> str:
     return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= LEAST_SHOWN_S else ""
 
 
-def add_breaks(page: Page, summary: Summary) -> None:
+def _add_breaks(page: Page, summary: Summary) -> None:
     """Add graph breaks grouped by kind and line."""
     if not summary.breaks:
         return
@@ -172,7 +173,7 @@ def _break_place(page: Page, place: BreakPlace) -> None:
     page.row(where, " " * 7)
 
 
-def add_recompiled(page: Page, summary: Summary) -> None:
+def _add_recompiled(page: Page, summary: Summary) -> None:
     """Add the most recompiled frame with its last recompile reason."""
     worst = summary.recompiled
     if worst is None:
@@ -192,12 +193,12 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
 
 
-def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
+def _add_costs(page: Page, summary: Summary, shown: int) -> None:
     """Add functions by total compile time."""
     costs = summary.costs[:shown]
     if not costs:
         return
-    page.heading(title)
+    page.heading("Most expensive functions")
     page.table(Table((
         Column("", lambda cost: (fmt.seconds(cost.seconds), tokens.NUMBER), right=True),
         Column("", lambda cost: (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM), right=True),

@@ -13,14 +13,7 @@ from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import OBJECTS, cause_of, class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import Asked, Cause, Comment, Condition, asked, comment_of, condition_of, whose
-from tltui.questions.recompiles.recompile_reasons import (
-    Became,
-    Recompile,
-    RecompileReason,
-    instants_of,
-    parsed_ref,
-    recompile_of,
-)
+from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason, instants_of, parsed_ref, recompile_of
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen

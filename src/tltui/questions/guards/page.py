@@ -79,7 +79,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     if len(compiles) == 1:
         view = _Tree(compiles[0], options.filter)
     else:
-        view = (_Matches if options.filter.strip() else _Table)(run, scope, compiles, options.filter)
+        view = _Matches(compiles, options.filter) if options.filter.strip() else _Table(scope, compiles)
     return GrowingDocument(scope.page(NAME), f"guards{scope.title}", options, view.fill, Page)
 
 
@@ -92,8 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class _Table:
     """The view of several compiles: one line each."""
 
-    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
-        self._run = run
+    def __init__(self, scope: Scope, compiles: list[Compile]) -> None:
         self._scope = scope
         self._compiles = compiles
         self._refs = max((len(str(c.ref)) for c in compiles), default=0) + 2
@@ -213,7 +212,7 @@ def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
 class _Matches:
     """View of the guards of several compiles that match a filter."""
 
-    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
+    def __init__(self, compiles: list[Compile], typed: str) -> None:
         self._compiles = compiles
         self._typed = typed
 

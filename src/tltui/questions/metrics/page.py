@@ -418,7 +418,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, CompileMetrics | RunMetrics]:
         if scope.ref.id is not None and not scope.ref.is_frame and scope.compiles:
             return _compile(page, run, scope.compiles[0])
-        return (yield from _fill(page, run, scope))
+        return (yield from _fill(page, scope))
 
     return GrowingDocument(scope.page("metrics"), f"metrics{scope.title}", options, fill, Page)
 
@@ -474,7 +474,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
         page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
 
 
-def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetrics]:
+def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     ref = str(scope.ref)
     part: list[Piece] = [" of ", (f"[{ref}]", tokens.LINK, ref)] if ref else [" of the run"]
     page.add(("Metrics", tokens.TITLE), *part)

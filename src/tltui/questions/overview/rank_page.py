@@ -32,7 +32,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     page.add((node.title, tokens.TITLE))
     if node.unread:
         page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
-    _head(page, run, summary, node.processes)
+    _head(page, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)
     _body(page, run, summary)
@@ -47,13 +47,13 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
     title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
     page.add((title, tokens.TITLE))
-    _head(page, run, summary, [node])
+    _head(page, summary, [node])
     _body(page, run, summary)
     _facts(page, node)
     return page.document(summary)
 
 
-def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
+def _head(page: Page, summary: Summary, processes: list[Process]) -> None:
     words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
     if not words and processes and (message := version_of(processes[0]).told):
         page.say(message)

@@ -238,7 +238,7 @@ class _View:
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
     ) -> None:
         if not frames:
-            _add_no_recompiles(page, self._run, self._scope, compiles)
+            _add_no_recompiles(page, self._scope, compiles)
             return
         total = sum(len(members) for _, members in frames)
         words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
@@ -406,7 +406,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
     ], "")  # fmt: skip
 
 
-def _add_no_recompiles(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> None:
     """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""

@@ -320,8 +320,8 @@ _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
 
 def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
-    find = _ADVICE.get(facts.cause)
-    return find(facts, settings) if find else None
+    advice = _ADVICE.get(facts.cause)
+    return advice(facts, settings) if callable(advice) else advice
 
 
 def _int(facts: CauseFacts, settings: Settings) -> Advice:
@@ -501,13 +501,6 @@ def _mark(facts: CauseFacts, settings: Settings) -> Advice:
     return Advice(f"{name} belongs before the first call: a mark that comes later is a reason to compile again.", "mark first")
 
 
-def _fixed(text: str, remedy: str = "") -> Callable[[CauseFacts, Settings], Advice]:
-    def advice(facts: CauseFacts, settings: Settings) -> Advice:
-        return Advice(text, remedy)
-
-    return advice
-
-
 _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter", "int", "float", "bool", "complex", "numpy.")
 
 
@@ -519,23 +512,23 @@ def _type(facts: CauseFacts, settings: Settings) -> Advice:
 
 _EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
 
-_ADVICE: dict[str, Callable[[CauseFacts, Settings], Advice | None]] = {
+_ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.SIZE: size,
-    guard_grammar.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
-    guard_grammar.RANK: _fixed(
+    guard_grammar.STRIDE: Advice("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
+    guard_grammar.RANK: Advice(
         "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
     ),
-    guard_grammar.DTYPE: _fixed(_EACH, "one dtype"),
-    guard_grammar.DEVICE: _fixed(_EACH, "one device"),
+    guard_grammar.DTYPE: Advice(_EACH, "one dtype"),
+    guard_grammar.DEVICE: Advice(_EACH, "one device"),
     guard_grammar.TENSOR: _tensor,
     guard_grammar.MARK: _mark,
-    guard_grammar.GRAD: _fixed(
+    guard_grammar.GRAD: Advice(
         "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant.",
         "detach",
     ),
     guard_grammar.INT: _int,
     guard_grammar.FLOAT: _float,
-    guard_grammar.BOOL: _fixed("A bool can't be dynamic: True and False need a compile each."),
+    guard_grammar.BOOL: Advice("A bool can't be dynamic: True and False need a compile each."),
     guard_grammar.STR: _text,
     guard_grammar.TYPE: _type,
     guard_grammar.OBJECT: _object,
@@ -547,6 +540,6 @@ _ADVICE: dict[str, Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.LENGTH: _length,
     guard_grammar.KEY: _key,
     guard_grammar.ALIASING: _aliasing,
-    guard_grammar.BACKEND: _fixed("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
-    guard_grammar.FREED: _fixed("Keep the object alive as long as the compiled function is used.", "keep alive"),
+    guard_grammar.BACKEND: Advice("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
+    guard_grammar.FREED: Advice("Keep the object alive as long as the compiled function is used.", "keep alive"),
 }

@@ -110,7 +110,7 @@ class Joined:
     calls: dict[Group, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Graph → the spans of its calls."""
     graph_of: dict[Group, CodeGraph | None] = field(default_factory=dict)
-    strange: Counter[str] = field(default_factory=Counter)
+    unmatched: Counter[str] = field(default_factory=Counter)
     """Events without a counterpart in the trace, counted by kind."""
     same_key: int = 0
     """Calls of which the key is that of the trace."""
@@ -174,7 +174,7 @@ class Joiner:
         if not compiles and not region_id(self._profile.names[name]):
             return  # its graph has the id of the compile
         if not compiles:
-            self.joined.strange["regions of compiles that are not in the trace"] += 1
+            self.joined.unmatched["regions of compiles that are not in the trace"] += 1
             return
         begin = self._profile.epoch_us(self._profile.begin[event])
         self.joined.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
@@ -210,7 +210,7 @@ class Joiner:
             if compile_ is not None and above >= 0:
                 self.joined.compile_of[above] = compile_
         if compile_ is None:
-            self.joined.strange["calls of graphs whose compile is not known"] += 1
+            self.joined.unmatched["calls of graphs whose compile is not known"] += 1
             return
         graphs = [graph for graph in self._graphs_of(compile_) if (graph.direction == "backward") == is_backward]
         graph = _chosen(graphs, key, names)
@@ -235,7 +235,7 @@ class Joiner:
             if len(groups) == 1:
                 results[groups[0]].append(event)
             else:
-                self.joined.strange["events on a device whose launch was not recorded"] += 1
+                self.joined.unmatched["events on a device whose launch was not recorded"] += 1
         return results
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:

@@ -102,7 +102,6 @@ class Sums:
         compiles = [compile_ for compile_ in compiles if compile_.regions.calls or compile_.lookups.calls or compile_.graphs]
         begin, end = profile.window
         us = self._nested.us_of
-        strange = dict(joined.strange)
         return Runtime(
             profile.path, self._process.rank if self._process.rank is not None else profile.rank, profile.pid,
             profile.epoch_us(begin), profile.epoch_us(end), steps_of(profile, self._nested),
@@ -111,7 +110,7 @@ class Sums:
                 us[event_nesting.OVERHEAD],
                 us[event_nesting.EAGER], us[event_nesting.IDLE],
             ),
-            tuple(compiles), self._never_called(), eager, self._fallbacks(), strange, (*doubts, *self._doubts()),
+            tuple(compiles), self._never_called(), eager, self._fallbacks(), dict(joined.unmatched), (*doubts, *self._doubts()),
         )  # fmt: skip
 
     def _regions(self) -> dict[Compile, list[int]]:

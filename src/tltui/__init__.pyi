@@ -40,7 +40,7 @@ from tltui.questions.guards.page import CompileGuards, GuardRow, GuardTable
 from tltui.questions.hang.page import WhereReport, WhereRow
 from tltui.questions.layers.layer_costs import CompileLayers
 from tltui.questions.layers.page import LayerRow
-from tltui.questions.metrics.compile_metrics import CompileMetrics, RunMetrics
+from tltui.questions.metrics.metric_sums import CompileMetrics, RunMetrics
 from tltui.questions.metrics.page import MetricRow
 from tltui.questions.overview.compile_sections import Study
 from tltui.questions.overview.run_summary import Summary

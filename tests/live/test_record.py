@@ -15,7 +15,7 @@ import pytest
 from test_live import PYTHON, why_no_torch
 from test_run import environment, line
 
-from tltui.questions.runtime.recording_sections import recording_of
+from tltui.questions.runtime.page import recording_of
 
 pytestmark = pytest.mark.live
 LOOP = """

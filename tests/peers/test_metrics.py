@@ -14,7 +14,7 @@ from real import opened
 from tltui.model.ref import CompileId
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.metrics.compile_metrics import CompileMetrics
+from tltui.questions.metrics.metric_sums import CompileMetrics
 from tltui.text.document import Options
 
 FIELDS = {

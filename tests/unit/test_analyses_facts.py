@@ -10,10 +10,10 @@ from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, metrics_fields
 from tltui.model.torch_version import torch_version
 from tltui.model.torch_versions import minor_of
-from tltui.questions.caches.cache_lookups import caches_of
+from tltui.questions.caches.cache_report import caches_of
 from tltui.questions.overview.compile_sections import study
 from tltui.questions.overview.run_summary import summarise
-from tltui.questions.shapes.compile_inputs import inputs_of, short_device, short_dtype
+from tltui.questions.shapes.shape_env import inputs_of, short_device, short_dtype
 from tltui.questions.stacks.tracebacks import callers_of, start_stack, traceback_frames
 from tltui.questions.timing.timing_events import Event, events_of, intervals_of, timing_of
 from tltui.text.torch_names import is_framework

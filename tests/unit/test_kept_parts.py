@@ -26,8 +26,7 @@ from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.run import Run, settle
 from tltui.questions.build import build
-from tltui.questions.guards.guard_report import GuardCounts, old_nodes
-from tltui.questions.guards.guard_tree_text import without_latency
+from tltui.questions.guards.guard_report import GuardCounts, old_nodes, without_latency
 from tltui.questions.guards.page import GuardTable
 from tltui.questions.shapes.dynamic_sizes import _by_length, _holds, shapes_of
 from tltui.questions.shapes.page import add_compile

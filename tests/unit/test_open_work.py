@@ -17,7 +17,8 @@ from tltui.questions.job_failures.failure_sections import open_work
 from tltui.questions.timing.timing_report import index_process_times
 from tltui.text.document import Options
 
-INSIDE = Inside("0:2/0", "[2/0]", "compile", "Net.forward", "net.py", 3, (Phase("dynamo", 1.0), Phase("bytecode_tracing", 2.0)), "", "")
+PHASES = (Phase("dynamo", 1.0), Phase("bytecode_tracing", 2.0))
+INSIDE = Inside("0:2/0", "[2/0]", "compile", "Net.forward", "net.py", 3, PHASES, "", "")
 
 
 @pytest.mark.parametrize(("what", "sentence"), [

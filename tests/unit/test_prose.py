@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tltui.model.status import error_name
-from tltui.questions.problems.compile_problems import own_hints, parse_break, read_reason, read_record
+from tltui.questions.problems.compile_problems import hints_without_nesting, parse_break, read_reason, read_record
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback, traceback_frames, user_stack
 
 # messages of graph breaks
@@ -84,9 +84,10 @@ def test_each_of_nested_breaks_has_its_own_words() -> None:
     assert found.first.hints == ("Remove the `torch._dynamo.graph_break()` call.",)
     assert found.first.context == "Called `torch._dynamo.graph_break()` with args `[]`, kwargs `{}`"
     manager, loop = found.later
-    assert own_hints(manager) == ("Move the offending context manager(s) to outside the compiled region.",)
+    assert hints_without_nesting(manager) == ("Move the offending context manager(s) to outside the compiled region.",)
     assert manager.context == "Active generic context managers: [GenericContextWrappingVariable(Odd)]"
-    assert loop.explanation.startswith("torch.compile detected a graph break in a for/while loop.") and own_hints(loop) == ()
+    assert loop.explanation.startswith("torch.compile detected a graph break in a for/while loop.")
+    assert hints_without_nesting(loop) == ()
 
 
 def test_what_has_no_known_shape_is_kept() -> None:

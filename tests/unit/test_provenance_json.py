@@ -15,7 +15,7 @@ from tltui.model.ref import BadAddress, parse_ref
 from tltui.questions.index import BY_NAME
 from tltui.questions.provenance import page as provenance
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.view_document import view_document
+from tltui.questions.question import view_document
 from tltui.text.document import Options
 
 MEGABYTE = 1_000_000

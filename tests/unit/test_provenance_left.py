@@ -18,7 +18,7 @@ from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.provenance.provenance import UnitProvenance, provenance_of
 from tltui.questions.provenance.unit_artifacts import left_of
-from tltui.questions.view_document import view_document
+from tltui.questions.question import view_document
 from tltui.text.document import Options
 
 FILE = TRACES / "provenance" / "kernel_information" / "kernel_information.json"

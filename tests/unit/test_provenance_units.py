@@ -37,7 +37,7 @@ from tltui.questions.provenance.provenance import (
 )
 from tltui.questions.provenance.records import Provenance, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import NodeMapping, Stacks, parts_of
-from tltui.questions.view_document import view_document
+from tltui.questions.question import view_document
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

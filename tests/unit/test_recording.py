@@ -7,10 +7,10 @@ import ast
 import pytest
 from real import trace
 
-from tltui.questions.runtime.recording_sections import (
+from tltui.questions.runtime.page import (
     CHANGES_KEY,
     KERNEL_PROFILE,
-    TRITON_NEEDS_NOTHING,
+    TRITON_REMARK,
     recording_document,
     recording_of,
     remarks,
@@ -36,7 +36,7 @@ def test_what_the_program_is_like(name: str, trains: bool, cpu: bool, gpu: bool,
     assert (f"{KERNEL_PROFILE} = True" in text) == cpu
     assert ("optimizer.step()" in text) == trains
     assert ("get_rank()" in text) == (ranks > 1)
-    assert (CHANGES_KEY in remarks(found), TRITON_NEEDS_NOTHING in remarks(found)) == (cpu, gpu)
+    assert (CHANGES_KEY in remarks(found), TRITON_REMARK in remarks(found)) == (cpu, gpu)
 
 
 def test_nothing_is_known_of_the_program() -> None:

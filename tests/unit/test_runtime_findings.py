@@ -10,7 +10,7 @@ from test_view_runtime import profiled
 
 from tltui.documents.page import Page
 from tltui.model.run import Run
-from tltui.questions.runtime.costs import Costs, own_us
+from tltui.questions.runtime.costs import Costs, self_us
 from tltui.questions.runtime.page import add_rank_kernels, add_ranks, add_share, add_window, sentence
 from tltui.questions.runtime.profile_results import (
     CompileTime,
@@ -197,11 +197,11 @@ def test_costs_of_two_profiles_of_one_compile() -> None:
 
 def test_a_backward_is_outside_of_the_region() -> None:
     forward, backward = (replace(graph(us, us), unit=unit) for unit, us in (("forward", 3_000.0), ("backward", 5_000.0)))
-    assert own_us(compiled("0/0", 4_000, 100, (forward, backward))) == 9_100
+    assert self_us(compiled("0/0", 4_000, 100, (forward, backward))) == 9_100
 
 
 @pytest.mark.parametrize("name", ["mlp", "broken", "llama"])
 def test_own_times_are_at_most_the_whole(name: str) -> None:
     for found in runtimes_of(profiled(name)):
         assert isinstance(found, Runtime)
-        assert 0 < sum(own_us(compile_) for compile_ in found.compiles) <= found.share.whole_us
+        assert 0 < sum(self_us(compile_) for compile_ in found.compiles) <= found.share.whole_us

@@ -316,10 +316,10 @@ def test_what_a_trace_says_of_a_failure_is_not_said_again(tmp_path: Path) -> Non
 
 def test_ranks_are_compared_by_what_was_logged() -> None:
     """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
-    said_of = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
+    reason_text = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
     head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph break on rank 1 only"
-    assert f"{head} with that: guards rank 0 [0:0/0]: no break" in said_of
-    assert "same graphs" not in said_of
+    assert f"{head} with that: guards rank 0 [0:0/0]: no break" in reason_text
+    assert "same graphs" not in reason_text
 
 
 def test_ranks_are_not_compared_where_the_text_leaves_out_what_their_functions_are_called() -> None:
@@ -370,8 +370,8 @@ def test_what_varied_is_told_where_torch_logged_it(tmp_path: Path) -> None:
 
 def test_where_nothing_was_compiled_it_is_said_why(capsys: pytest.CaptureFixture[str]) -> None:
     """What torchrun itself printed."""
-    said_of = joined(text_run("ranks_redirect/stderr.txt.xz"), "")
-    assert "nothing was compiled. Torch wrote only warnings and errors here: TORCH_LOGS was not set, or" in said_of
+    reason_text = joined(text_run("ranks_redirect/stderr.txt.xz"), "")
+    assert "nothing was compiled. Torch wrote only warnings and errors here: TORCH_LOGS was not set, or" in reason_text
     main(["check", str(unpacked("ranks_redirect/stderr.txt.xz"))])
     printed = " ".join(capsys.readouterr().out.split())
     assert "of failures and functions in eager mode only what was" in printed
@@ -387,8 +387,8 @@ def test_epochs_of_text_took_no_time_that_is_known() -> None:
     twice = unpacked("levels/stderr.txt.xz")
     doubled = twice.with_suffix(".twice")
     doubled.write_bytes(twice.read_bytes() * 2)
-    said_of = said(text_run(doubled), "")
-    assert "compiled again for that: 6 compiles, the last" in said_of and not WRONG.search(said_of)
+    reason_text = said(text_run(doubled), "")
+    assert "compiled again for that: 6 compiles, the last" in reason_text and not WRONG.search(reason_text)
 
 
 def test_text_has_no_md5s_to_be_compared_with() -> None:
@@ -412,9 +412,9 @@ def test_what_was_not_logged_is_no_difference_of_a_trace_and_a_text() -> None:
 def test_lines_of_text_in_a_trace_are_named(tmp_path: Path) -> None:
     [packed] = (INPUTS / "breaks" / "trace").glob("*.xz")
     (tmp_path / "mixed.log").write_bytes(lzma.decompress(packed.read_bytes()) + unpacked("breaks/stderr.txt.xz").read_bytes())
-    said_of = joined(open_run(discover([str(tmp_path / "mixed.log")])), "@damage")
-    assert "× a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read" in said_of
-    assert "not JSON" not in said_of
+    reason_text = joined(open_run(discover([str(tmp_path / "mixed.log")])), "@damage")
+    assert "× a line of TORCH_LOGS text, which no trace has: in a file of its own it can be read" in reason_text
+    assert "not JSON" not in reason_text
 
 
 def test_what_has_no_rank_is_counted_as_none() -> None:
@@ -427,8 +427,8 @@ def test_what_has_no_rank_is_counted_as_none() -> None:
 
 
 def test_a_report_without_its_trace_has_no_damaged_record() -> None:
-    said_of = said(open_run(discover([str(INPUTS / "tlparse_out" / "without_raw")])), "@damage")
-    assert said_of.startswith("No record is damaged.") and "tlparse" in said_of
+    reason_text = said(open_run(discover([str(INPUTS / "tlparse_out" / "without_raw")])), "@damage")
+    assert reason_text.startswith("No record is damaged.") and "tlparse" in reason_text
 
 
 def test_who_asked_for_a_guard_on_sizes_is_told_as_in_the_trace() -> None:
@@ -447,9 +447,9 @@ def test_who_asked_for_a_guard_on_sizes_is_told_as_in_the_trace() -> None:
 def test_what_torch_advises_of_an_uncaught_failure_is_shown() -> None:
     run = text_run("fullgraph/stderr.txt.xz")
     for ref in ("@problems", "2/0"):
-        said_of = joined(run, ref)
-        assert "why Dynamo does not know how to trace builtin operator `print` with argument types ['str']" in said_of
-        assert "try 1 Avoid calling builtin `print`" in said_of and "3 Please report an issue to PyTorch." in said_of
+        reason_text = joined(run, ref)
+        assert "why Dynamo does not know how to trace builtin operator `print` with argument types ['str']" in reason_text
+        assert "try 1 Avoid calling builtin `print`" in reason_text and "3 Please report an issue to PyTorch." in reason_text
 
 
 @pytest.mark.parametrize(

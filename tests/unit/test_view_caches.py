@@ -14,8 +14,18 @@ from viewed import lead_somewhere, opened, text
 from tltui.export import to_json
 from tltui.model.follow import open_run
 from tltui.model.run import Run
-from tltui.questions.caches.cache_lookups import AOT, FX, CacheAnswer, KeyIndex, KeyUse, grouped_names, importance, parse_components
-from tltui.questions.caches.cache_report import CachesReport, saved_by
+from tltui.questions.caches.cache_report import (
+    AOT,
+    FX,
+    CacheAnswer,
+    CachesReport,
+    KeyIndex,
+    KeyUse,
+    grouped_names,
+    importance,
+    parse_components,
+    saved_by,
+)
 from tltui.sources.discover import discover
 from tltui.text.line_diff import around, changed_lines
 

@@ -16,7 +16,7 @@ from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.problems import problem_list as analysis
 from tltui.questions.problems.problem_list import Problems, Registered, adds, problems, registered, registry
-from tltui.questions.problems.problem_sections import ranks_text
+from tltui.questions.problems.reason_sections import ranks_text
 from tltui.sources.discover import discover
 from tltui.text.document import Document, Options
 

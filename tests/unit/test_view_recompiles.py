@@ -18,7 +18,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.ref import at_line, parse_ref, split_line
 from tltui.model.run import Run
 from tltui.questions.build import build
-from tltui.questions.guards.guard_tree_text import GuardText
+from tltui.questions.guards.guard_report import GuardText
 from tltui.questions.recompiles.explanations import Reason
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.guard_grammar import CAUSES

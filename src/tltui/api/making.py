@@ -12,8 +12,7 @@ from tltui.api.runs import Run, read_profiles
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
 from tltui.questions.index import BY_NAME
-from tltui.questions.question import question_of
-from tltui.questions.view_document import view_document
+from tltui.questions.question import question_of, view_document
 from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 

@@ -262,7 +262,7 @@ def _say_recorded(job: _Job, run: Run | None) -> None:
     """Print where the recorded steps are, or how else to record them."""
     if job.options.record_steps is None:
         return
-    from tltui.questions.runtime.recording_sections import recording_document
+    from tltui.questions.runtime.page import recording_document
     from tltui.text.safe_files import quoted
 
     profiles = run.found.profiles if run is not None else ()

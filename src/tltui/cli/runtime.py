@@ -31,9 +31,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result. Raises `Failure` if no profile fits the trace."""
+    from tltui.questions.question import view_document
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
-    from tltui.questions.view_document import view_document
 
     model = load(options)
     results = runtimes_of(model)

@@ -46,7 +46,7 @@ def part(options: argparse.Namespace) -> Ref:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
-    from tltui.questions.view_document import view_document
+    from tltui.questions.question import view_document
 
     document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))
     if not options.json:

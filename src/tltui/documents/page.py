@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Row, Table, fitting
@@ -50,6 +51,14 @@ class Page(Builder):
     def open(self, title: str, folded: bool = False, aside: bool = False) -> None:
         """Start a section whose head is the next line."""
         super().open(self._screen_text(title), folded, aside)
+
+    @contextmanager
+    def fold(self, title: str, indent: str = "  ", aside: bool = False) -> Iterator[None]:
+        """Fold what the block adds below a line with its title."""
+        self.open(title, folded=True, aside=aside)
+        self.add(indent, (title, tokens.DIM))
+        yield
+        self.close()
 
     def _screen_text(self, text: str) -> str:
         """Return a text in the characters that reach the screen, so that its length is final."""

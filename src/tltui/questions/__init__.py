@@ -1,1 +1,1 @@
-"""What users ask about a run: one folder a topic, with its facts, its page and its wording."""
+"""Questions about a run: one folder a topic, with its facts, its page and its wording."""

@@ -11,12 +11,12 @@ from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
-from tltui.questions.view_document import view_document
+from tltui.questions.question import view_document
 from tltui.text.document import Document, Options
 
 
 def build(run: Run, ref: Ref | str, options: Options) -> Document:
-    """The document at an address, '' for the run's overview. Raises `BadAddress`, OSError."""
+    """Return the document at an address; the run's overview for ''. Raises `BadAddress`, OSError."""
     if isinstance(ref, str):
         ref = parse_ref(ref)
     options = replace(options, goes_on=run.goes_on, newest=run.restarted)

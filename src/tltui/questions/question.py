@@ -1,13 +1,21 @@
-"""Questions: what a page, its command, its JSON and its function in Python have in common, declared once."""
+"""Questions: what a page, its command, its JSON and its function in Python have in common, declared once; and their documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tltui.questions.index import BY_NAME
+from tltui.documents.page import Page
+from tltui.documents.scope import Scope, scope_of, stands_for
+from tltui.model.input_coverage import TEXT, is_untold, untold
+from tltui.model.ref import Ref
+from tltui.model.run import Run
+from tltui.questions.index import BY_NAME, QUESTIONS, Entry
+from tltui.text import tokens
+from tltui.text.composite_documents import GrowingDocument
+from tltui.text.document import Document, Options, Piece
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -40,7 +48,7 @@ class Keyword:
     noun: str = ""
     """One of its values, as an error calls it: `order`."""
     values: tuple[str, ...] = ()
-    """What it may be besides ''; () for any text."""
+    """Its values besides ''; () for any text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +61,9 @@ class Question:
     name: str
     """The page `@name`, the command `tltui name` and the function `tltui.name`."""
     help: str
-    """What it answers, as a phrase: in the help, in the list of pages, in the palette."""
+    """Its purpose, as a phrase: in the help, in the list of pages, in the palette."""
     group: str
-    """The heading of `tltui help` below which it stands (`GROUPS` of `cli/registry.py`)."""
+    """Its heading in `tltui help` (`GROUPS` of `cli/registry.py`)."""
     document: Callable[[Run, Scope, Options], Document]
     """Return the page about a part of the run; its `data()` is the answer."""
     answer: Any
@@ -65,7 +73,7 @@ class Question:
     doc: str
     """The docstring of the function."""
     needs: Needs
-    """What inputs besides a trace can tell of it."""
+    """Coverage by inputs other than a trace."""
     records: Callable[[Any], Iterable[Any]] = tuple
     """Return the rows of an answer; by default the answer is a sequence of them."""
     key: str = ""
@@ -91,3 +99,36 @@ class Question:
 def question_of(name: str) -> Question:
     """Return the question of a page."""
     return cast(Question, import_module(BY_NAME[name].module).QUESTION)
+
+
+def view_document(run: Run, view: Entry, ref: Ref, options: Options) -> Document:
+    """Return the page of a view about the part of the run that `ref` names. Raises `BadAddress`."""
+    question = question_of(view.name)
+    make = question.document
+    scope = replace(scope_of(run, ref), n=ref.n)
+    options = replace(options, goes_on=run.goes_on, newest=run.restarted)
+    if view.name == "summary":  # an overview has it below its title
+        return make(run, scope, options)
+    about = "" if str(scope.ref) else stands_for(run)
+    options = replace(options, untold=untold(scope.processes, question.needs), about=about)
+    if is_untold(scope.processes, question.needs):
+        return _uncovered_document(view, scope, options, make(run, scope, options))
+    return make(run, scope, options)
+
+
+def _uncovered_document(view: Entry, scope: Scope, options: Options, answered: Document) -> Document:
+    """Return the page of a question that the inputs do not answer: it has that as its text, and the usual result."""
+
+    def fill(page: Page) -> Generator[None, None, object]:
+        if any(TEXT in process.origins for process in scope.processes):
+            page.add("What is there: ", ("@log", tokens.LINK, str(scope.ref.at("log"))), " every line as it was written")
+        else:
+            links: list[Piece] = ["What is there:"]
+            for name in (other.name for other in QUESTIONS if other.in_debug_dir):
+                links += [" ", (name, tokens.LINK, str(scope.ref.at(name)))]
+            page.row(links, "")
+        while not answered.advance():
+            yield
+        return answered.data()
+
+    return GrowingDocument(scope.page(view.name), f"{view.name}{scope.title}", options, fill, Page)

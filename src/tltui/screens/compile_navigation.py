@@ -167,7 +167,7 @@ class CompareCommands:
             return
         self._offered = compile_, found.nearest.ref
         why = f"{called(compile_)} has none: {found.why}"
-        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.what} · {why}")
+        own.tell(f"{own.key_of('app.provenance')} again goes to [{found.nearest.ref}], {found.nearest.relation} · {why}")
 
     def mark_or_compare(self) -> None:
         """Mark what is shown, or compare it with what was marked."""

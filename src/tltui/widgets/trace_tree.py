@@ -19,7 +19,7 @@ from tltui.commands import Where
 from tltui.model.nodes import Compile
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.questions.runtime.costs import Costs, known_costs
+from tltui.questions.runtime.costs import Costs, computed_costs
 from tltui.text import formatting, tokens
 from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.formatting import cells as cell_len
@@ -204,7 +204,7 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
     def _costs(self) -> Costs | None:
         """What a profile says that compiles take; None without one."""
         run = self.outline.rows[0].node.target
-        return known_costs(run) if isinstance(run, Run) else None
+        return computed_costs(run) if isinstance(run, Run) else None
 
     @row_by_row
     def render_line(self, y: int) -> Strip:

@@ -1,35 +1,364 @@
-"""Cache hits, misses and bypasses in a part of a run, with their reasons."""
+"""Cache lookups, keys and misses of compiles, and of a part of a run."""
 
 from __future__ import annotations
 
+import re
+import sys
+import threading
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tltui.model.artifacts import Artifact
 from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, json_in, metrics_fields, named, text_in, whole_in
-from tltui.questions.caches.cache_lookups import (
-    AOT,
-    BYPASS,
-    BYPASSES,
-    DISABLED,
-    FX,
-    HIT,
-    MISS,
-    NAMES,
-    OLD_NAMES,
-    PROFILES,
-    CacheAnswer,
-    KeyTable,
-    KeyUse,
-    Nearest,
-    answer_of,
-)  # fmt: skip
-from tltui.questions.timing.timing_events import EVENT_LIMIT
+from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, named, number_in, text_in, whole_in
+from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen
+
+FX, AOT, BUNDLED = "FX graph cache", "AOTAutograd cache", "bundled FX graph cache"
+PGO_LOCAL, PGO_REMOTE, PRECOMPILE = "PGO profile, local", "PGO profile, remote", "precompile cache"
+HIT, MISS, BYPASS, DISABLED_STATE, STORED = "hit", "miss", "bypass", "disabled", "stored"
+NAMES = {
+    f"{prefix}_{state}": (cache, state)
+    for prefix, cache in (("fx_graph_cache", FX), ("aotautograd_cache", AOT))
+    for state in (HIT, MISS, BYPASS)
+} | {"fx_graph_bundled_cache_hit": (BUNDLED, HIT)}
+OLD_NAMES = {"fx_graph_cache_hash": (FX, "asked"), "aotautograd_cache_hash": (AOT, "asked")}
+"""Torch 2.5 and before: the state is in the payload, or nowhere."""
+PROFILES = {
+    "get_local_code_state": (PGO_LOCAL, HIT), "get_remote_code_state": (PGO_REMOTE, HIT),
+    "get_extra_remote_code_state": (PGO_REMOTE, HIT), "put_local_code_state": (PGO_LOCAL, STORED),
+    "put_remote_code_state": (PGO_REMOTE, STORED), "put_extra_remote_code_state": (PGO_REMOTE, STORED),
+}  # fmt: skip
+"""Profiles of varying sizes (PGO). A miss leaves no record."""
+BYPASSES = {"dynamo_cache_bypass": (PRECOMPILE, BYPASS), "precompile_cache_bypass": (PRECOMPILE, BYPASS)}
+DISABLED = "fx_graph_cache_disabled"
+_KEY = re.compile(rb'"key": ?"([^"\\]{1,200})"')
+
+
+@frozen
+class CacheAnswer:
+    """One question to a cache."""
+
+    cache: str
+    state: str
+    """hit, miss, bypass, or disabled."""
+    key: str | None = None
+    reason: str | None = None
+    """Why it was bypassed."""
+    seconds_saved: float | None = None
+    """The time that a hit saved: that of compiling it when it was stored."""
+    ref: str | None = None
+    """The address of the record."""
+    detail: str | None = None
+    """Torch's detail on the state: `guard_miss`, `full_miss` …"""
+    seconds_taken: float | None = None
+    """The time of compiling after a miss."""
+    guards: str | None = None
+    """The guards of the entry that was found."""
+
+
+def caches_of(artifacts: list[Artifact], events: list[Event], reader: Reader) -> tuple[CacheAnswer, ...]:
+    """Return the cache answers in record order, then the disabled caches."""
+    answers = [answer_of(a.name, a.record, str(a.ref), reader)[0] for a in artifacts if a.name in NAMES]
+    if any(event.name == DISABLED for event in events):
+        answers.append(CacheAnswer(FX, DISABLED_STATE))
+    return tuple(answers)
+
+
+def answer_of(name: str, record: int, ref: str, reader: Reader, limit: int = JSON_LIMIT) -> tuple[CacheAnswer, list[Any]]:
+    """Parse a cache record: the answer and the components of its key ([] if absent or larger than `limit`)."""
+    cache, state = NAMES[name] if name in NAMES else OLD_NAMES[name]
+    fields = reader.json(record, limit)
+    if not isinstance(fields, dict):
+        # too large to be parsed for a line of an overview (`components` has entire graphs), or cut off
+        match = _KEY.search(reader.payload(record, JSON_LIMIT))
+        key = match[1].decode("ascii", "replace") if match else None
+        return CacheAnswer(cache, state, key, ref=ref), []
+    if name in OLD_NAMES:
+        state = text_in(fields, "cache_state") or state
+    detail = text_in(fields, "cache_status_detailed")
+    components = fields.get("components")
+    return CacheAnswer(
+        cache,
+        state,
+        text_in(fields, "key"),
+        text_in(fields, "cache_bypass_reason"),
+        _seconds(fields, "time_saved"),
+        ref,
+        detail if detail != state else None,
+        _seconds(fields, "time_taken"),
+        text_in(fields, "cache_status_guard_expr"),
+    ), components if isinstance(components, list) else []
+
+
+def _seconds(fields: dict[str, Any], key: str) -> float | None:
+    """Convert a time to seconds: torch writes ns for the FX graph cache, ms for the AOTAutograd cache."""
+    ms, ns = number_in(fields, f"{key}_ms"), number_in(fields, f"{key}_ns")
+    seconds = ms / 1000 if ms else ns / 1e9 if ns else None
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+_COMPONENT = re.compile(r"^\[([A-Za-z0-9_+/=-]{10,})\] (.+?): ?(.*)$", re.DOTALL)
+TEXT_LENGTH, TEXT_SHORT = 1 << 16, 2000
+"""Maximum characters of a component's text in memory: much at first, little once `ALL_STORED` are used."""
+ALL_STORED = 16 << 20
+POSTINGS = 512
+"""Maximum number of keys to compare for one shared component."""
+CANDIDATES = 24
+"""Keys that are compared exactly with one that was not found."""
+NAMES_LISTED = 200
+DIRECTION = "fx_kwargs[is_backward]"
+"""The component in which keys have to agree to be compared at all: a forward is no explanation for a backward."""
+
+
+@frozen
+class KeyUse:
+    """A compile that looked up a key."""
+
+    compile: str
+    state: str
+    ref: str
+    """The address of the record."""
+
+
+@frozen
+class ComponentDifference:
+    """A component that two keys do not share."""
+
+    name: str
+    here: str | None
+    """Its text in the key that was not found; None where that key has no such component. It may be cut."""
+    there: str | None
+
+
+@frozen
+class Nearest:
+    """The nearest other key."""
+
+    key: str
+    uses: tuple[KeyUse, ...]
+    """The first few lookups of it."""
+    differ: int
+    """Components that differ."""
+    of: int
+    """Components of both keys together."""
+    names: tuple[str, ...]
+    """The names of those that differ, what matters most first."""
+    differences: tuple[ComponentDifference, ...]
+    """The first few of them with their texts."""
+    same_code: bool
+    """Whether the same code object looked it up."""
+    before: bool | None
+    """Whether it was looked up earlier; None if by another process, which has no common order."""
+
+
+def parse_components(raw: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """(name, hash, text) of each component. Older torch broke them at line ends: such pieces are put together again."""
+    results: list[tuple[str, str, str]] = []
+    for item in raw:
+        if not isinstance(item, str):
+            continue
+        match = _COMPONENT.match(item)
+        if match is not None:
+            results.append((match[2], match[1], match[3]))
+        elif results:
+            name, digest, text = results[-1]
+            if len(text) < TEXT_LENGTH:
+                results[-1] = (name, digest, f"{text}\n{item}")
+    return results
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One distinct key of one cache."""
+
+    cache: str
+    key: str
+    code: object
+    components: array[int]
+    uses: list[KeyUse]
+    place: int
+    process: object
+    record: int
+    direction: int | None
+    """Its component `DIRECTION`."""
+
+
+class KeyTable:
+    """Numbers of the components of keys, one table for a run; it only grows."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.texts: list[str] = []
+        self.directions: set[int] = set()
+        """The numbers of `DIRECTION`."""
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._stored = 0
+        self._lock = threading.Lock()
+
+    def intern(self, components: Iterable[Any]) -> array[int]:
+        """Intern the components of a key; return their ids, each once."""
+        with self._lock:
+            return array("I", dict.fromkeys(self._number(*item) for item in parse_components(components)))
+
+    def _number(self, name: str, digest: str, text: str) -> int:
+        number = self._numbers.get((name, digest))
+        if number is None:
+            name = sys.intern(name)
+            number = self._numbers[name, digest] = len(self.names)
+            self.names.append(name)
+            if name == DIRECTION:
+                self.directions.add(number)
+            stored = text[: TEXT_LENGTH if self._stored < ALL_STORED else TEXT_SHORT]
+            self._stored += len(stored)
+            self.texts.append(stored)
+        return number
+
+
+class KeyIndex:
+    """All keys of a run."""
+
+    def __init__(self, table: KeyTable | None = None) -> None:
+        self._table = table or KeyTable()
+        self._names, self._texts = self._table.names, self._table.texts
+        self._entries: list[_Entry] = []
+        self._by_key: dict[tuple[str, str], _Entry] = {}
+        self._postings: dict[int, array[int]] = defaultdict(lambda: array("I"))
+
+    def add(
+        self, cache: str, key: str, use: KeyUse, code: object, components: Iterable[Any] | array[int],
+        process: object = None, record: int = 0,
+    ) -> None:  # fmt: skip
+        """Record that a compile of a code object looked up a key, in a record of a process.
+
+        `components` are torch's text or ids of the table.
+        """
+        entry = self._by_key.get((cache, key))
+        if entry is None:
+            numbers = components if isinstance(components, array) else self._table.intern(components)
+            entry = self._by_key[cache, key] = _Entry(
+                cache, key, code, numbers, [], len(self._entries), process, record, self._direction(numbers)
+            )
+            for number in numbers:
+                self._postings[number].append(len(self._entries))
+            self._entries.append(entry)
+        entry.uses.append(use)
+
+    def _direction(self, numbers: array[int]) -> int | None:
+        directions = self._table.directions
+        return None if directions.isdisjoint(numbers) else next(number for number in numbers if number in directions)
+
+    def uses(self, cache: str, key: str) -> tuple[KeyUse, ...]:
+        """Return the lookups of a key in run order."""
+        entry = self._by_key.get((cache, key))
+        return tuple(entry.uses) if entry is not None else ()
+
+    def components(self, cache: str, key: str) -> int:
+        """Return the number of components that torch wrote for a key."""
+        entry = self._by_key.get((cache, key))
+        return len(entry.components) if entry is not None else 0
+
+    def nearest(self, cache: str, key: str) -> Nearest | None:
+        """Return the key with the most components in common; None without another key that has components."""
+        entry = self._by_key.get((cache, key))
+        if entry is None or not entry.components:
+            return None
+        components = self._by_name(entry)
+        best: tuple[tuple[int, bool, bool, int], _Entry, list[str]] | None = None
+        for number in self._candidates(entry):
+            other = self._entries[number]
+            names = _differing(components, self._by_name(other))
+            rank = (len(names), other.code != entry.code, _before(entry, other) is False, abs(number - entry.place))
+            if best is None or rank < best[0]:
+                best = rank, other, names
+        return self._result(entry, best[1], best[2]) if best is not None else None
+
+    def _candidates(self, entry: _Entry) -> list[int]:
+        """Return the keys with the most shared rare components; else the nearest in run order."""
+        shared: Counter[int] = Counter()
+        place, everyone = entry.place, len(self._entries)
+        for number in entry.components:
+            posting = self._postings[number]
+            if 1 < len(posting) < everyone:
+                shared.update(posting[-POSTINGS:])
+        shared.pop(place, None)
+        candidates = [number for number, _ in shared.most_common(CANDIDATES * 4) if self._fits(entry, number)][:CANDIDATES]
+        near = sorted(range(max(place - CANDIDATES, 0), min(place + CANDIDATES, everyone)), key=lambda n: abs(n - place))
+        candidates += [number for number in near if number != place and number not in candidates and self._fits(entry, number)]
+        return candidates[: CANDIDATES * 2]
+
+    def _fits(self, entry: _Entry, number: int) -> bool:
+        other = self._entries[number]
+        if other.cache != entry.cache or not other.components:
+            return False
+        return entry.direction == other.direction
+
+    def _by_name(self, entry: _Entry) -> dict[str, int]:
+        return {self._names[number]: number for number in entry.components}
+
+    def _result(self, entry: _Entry, other: _Entry, names: list[str]) -> Nearest:
+        here, other_numbers = self._by_name(entry), self._by_name(other)
+        names.sort(key=importance)
+        differences = tuple(
+            ComponentDifference(
+                name,
+                self._texts[here[name]] if name in here else None,
+                self._texts[other_numbers[name]] if name in other_numbers else None,
+            )
+            for name in names[:8]
+        )
+        union = len(here.keys() | other_numbers.keys())
+        return Nearest(
+            other.key, tuple(other.uses[:4]), len(names), union, tuple(names[:NAMES_LISTED]), differences,
+            other.code == entry.code, _before(entry, other),
+        )  # fmt: skip
+
+
+def _before(entry: _Entry, other: _Entry) -> bool | None:
+    """Return whether the other key was looked up before this one."""
+    return other.record < entry.record if other.process == entry.process else None
+
+
+def _differing(left: dict[str, int], right: dict[str, int]) -> list[str]:
+    return [name for name, number in left.items() if right.get(name) != number] + [n for n in right if n not in left]
+
+
+def importance(name: str) -> tuple[int, str, int]:
+    """Return a sort key: the graph, then other components, then inputs; numbers ascending."""
+    order = 0 if name == "gm" else 2 if name.startswith("example_inputs") else 1
+    stem, _, rest = name.partition("[")
+    number = rest.removesuffix("]")
+    return order, stem if number.isdigit() else name, int(number[:9]) if number.isdigit() else 0
+
+
+def grouped_names(names: Sequence[str]) -> list[str]:
+    """Join numbers: `example_inputs[0]`, `example_inputs[2]`, `example_inputs[3]` to `example_inputs[0, 2-3]`."""
+    stems: dict[str, list[int]] = {}
+    for name in names:
+        stem, _, rest = name.partition("[")
+        number = rest.removesuffix("]")
+        if number.isdigit():
+            stems.setdefault(stem, []).append(int(number[:9]))
+        else:
+            stems[name] = []
+    return [f"{stem}[{_ranges(numbers)}]" if numbers else stem for stem, numbers in stems.items()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)
+
 
 COUNTED = (
     (AOT, "aotautograd_cache"),
@@ -84,7 +413,7 @@ class CompileCaches:
     """Whether Inductor compiled a graph, or took one from a cache: without that there is no question to a cache."""
     backends: tuple[Backend, ...]
     triton: tuple[Count, ...]
-    """How the autotuning of Triton kernels went: (`hit`, `miss`, `only 1 config`) → kernels."""
+    """Autotuning of Triton kernels: (`hit`, `miss`, `only 1 config`) → kernels."""
     bundles: int | None
     """Triton kernels that came with a cached graph."""
 
@@ -97,10 +426,10 @@ class CacheMiss:
     function: str | None
     answer: CacheAnswer
     others: tuple[KeyUse, ...]
-    """Other compiles that asked for the very same key, the first 64, those that found it before the others."""
+    """Other compiles that looked up the same key, the first 64, hits first."""
     nearest: Nearest | None
     components: int
-    """How many components torch wrote of the key; without them there is nothing to compare."""
+    """The number of components of the key; 0 if torch wrote none, and nothing can be compared."""
 
 
 @frozen
@@ -121,7 +450,7 @@ class Divergence:
     file: str | None
     line: int | None
     ordinal: int
-    """Which compile of that code it was on its rank, from 1."""
+    """Its number among the compiles of that code on its rank, from 1."""
     answers: tuple[RankAnswer, ...]
 
 
@@ -136,9 +465,9 @@ class CachesReport:
     divergences: tuple[Divergence, ...]
     misses: tuple[CacheMiss, ...]
     compiles: tuple[CompileCaches, ...]
-    """Compiles that asked a cache, or for which one was switched off."""
+    """Compiles with a cache lookup, or with a disabled cache."""
     silent: tuple[str, ...]
-    """Compiles in which nothing was lowered, so that no cache was asked."""
+    """Compiles without a lowered graph, and so without a cache lookup."""
 
 
 def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
@@ -152,7 +481,7 @@ def totals_of(compiles: Iterable[Compile]) -> tuple[CacheTotal, ...]:
 
 
 def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
-    """Compiles that some ranks found in a cache and others did not; of each rank its newest process counts."""
+    """Return compiles that hit a cache on some ranks and missed it on others; of each rank the newest process counts."""
     newest: dict[int | None, Process] = {process.rank: process for process in processes}
     if len(newest) < 2:
         return ()
@@ -170,14 +499,14 @@ def divergences_of(processes: Iterable[Process]) -> tuple[Divergence, ...]:
 
 
 def _numbered(process: Process) -> Iterator[tuple[Code, int, Compile]]:
-    """Each compile with its code object, and which one of that code it is."""
-    seen: Counter[object] = Counter()
+    """Yield each compile with its code object and its number among those of that code."""
+    counts_by_code: Counter[object] = Counter()
     for frame in process.frames.values():
         code = frame.code
         for node in frame.compiles:
             if node.is_compile and code[0] is not None:
-                seen[code] += 1
-                yield code, seen[code], node
+                counts_by_code[code] += 1
+                yield code, counts_by_code[code], node
 
 
 def _state(node: Compile, key: str) -> str:
@@ -205,8 +534,8 @@ class KeyRecord:
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
     """Return the caches of a compile, and the key components by record address."""
-    found = list(named(node, WANTED | LOWERED))
-    records = _records(node, [(record, name) for record, name in found if name in WANTED])
+    listed = list(named(node, WANTED | LOWERED))
+    records = _records(node, [(record, name) for record, name in listed if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
     components: dict[str, KeyRecord] = {}
@@ -216,7 +545,7 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
         if name in NAMES or name in OLD_NAMES:
             answer, written = answer_of(name, record, ref, reader, COMPONENTS_LIMIT)
             answers.append(answer)
-            components[ref] = KeyRecord(record, table.take(written).tobytes())
+            components[ref] = KeyRecord(record, table.intern(written).tobytes())
         elif name in PROFILES:
             profiles.append(CacheAnswer(*PROFILES[name], ref=ref))
         elif name in BYPASSES:
@@ -224,28 +553,28 @@ def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, K
         elif name == "triton_kernel_info":
             triton.update(_autotuned(reader.json(record)))
     metrics = [fields for _, fields in metrics_fields(node, reader)]
-    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in found)
+    lowered = bool(node.counts["fx_graph_runnable"]) or any(name in LOWERED for _, name in listed)
     function, file, line = node.frame.code
-    taken = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
+    seconds = [answer.seconds_taken for answer in answers if answer.seconds_taken is not None]
     bundles = [count for fields in metrics if (count := whole_in(fields, "num_triton_bundles"))]
     return CompileCaches(
         str(node.ref), function, file, line, tuple(answers), tuple(profiles), saved_by(answers),
-        sum(taken) if taken else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
+        sum(seconds) if seconds else None, _off(node, answers, metrics, lowered, reader), lowered, _backends(metrics),
         counts(triton.most_common()), sum(bundles) or None,
     ), components  # fmt: skip
 
 
 def _records(node: Compile, written: list[tuple[int, str]]) -> list[tuple[int, str, str]]:
-    """(record, name, address) of the artifacts that caches wrote."""
+    """Return (record, name, address) of the artifacts that caches wrote."""
     log = node.process.log
-    found = [(record, name) for record, name in written if log.has_payload(record)]
-    if not found:
+    payloads = [(record, name) for record, name in written if log.has_payload(record)]
+    if not payloads:
         return []
-    ref, total, seen = str(node.ref), Counter(name for _, name in found), Counter[str]()
+    ref, total, counted = str(node.ref), Counter(name for _, name in payloads), Counter[str]()
     records = []
-    for record, name in found:
-        seen[name] += 1
-        records.append((record, name, f"{ref}:{name}" if total[name] == 1 else f"{ref}:{name}#{seen[name]}"))
+    for record, name in payloads:
+        counted[name] += 1
+        records.append((record, name, f"{ref}:{name}" if total[name] == 1 else f"{ref}:{name}#{counted[name]}"))
     return records
 
 
@@ -291,13 +620,13 @@ def _backends(metrics: list[dict[str, Any]]) -> tuple[Backend, ...]:
             total[_COUNTS[key]] += whole_in(fields, key) or 0
     if not any(total.values()):
         return ()
-    found = []
+    backends = []
     for cache in (AOT, FX):
         for where in ("local", "remote"):
             hits, misses = total[cache, where, HIT], total[cache, where, MISS]
             if hits or misses:
-                found.append(Backend(cache, where, hits, misses))
-    return tuple(found)
+                backends.append(Backend(cache, where, hits, misses))
+    return tuple(backends)
 
 
 def _off(
@@ -311,13 +640,13 @@ def _off(
         for config in ("compiler_config", "inductor_config"):
             if json_in(fields, config).get("force_disable_caches") is True:
                 return (f"all caches: force_disable_caches is True in {config}",)
-    found = []
+    settings = []
     if FX not in asked:
         by = [f for f in metrics if json_in(f, "inductor_config").get("fx_graph_cache") is False]
         if by:
-            found.append(f"{FX}: fx_graph_cache is False in inductor_config")
+            settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
         elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in named(node, ("chromium_event",))):
-            found.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
+            settings.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
-        found.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
-    return tuple(found)
+        settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")
+    return tuple(settings)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, flow, functions, named, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.questions.caches.cache_lookups import (
+from tltui.questions.caches.cache_report import (
     AOT,
     BYPASS,
     DISABLED_STATE,
@@ -23,27 +25,27 @@ from tltui.questions.caches.cache_lookups import (
     MISS,
     OLD_NAMES,
     STORED,
-    KeyIndex,
-    KeyUse,
-    Nearest,
-)
-from tltui.questions.caches.cache_report import (
     CacheMiss,
     CachesReport,
     CacheTotal,
     CompileCaches,
+    ComponentDifference,
     Divergence,
+    KeyIndex,
+    KeyUse,
+    Nearest,
     caches_in,
     divergences_of,
+    grouped_names,
     key_table,
     totals_of,
 )  # fmt: skip
-from tltui.questions.caches.miss_sections import add_misses
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen
+from tltui.text.line_diff import ChangedLine, Marks, around, changed_lines
 from tltui.text.sanitize import sanitize
 
 REFS_SHOWN, ROWS_SHOWN, NAMED = 8, 10, 400
@@ -87,19 +89,16 @@ def add_divergences(page: Page, divergences: Sequence[Divergence]) -> None:
     for group in merged[:ROWS_SHOWN]:
         _divergence(page, group)
     if len(merged) > ROWS_SHOWN:
-        text = f"{fmt.count(len(merged) - ROWS_SHOWN)} more"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for group in merged[ROWS_SHOWN:NAMED]:
-            _divergence(page, group)
-        page.close()
+        with page.fold(f"{fmt.count(len(merged) - ROWS_SHOWN)} more"):
+            for group in merged[ROWS_SHOWN:NAMED]:
+                _divergence(page, group)
 
 
 def _divergence(page: Page, group: Sequence[Divergence]) -> None:
     one = group[0]
     name = (fmt.clip_middle(sanitize(one.function or "?"), 40), tokens.FUNCTION)
-    which = f"{fmt.ordinal(one.ordinal)} compile, {' and '.join(own.cache for own in group)}"
-    page.row([name, "  ", page.place(one.file, one.line), f"  {which}"], "  ")
+    lookup = f"{fmt.ordinal(one.ordinal)} compile, {' and '.join(item.cache for item in group)}"
+    page.row([name, "  ", page.place(one.file, one.line), f"  {lookup}"], "  ")
     for state in (HIT, MISS, BYPASS):
         same = [answer for answer in one.answers if answer.state == state]
         if same:
@@ -111,23 +110,23 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
 def add_bypasses(page: Page, report: CachesReport) -> None:
     """Add bypassed caches by reason."""
     groups: dict[tuple[str, str], list[tuple[CompileCaches, str]]] = {}
-    for own in report.compiles:
-        for answer in own.answers:
+    for compile_ in report.compiles:
+        for answer in compile_.answers:
             if answer.state == BYPASS:
                 reason = fmt.one_line(answer.reason) if answer.reason else "torch logged no reason"
-                groups.setdefault((answer.cache, reason), []).append((own, answer.ref or own.ref))
+                groups.setdefault((answer.cache, reason), []).append((compile_, answer.ref or compile_.ref))
     if not groups:
         return
     page.heading(f"Bypassed ({fmt.count(sum(map(len, groups.values())))})")
     for (cache, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
         page.add("  ", (f"{len(members)}×".rjust(4), tokens.STRONG), " ", (cache, tokens.WARN))
         page.say(reason, "       ")
-        records = {own.ref: ref for own, ref in members}
+        records = {compile_.ref: ref for compile_, ref in members}
         flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "       ")
 
 
 def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
-    """Each answer of a compile, in order, with its whole key."""
+    """Add the answers of a compile, in order, with their full keys."""
     answers = [answer for compile_ in compiles for answer in compile_.answers]
     if not answers:
         return
@@ -146,18 +145,18 @@ def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
 
 
 def add_asked(page: Page, report: CachesReport) -> None:
-    """Questions whose answers torch did not log."""
-    found = [(own, answer) for own in report.compiles for answer in own.answers if answer.state == "asked"]
-    if not found:
+    """Add lookups whose answers torch did not log."""
+    asked = [(compile_, answer) for compile_ in report.compiles for answer in compile_.answers if answer.state == "asked"]
+    if not asked:
         return
-    page.heading(f"Asked, but the answer is not in the log ({fmt.count(len(found))})")
-    groups = alike_on_ranks(found, lambda item: item[0].ref, page.newest, lambda item: item[1].cache)
+    page.heading(f"Asked, but the answer is not in the log ({fmt.count(len(asked))})")
+    groups = alike_on_ranks(asked, lambda item: item[0].ref, page.newest, lambda item: item[1].cache)
     for group in groups[:ROWS_SHOWN]:
         answer = group[0][1]
         keys = {one.key or "?" for _, one in group}
         key = f"key {fmt.clip(sanitize(answer.key or '?'), 12)}" if len(keys) == 1 else fmt.plural(len(keys), "key")
         link: Piece = (answer.cache, tokens.LINK, answer.ref or "")
-        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
+        page.row([*_member_pieces(page, [compile_ for compile_, _ in group]), "  ", link, (f"  {key}", tokens.DIM)], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -165,40 +164,37 @@ def add_asked(page: Page, report: CachesReport) -> None:
 def add_off(page: Page, report: CachesReport) -> None:
     """Add disabled caches by setting."""
     groups: dict[str, list[CompileCaches]] = {}
-    for own in report.compiles:
-        for why in own.off:
-            groups.setdefault(why, []).append(own)
+    for compile_ in report.compiles:
+        for why in compile_.off:
+            groups.setdefault(why, []).append(compile_)
     if not groups:
         return
     page.heading("Switched off")
     for why, members in groups.items():
         page.say(why, "  ", tokens.WARN, "    ")
-        refs = named(page, [own.ref for own in members], REFS_SHOWN)
+        refs = named(page, [compile_.ref for compile_ in members], REFS_SHOWN)
         flow(page, refs, "    ", [f"in {fmt.plural(len(members), 'compile')}: "])
 
 
 def add_hits(page: Page, report: CachesReport) -> None:
-    """Compiles with hits, the most time saved first."""
-    compiles = [own for own in report.compiles if any(answer.state == HIT for answer in own.answers)]
+    """Add compiles with hits, the most time saved first."""
+    compiles = [compile_ for compile_ in report.compiles if any(answer.state == HIT for answer in compile_.answers)]
     if not compiles:
         return
     saved = f", which saved {fmt.seconds(report.saved_s)} of compiling" if report.saved_s else ""
     page.heading(f"Hits in {fmt.plural(len(compiles), 'compile')}{saved}")
-    compiles.sort(key=lambda own: -(own.saved_s or 0.0))
+    compiles.sort(key=lambda compile_: -(compile_.saved_s or 0.0))
     groups = _on_ranks(page, compiles)
     _rows(page, groups[:ROWS_SHOWN], "  ")
     if len(groups) > ROWS_SHOWN:
-        text = f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
-        page.close()
+        with page.fold(f"{fmt.plural(sum(map(len, groups[ROWS_SHOWN:])), 'more compile')} with hits"):
+            _rows(page, groups[ROWS_SHOWN : ROWS_SHOWN + NAMED], "    ")
 
 
 def _on_ranks(page: Page, compiles: Sequence[CompileCaches]) -> list[list[CompileCaches]]:
-    """Compiles that got the same answers on several ranks together."""
+    """Group compiles with the same answers on several ranks."""
     return alike_on_ranks(
-        compiles, lambda own: own.ref, page.newest, lambda own: (own.function, own.file, own.line, _answers_key(own))
+        compiles, lambda item: item.ref, page.newest, lambda item: (item.function, item.file, item.line, _answers_key(item))
     )
 
 
@@ -207,21 +203,19 @@ def _member_pieces(page: Page, members: Sequence[CompileCaches]) -> list[Piece]:
 
 
 def _rows(page: Page, groups: Sequence[Sequence[CompileCaches]], indent: str) -> None:
-    rows: list[list[Piece]] = []
-    for members in groups:
-        own = members[0]
-        name, *ranks = _member_pieces(page, members)
-        rows.append([
-            name,
-            (fmt.clip_middle(sanitize(own.function or ""), 30), tokens.FUNCTION),
-            (fmt.took_from_to([own.saved_s for own in members if own.saved_s], "saved "), tokens.NUMBER),
-            (_answers_key(own) + "".join(f"  {piece_text(piece)}" for piece in ranks), tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows, indent)
+    page.table(replace(ROWS, indent=indent), [(members, _member_pieces(page, members)) for members in groups])
+
+
+ROWS: Table[tuple[Sequence[CompileCaches], list[Piece]]] = Table((
+    Column("", lambda row: row[1][0]),
+    Column("", lambda row: (fmt.clip_middle(sanitize(row[0][0].function or ""), 30), tokens.FUNCTION)),
+    Column("", lambda row: (fmt.took_from_to([member.saved_s for member in row[0] if member.saved_s], "saved "), tokens.NUMBER)),
+    Column("", lambda row: ("  ".join((_answers_key(row[0][0]), *map(piece_text, row[1][1:]))), tokens.DIM)),
+))  # fmt: skip
 
 
 def _answers_key(compile_caches: CompileCaches) -> str:
-    """`AOTAutograd hit · FX graph 2 hits`"""
+    """Format the answers of a compile: `AOTAutograd hit · FX graph 2 hits`."""
     return _counted(tuple([(answer.cache, answer.state) for answer in compile_caches.answers]))
 
 
@@ -250,17 +244,17 @@ def add_backends(page: Page, report: CachesReport) -> None:
 
 
 def add_profiles(page: Page, report: CachesReport) -> None:
-    """Profiles of dynamic sizes (PGO)."""
-    found = [(own, answer) for own in report.compiles for answer in own.profiles]
-    if not found:
+    """Add profiles of dynamic sizes (PGO)."""
+    profiles = [(compile_, answer) for compile_ in report.compiles for answer in compile_.profiles]
+    if not profiles:
         return
     page.heading("Profiles of sizes that vary (PGO)")
-    groups = alike_on_ranks(found, lambda item: item[0].ref, page.newest, lambda item: (item[1].cache, item[1].state))
+    groups = alike_on_ranks(profiles, lambda item: item[0].ref, page.newest, lambda item: (item[1].cache, item[1].state))
     for group in groups[:ROWS_SHOWN]:
         answer = group[0][1]
-        what = "read" if answer.state == HIT else "stored"
-        link: Piece = (f"{answer.cache}: {what}", tokens.LINK, answer.ref or "")
-        page.row([*_member_pieces(page, [own for own, _ in group]), "  ", link], "  ")
+        verb = "read" if answer.state == HIT else "stored"
+        link: Piece = (f"{answer.cache}: {verb}", tokens.LINK, answer.ref or "")
+        page.row([*_member_pieces(page, [compile_ for compile_, _ in group]), "  ", link], "  ")
     if len(groups) > ROWS_SHOWN:
         page.add("  ", (f"and {fmt.count(sum(map(len, groups[ROWS_SHOWN:])))} more", tokens.DIM))
 
@@ -283,8 +277,8 @@ def add_triton(page: Page, report: CachesReport) -> None:
 
 
 def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
-    """Every compile with its answers, folded; very many by their answers."""
-    compiles = [own for own in report.compiles if own.answers]
+    """Add every compile with its answers, folded; very many grouped by their answers."""
+    compiles = [compile_ for compile_ in report.compiles if compile_.answers]
     if len(compiles) < 2:
         return
     page.blank()
@@ -295,30 +289,30 @@ def add_compiles(page: Page, report: CachesReport) -> Iterator[None]:
         _rows(page, on_rows, "  ")
     else:
         groups: dict[str, list[CompileCaches]] = {}
-        for own in compiles:
-            groups.setdefault(_answers_key(own), []).append(own)
+        for compile_ in compiles:
+            groups.setdefault(_answers_key(compile_), []).append(compile_)
         ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-        for said, members in ordered[:GROUPS_SHOWN]:
-            yield from _alike(page, said, members)
-        if rest := [own for _, members in ordered[GROUPS_SHOWN:] for own in members]:
+        for label, members in ordered[:GROUPS_SHOWN]:
+            yield from _alike(page, label, members)
+        if rest := [compile_ for _, members in ordered[GROUPS_SHOWN:] for compile_ in members]:
             yield from _alike(page, f"in {len(ordered) - GROUPS_SHOWN:,} smaller groups", rest)
     page.close(0)
 
 
-def _alike(page: Page, said: str, members: Sequence[CompileCaches]) -> Iterator[None]:
-    """`312 compiles  FX graph miss  f, g, h …`"""
-    what = fmt.plural(len(members), "compile")
-    names = functions([member.function for member in members], page.width - len(what) - len(said) - 8)
-    named = [(member.ref, tokens.LINK, f"@caches:{member.ref}") for member in members]
-    yield from add_named(page, what, [(fmt.clip(said, page.width // 2), tokens.DIM), "  ", names], named)
+def _alike(page: Page, label: str, members: Sequence[CompileCaches]) -> Iterator[None]:
+    """Add a group of compiles: `312 compiles  FX graph miss  f, g, h …`."""
+    title = fmt.plural(len(members), "compile")
+    names = functions([member.function for member in members], page.width - len(title) - len(label) - 8)
+    links = [(member.ref, tokens.LINK, f"@caches:{member.ref}") for member in members]
+    yield from add_named(page, title, [(fmt.clip(label, page.width // 2), tokens.DIM), "  ", names], links)
 
 
 def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCaches]) -> None:
     """Add notes on compiles without cache records."""
-    strange = [own for own in everyone if own.lowered and not own.answers and not own.off]
-    if strange:
+    unrecorded = [compile_ for compile_ in everyone if compile_.lowered and not compile_.answers and not compile_.off]
+    if unrecorded:
         page.blank()
-        text = f"{fmt.plural(len(strange), 'compile')} lowered a graph without a record of any cache"
+        text = f"{fmt.plural(len(unrecorded), 'compile')} lowered a graph without a record of any cache"
         page.say(page.so_far(f"{text}: none was asked, or its record is missing."), "", tokens.DIM)
     if report.silent:
         page.blank()
@@ -327,8 +321,197 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         flow(page, named(page, report.silent, REFS_SHOWN))
 
 
+MISS_GROUPS_SHOWN = 12
+DIFFERENCES_SHOWN, MANY_LINES = 4, 6
+MISSES_AT_ONCE = 2000
+"""Misses between two yields."""
+
+
+def add_misses(page: Page, report: CachesReport) -> Iterator[None]:
+    """Add missed keys: those that differ from their nearest in the same components are one group."""
+    if not report.misses:
+        return
+    took = f", after which compiling took {fmt.seconds(report.taken_s)}" if report.taken_s else ""
+    page.heading(f"Misses ({fmt.count(len(report.misses))}){took}")
+    by_key: dict[tuple[str, str | None], list[CacheMiss]] = {}
+    for n, miss in enumerate(report.misses):
+        if n % MISSES_AT_ONCE == MISSES_AT_ONCE - 1:
+            yield
+        by_key.setdefault((miss.answer.cache, miss.answer.key or miss.answer.ref), []).append(miss)
+    groups: dict[tuple[object, ...], list[list[CacheMiss]]] = {}
+    plain: list[list[CacheMiss]] = []
+    for n, same in enumerate(by_key.values()):
+        if n % MISSES_AT_ONCE == MISSES_AT_ONCE - 1:
+            yield
+        first = same[0]
+        if _hits_of(first):
+            groups.setdefault((first.answer.cache,), []).append(same)
+        elif first.nearest is None or first.nearest.before is False:
+            plain.append(same)
+        else:
+            groups.setdefault((first.answer.cache, first.nearest.names), []).append(same)
+    ordered = sorted(groups.values(), key=lambda group: -sum(m.answer.seconds_taken or 0.0 for same in group for m in same))
+    yield
+    for group in ordered[:MISS_GROUPS_SHOWN]:
+        _miss_group(page, group)
+    rest = ordered[MISS_GROUPS_SHOWN:]
+    if rest:
+        with page.fold(f"{fmt.plural(len(rest), 'more group')} of misses"):
+            for group in rest[:NAMED]:
+                _miss_group(page, group)
+                yield
+    _plain_misses(page, plain)
+
+
+def _hits_of(miss: CacheMiss) -> list[KeyUse]:
+    """Return the hits of the same key."""
+    return [use for use in miss.others if use.state == HIT]
+
+
+def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
+    first = group[0][0]
+    _miss(page, group[0])
+    if hits := _hits_of(first):
+        records = {use.compile: use.ref for use in hits}
+        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
+        page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
+    elif first.nearest is not None:
+        _nearest(page, first.nearest)
+    if len(group) > 1:
+        title = fmt.plural(len(group) - 1, "more key")
+        verb = "differs" if len(group) == 2 else "differ"
+        title += " that others found" if hits else f" that {verb} in the same components"
+        with page.fold(title, "    "):
+            for keys in _across_ranks(group[1:])[:NAMED]:
+                _misses(page, keys, "      ")
+
+
+def _across_ranks(group: Sequence[Sequence[CacheMiss]]) -> list[list[Sequence[CacheMiss]]]:
+    """Group keys of the same compile on several ranks: each device has different keys."""
+    groups: dict[object, list[Sequence[CacheMiss]]] = {}
+    for same in group:
+        rank, _, rest = same[0].compile.partition(":")
+        key = (rest, same[0].function, same[0].answer.detail) if rank.partition(".")[0].isdecimal() and rest else id(same)
+        groups.setdefault(key, []).append(same)
+    return list(groups.values())
+
+
+def _misses(page: Page, keys: Sequence[Sequence[CacheMiss]], indent: str) -> None:
+    """Add one key, or those of several ranks: `[0/1] f  FX graph cache miss  8 keys  compiling took 0.9–1.1 s  ranks 0–63`."""
+    if len(keys) == 1:
+        _miss(page, keys[0], indent)
+        return
+    miss = keys[0][0]
+    first, *others = on_ranks((other.compile for same in keys for other in same), page.newest)
+    link, *ranks = first.pieces()
+    lead: list[Piece] = [link, " "]
+    if miss.function:
+        lead += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
+    took = [other.answer.seconds_taken for same in keys for other in same if other.answer.seconds_taken is not None]
+    lead += [(f"{miss.answer.cache} miss", tokens.WARN, miss.answer.ref or ""), f"  {fmt.plural(len(keys), 'key')}"]
+    flow(page, [ranks, *(group.pieces() for group in others)], indent, [*lead, fmt.took_from_to(took, "  compiling took "), " "])
+
+
+def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
+    """Add a miss, `[0/1] f  FX graph cache miss  key fsqdzvbj…  compiling took 1.2 s`, and others of the same key."""
+    miss = same[0]
+    answer = miss.answer
+    pieces: list[Piece] = [(f"[{miss.compile}]", tokens.LINK, miss.compile), " "]
+    if miss.function:
+        pieces += [(fmt.clip_middle(sanitize(miss.function), 30), tokens.FUNCTION), "  "]
+    pieces += [(f"{answer.cache} miss", tokens.WARN, answer.ref or ""), "  "]
+    if answer.key:
+        pieces.append((f"key {fmt.clip(sanitize(answer.key), 12)}", tokens.DIM))
+    if answer.seconds_taken is not None:
+        pieces.append(f"  compiling took {fmt.seconds(answer.seconds_taken)}")
+    page.row(pieces, indent)
+    if answer.detail and answer.detail != "full_miss":
+        texts = {"guard_miss": "entries with this key are there, but their guards on sizes do not hold"}
+        page.say(texts.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
+    if len(same) > 1:
+        records = {other.compile: other.answer.ref or "" for other in same[1:]}
+        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
+
+
+def _nearest(page: Page, nearest: Nearest) -> None:
+    use = nearest.uses[0]
+    pieces: list[Piece] = ["nearest: key ", (fmt.clip(sanitize(nearest.key), 12), tokens.LINK, use.ref)]
+    pieces += [" of ", (f"[{use.compile}]", tokens.LINK, use.compile)]
+    facts = ["same function" if nearest.same_code else "another function"]
+    if nearest.before is not None:
+        facts.append("asked for before" if nearest.before else "asked for later")
+    page.row([*pieces, " ", (f"({', '.join(facts)})", tokens.DIM)], "    ")
+    text = f"{fmt.count(nearest.differ)} of {fmt.plural(nearest.of, 'component')}"
+    page.add("    ", (f"{text} {'differs' if nearest.differ == 1 else 'differ'}", tokens.STRONG))
+    graph = "gm" in nearest.names
+    shown = 0 if graph and not nearest.same_code else DIFFERENCES_SHOWN  # texts of another graph are not comparable
+    for difference in nearest.differences[:shown]:
+        _difference(page, difference)
+    rest = nearest.names[shown:]
+    if rest:
+        names = ", ".join(grouped_names(rest))
+        more = " …" if nearest.differ > len(nearest.names) else ""
+        page.say(f"and {names}{more}" if shown else f"{names}{more}", "      ", tokens.DIM, "        ")
+
+
+def _difference(page: Page, difference: ComponentDifference) -> None:
+    """Add a component with its differing words."""
+    page.add("      ", (fmt.clip_middle(sanitize(difference.name), page.width - 6), tokens.NAME))
+    if difference.here is None or difference.there is None:
+        only, text = ("there", difference.there) if difference.here is None else ("here", difference.here)
+        page.add("        ", (f"only {only}  ", tokens.LABEL), fmt.clip(sanitize(fmt.one_line(text or "")), page.width - 20))
+        return
+    lines, more = changed_lines(difference.here, difference.there)
+    if more > MANY_LINES:  # another graph: its lines are not comparable
+        lines, more = lines[:1], more + len(lines) - 1
+    if not lines:
+        page.add("        ", ("torch wrote the same text of both; only the hashes differ", tokens.DIM))
+    for line in lines:
+        _changed(page, line)
+    if more:
+        page.add("        ", (f"and {fmt.plural(more, 'more line')}", tokens.DIM))
+
+
+def _changed(page: Page, line: ChangedLine) -> None:
+    room = page.width - 15
+    for label, text, marks, style in (
+        ("here", line.left, line.left_marks, tokens.ADDED), ("there", line.right, line.right_marks, tokens.REMOVED)
+    ):  # fmt: skip
+        if text is not None:
+            page.add("        ", (label.ljust(7), tokens.LABEL), *_pieces(text, marks, room, style))
+
+
+def _pieces(text: str, marks: Marks, room: int, style: str) -> list[Piece]:
+    shown, places = around(text, marks, room)
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in places:
+        pieces += [shown[at:start], (shown[start:end], style)]
+        at = end
+    return [*pieces, shown[at:]]
+
+
+def _plain_misses(page: Page, plain: Sequence[Sequence[CacheMiss]]) -> None:
+    """Add misses without another key to compare with."""
+    if not plain:
+        return
+    groups: dict[tuple[str, bool], list[Sequence[CacheMiss]]] = {}
+    for same in plain:
+        groups.setdefault((same[0].answer.cache, same[0].components > 0), []).append(same)
+    for (cache, compared), members in groups.items():
+        title = f"{cache}: {fmt.plural(sum(map(len, members)), 'miss', 'misses')}"
+        title += " with no earlier key to compare" if compared else ", torch wrote no components"
+        title = page.so_far(title)
+        rows = _across_ranks(members)
+        page.open(title, folded=len(rows) > ROWS_SHOWN)
+        page.add("  ", (fmt.clip(title, page.width - 2), tokens.DIM))
+        for keys in rows[:NAMED]:
+            _misses(page, keys, "    ")
+        page.close()
+
+
 COMPARED = 400
-"""Keys not found that are compared with all others."""
+"""Maximum number of missed keys that are compared with all others."""
 OTHERS = 64
 """Maximum number of other compiles with the same key listed with a miss, earliest first.
 
@@ -340,7 +523,7 @@ MANY_LINKS = 1000
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """Return the page `caches` for the scope. Keys are compared within the whole run."""
+    """Return the page `caches` for the scope. Keys are compared within the run."""
 
     def fill(page: Page) -> Generator[None, None, object]:
         return (yield from _fill(page, run, scope))
@@ -376,8 +559,8 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     )
     silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.lowered and not compile_.answers)
     saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
-    taken = sum(compile_.taken_s or 0.0 for compile_ in compiles)
-    report = CachesReport(2, totals, saved, taken, different, misses, compiles, silent)
+    taken_s = sum(compile_.taken_s or 0.0 for compile_ in compiles)
+    report = CachesReport(2, totals, saved, taken_s, different, misses, compiles, silent)
     yield from add_misses(page, report)
     for add in (
         add_bypasses, add_asked, add_off, add_hits, add_backends, add_profiles,
@@ -400,36 +583,36 @@ class _Study:
         self._index = KeyIndex(key_table(process) if process else None)
 
     def _read_compile(self, node: Compile) -> CompileCaches:
-        own, components = caches_in(node)
-        for answer in own.answers:
+        caches, components = caches_in(node)
+        for answer in caches.answers:
             if answer.key and answer.ref:
-                use = KeyUse(own.ref, answer.state, answer.ref)
-                code = node.frame.code if own.function is not None else id(node.frame)
-                found = components.get(answer.ref)
-                numbers = array("I", found.components) if found else array("I")
+                use = KeyUse(caches.ref, answer.state, answer.ref)
+                code = node.frame.code if caches.function is not None else id(node.frame)
+                written = components.get(answer.ref)
+                numbers = array("I", written.components) if written else array("I")
                 self._index.add(
-                    answer.cache, answer.key, use, code, numbers, id(node.process), found.record if found else 0
+                    answer.cache, answer.key, use, code, numbers, id(node.process), written.record if written else 0
                 )  # fmt: skip
-        return own
+        return caches
 
     def read(self, compiles: tuple[Compile, ...]) -> Generator[None, None, None]:
         """Read the compiles of the scope."""
         for n, node in enumerate(compiles):
-            own = self._read_compile(node)
-            if node.is_compile or own.answers or own.profiles:
-                self.compiles.append(own)
+            caches = self._read_compile(node)
+            if node.is_compile or caches.answers or caches.profiles:
+                self.compiles.append(caches)
             if n % EVERY == EVERY - 1:
                 yield
 
     def missed_with_components(self) -> bool:
-        """Return whether there is a key to look for the nearest of."""
+        """Return whether a missed key has components to compare."""
         return any(
             answer.state == MISS and answer.key and self._index.components(answer.cache, answer.key)
             for compile_ in self.compiles for answer in compile_.answers
         )  # fmt: skip
 
     def index_rest(self, compiles: list[Compile]) -> Generator[None, None, None]:
-        """Take the keys of the rest of the run in."""
+        """Add the keys of the rest of the run to the index."""
         for n, node in enumerate(compiles):
             if any(name.endswith(("_hit", "_miss")) for name in node.counts):
                 self._read_compile(node)
@@ -439,7 +622,7 @@ class _Study:
     def misses(self) -> Generator[None, None, tuple[CacheMiss, ...]]:
         """Return the cache misses, each with the nearest other key."""
         cache_misses: list[CacheMiss] = []
-        known: dict[tuple[str, str], Nearest | None] = {}
+        nearest: dict[tuple[str, str], Nearest | None] = {}
         uses: dict[tuple[str, str], list[KeyUse]] = {}
         for n, compile_ in enumerate(self.compiles):
             if n % MANY_LINKS == MANY_LINKS - 1:
@@ -448,14 +631,14 @@ class _Study:
                 if answer.state != MISS:
                     continue
                 key = (answer.cache, answer.key or "")
-                if answer.key and key not in known and len(known) < COMPARED:
-                    known[key] = self._index.nearest(*key)
+                if answer.key and key not in nearest and len(nearest) < COMPARED:
+                    nearest[key] = self._index.nearest(*key)
                     yield
                 if key not in uses:
                     uses[key] = sorted(self._index.uses(*key), key=lambda use: use.state != HIT)[: OTHERS + 1]
                 others = tuple([use for use in uses[key] if use.ref != answer.ref][:OTHERS])
                 cache_misses.append(
-                    CacheMiss(compile_.ref, compile_.function, answer, others, known.get(key), self._index.components(*key))
+                    CacheMiss(compile_.ref, compile_.function, answer, others, nearest.get(key), self._index.components(*key))
                 )
         return tuple(cache_misses)
 
@@ -469,17 +652,17 @@ class CacheRow:
     function: str | None
     """The function."""
     cache: str
-    """Which cache."""
+    """The cache."""
     state: str
     """`hit`, `miss`, `bypass` …"""
     key: str | None
-    """The key that was looked for."""
+    """The key that was looked up."""
     reason: str | None
     """Why it was bypassed, or could not be used."""
     seconds_saved: float | None
-    """What a hit saved, in seconds, as torch estimates it."""
+    """The time that a hit saved, in seconds, as torch estimates it."""
     seconds_taken: float | None
-    """What asking took, in seconds."""
+    """The time of compiling after a miss, in seconds."""
     record: str | None
     """The address of the answer."""
 

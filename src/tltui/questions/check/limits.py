@@ -22,9 +22,8 @@ from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
 from tltui.questions.recompiles.recompile_reasons import parse_reason
-from tltui.questions.runtime.costs import own_us
-from tltui.questions.runtime.eager_code import break_times, fallback_times
-from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, compile_at
+from tltui.questions.runtime.costs import self_us
+from tltui.questions.runtime.profile_results import CompileTime, Refused, Runtime, break_times, compile_at, fallback_times
 from tltui.questions.runtime.profile_sums import runtimes_of
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.formatting import micros
@@ -148,7 +147,7 @@ def _graphs(runtime: Runtime) -> float:
 def _guards(facts: Facts) -> list[Occurrence]:
     def describe(compile_time: CompileTime) -> str:
         lookups = compile_time.lookups
-        return f"{micros(lookups.mean_us)} a call, {_percent(lookups.us, own_us(compile_time))} of the time of "
+        return f"{micros(lookups.mean_us)} a call, {_percent(lookups.us, self_us(compile_time))} of the time of "
 
     occurrences = _dearest(facts, lambda compile_time: compile_time.lookups.us, describe)
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]

@@ -32,7 +32,7 @@ from tltui.questions.compare.artifacts_page import (
 )
 from tltui.questions.compare.comparable_lines import Difference, rules_for
 from tltui.questions.compare.pairing import Pair, artifact_difference, artifact_pairs, compile_pairs, digest_of, owns_of, rest_pairs
-from tltui.questions.shapes.compile_inputs import Inputs, inputs_of
+from tltui.questions.shapes.shape_env import Inputs, inputs_of
 from tltui.questions.timing.timing_events import ORDER, events_of, timing_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

@@ -12,7 +12,7 @@ from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, address, list_in, named, text_in, whole_in
 from tltui.model.ref import Ref
-from tltui.questions.shapes.compile_inputs import Symbol
+from tltui.questions.shapes.shape_env import Symbol
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
 

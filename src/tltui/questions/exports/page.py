@@ -14,7 +14,7 @@ from tltui.questions.exports import export_report as found_in
 from tltui.questions.exports.export_report import Export, ExportFailure, Exports, Expression, read_exports
 from tltui.questions.problems.reason_sections import add_stack
 from tltui.questions.question import Question
-from tltui.questions.shapes.compile_inputs import Symbol
+from tltui.questions.shapes.shape_env import Symbol
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import GROUPS_SHOWN, Named, OnRanks, add_named, alike_on_ranks, functions, said_ranks
 from tltui.model.nodes import Compile, Frame
@@ -43,7 +44,7 @@ class TreeWriter:
     def __init__(
         self, page: Page, head: list[Piece], artifact: str, file: str | None, failed: dict[int, list[str]], wanted: GuardFilter
     ) -> None:
-        """`head` is what stands above the first node; `failed` has the recompiles by the line (from 1) of the guard."""
+        """Make a writer. `head` goes above the first node; `failed` has the recompiles by the line (from 1) of the guard."""
         self._page = page
         self._head = head
         self._artifact = artifact
@@ -54,10 +55,10 @@ class TreeWriter:
         self._open: list[int] = []  # managers whose heads are written, outermost first
         self._run: list[tuple[GuardNode, str, list[str]]] = []
         self.guards: list[Guard] = []
-        """Those that were written."""
+        """The guards that were written."""
 
     def write(self, nodes: Iterable[object]) -> Iterator[None]:
-        """All nodes; yields after every few."""
+        """Write all nodes. Yields after every few."""
         for n, node in enumerate(nodes):
             if isinstance(node, GuardNode):
                 self._add_node(node)
@@ -74,7 +75,7 @@ class TreeWriter:
             return
         source = self._source(node)
         failed = self._failed.get(node.line + 1, []) if node.line >= 0 else []
-        if self._wanted and not self._wanted.takes(node, source, bool(failed)):
+        if self._wanted and not self._wanted.matches(node, source, bool(failed)):
             return
         self._enter(node.parent)
         if self._run and (self._run[0][0].kind != node.kind or self._run[0][0].parent != node.parent):
@@ -166,17 +167,17 @@ class TreeWriter:
                   node.hint, tuple(failed))
         )  # fmt: skip
         place = f"{fmt.file_name(file)}:{node.place}" if file else ""
-        said = sanitize(shown(node, source))
-        name = kind or page.clip(said, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
-        said = said if kind else ""
+        check = sanitize(shown(node, source))
+        name = kind or page.clip(check, page.width - len(indent) - len(place) - 2)  # in a fold of one kind that goes without saying
+        check = check if kind else ""
         room = page.width - len(indent) - len(name) - 2
         where: list[Piece] = []
-        if place and room - len(place) - 2 >= min(len(said), 24):
+        if place and room - len(place) - 2 >= min(len(check), 24):
             room -= len(place) + 2
             where = ["  ", (place, tokens.DIM, fmt.place_target(file, node.place))]
         target = at_line(self._artifact, line) if line is not None else self._artifact
         style = tokens.ERROR if failed else tokens.KEYWORD if kind else tokens.VALUE
-        page.add(indent, (name, style, target), *([("  " + page.clip(said, room), tokens.VALUE)] if said else []), *where)
+        page.add(indent, (name, style, target), *([("  " + page.clip(check, room), tokens.VALUE)] if check else []), *where)
         if place and not where:
             page.add(indent, "  ", (place, tokens.DIM, fmt.place_target(file, node.place)))
         if failed:
@@ -222,9 +223,9 @@ def shown(node: GuardNode, source: str) -> str:
 
 
 SHOWN = 40
-"""Functions whose guards failed that have a line at first."""
+"""Functions with failed guards above the fold."""
 FOLDED = 400
-"""Those that have one in a fold."""
+"""Functions with failed guards below the fold."""
 CAUSES = 3
 
 
@@ -239,25 +240,23 @@ class _Failed:
 
 
 class GuardGroups:
-    """Takes compiles one after the other and writes them together at the end."""
+    """A writer that collects compiles, and writes those with the same kinds of guards together."""
 
     def __init__(self, newest: Collection[str] = ()) -> None:
         self._newest = newest
         self._failed: dict[int, _Failed] = {}
         self._alike: dict[tuple[tuple[str, int], ...], list[tuple[Compile, GuardCounts]]] = {}
 
-    def take(self, compile_: Compile, counts: GuardCounts) -> None:
-        """One compile."""
+    def add(self, compile_: Compile, counts: GuardCounts) -> None:
+        """Add a compile."""
         self._alike.setdefault(counts.kinds, []).append((compile_, counts))
         if counts.failed:
             frame = compile_.frame
-            found = self._failed.get(id(frame))
-            if found is None:
-                found = self._failed[id(frame)] = _Failed(frame)
-            found.compiles += 1
+            sums = self._failed.setdefault(id(frame), _Failed(frame))
+            sums.compiles += 1
             for failed in counts.failed:
-                found.recompiles.add(failed.ref)
-                found.causes[failed.cause] += 1
+                sums.recompiles.add(failed.ref)
+                sums.causes[failed.cause] += 1
 
     def write(self, page: Page) -> Generator[None, None, None]:
         """Add the failed guards, then all compiles as links to their guards."""
@@ -275,57 +274,75 @@ class GuardGroups:
             yield from add_named(page, text, [], list(map(_member_piece, rest)))
 
     def _write_failed(self, page: Page) -> None:
-        found = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
-        compiles, recompiles = sum(f.compiles for f in found), sum(len(f.recompiles) for f in found)
+        failed = sorted(self._failed.values(), key=lambda failed: -len(failed.recompiles))
+        compiles, recompiles = sum(f.compiles for f in failed), sum(len(f.recompiles) for f in failed)
         page.heading(f"Failed later: guards of {fmt.plural(compiles, 'compile')}, for {fmt.plural(recompiles, 'recompile')}")
-        groups = alike_on_ranks(found, lambda own: str(own.frame.ref), self._newest, _same)
-        rows = [_row(own, self._newest) for own in groups[: SHOWN + FOLDED]]
-        page.grid(rows[:SHOWN], right=(2,))
+        groups = alike_on_ranks(failed, lambda item: str(item.frame.ref), self._newest, _same)
+        rows = [(group[0], _on_ranks(group, self._newest)) for group in groups[: SHOWN + FOLDED]]
+        page.table(FAILED, rows[:SHOWN])
         rest = rows[SHOWN:]
         if rest:
             text = f"{fmt.plural(len(groups) - SHOWN, 'more function')}"
             text += f", the first {fmt.count(len(rest))}" if len(groups) - SHOWN > len(rest) else ""
-            page.open(text, folded=True)
-            page.add("  ", (text, tokens.DIM))
-            page.grid(rest, "    ", right=(2,))
-            page.close()
+            with page.fold(text):
+                page.table(replace(FAILED, indent="    "), rest)
 
 
-def _same(found: _Failed) -> Hashable:
+def _same(failed: _Failed) -> Hashable:
     """Return the grouping key for a function on several ranks."""
-    return found.frame.code, found.compiles, len(found.recompiles), tuple(found.causes.items())
+    return failed.frame.code, failed.compiles, len(failed.recompiles), tuple(failed.causes.items())
 
 
-def _row(group: Sequence[_Failed], newest: Collection[str]) -> Sequence[Piece]:
-    """`[0/] f  models/f.py:4  failed for 12 recompiles  tensor size 11, tensor dtype 1  ranks 0–7`"""
-    found = group[0]
-    name, file, line = found.frame.code
-    refs = tuple(str(own.frame.ref) for own in group)
-    on = OnRanks(refs, said_ranks(refs, newest))
-    causes = found.causes.most_common()
-    said = ", ".join(f"{cause} {fmt.count(count)}" for cause, count in causes[:CAUSES])
-    more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
+def _on_ranks(group: Sequence[_Failed], newest: Collection[str]) -> OnRanks:
+    refs = tuple(str(failed.frame.ref) for failed in group)
+    return OnRanks(refs, said_ranks(refs, newest))
+
+
+def _recompiles(row: tuple[_Failed, OnRanks]) -> Piece:
+    failed, on = row
     each = " each" if on.ranks else ""
-    return (
-        (f"[{on.label}]", tokens.LINK, f"@guards:{on.ref}"), (fmt.clip_middle(sanitize(name or "?"), 30), tokens.FUNCTION),
-        (f"failed for {fmt.plural(len(found.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}"),
-        (said + more, tokens.KEYWORD), (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line)),
-        *([(on.ranks, tokens.DIM)] if on.ranks else []),
-    )  # fmt: skip
+    return (f"failed for {fmt.plural(len(failed.recompiles), 'recompile')}{each}", tokens.ERROR, f"@recompiles:{on.ref}")
+
+
+def _causes(failed: _Failed) -> str:
+    """Return the most frequent causes: `tensor size 11, tensor dtype 1`."""
+    causes = failed.causes.most_common()
+    more = f" and {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
+    return ", ".join(f"{cause} {fmt.count(count)}" for cause, count in causes[:CAUSES]) + more
+
+
+def _place(failed: _Failed) -> Piece:
+    _, file, line = failed.frame.code
+    return (fmt.place(file, line), tokens.LINK, fmt.place_target(file, line))
+
+
+FAILED: Table[tuple[_Failed, OnRanks]] = Table((
+    Column("", lambda row: (f"[{row[1].label}]", tokens.LINK, f"@guards:{row[1].ref}")),
+    Column("", lambda row: (fmt.clip_middle(sanitize(row[0].frame.code[0] or "?"), 30), tokens.FUNCTION)),
+    Column("", _recompiles, right=True),
+    Column("", lambda row: (_causes(row[0]), tokens.KEYWORD)),
+    Column("", lambda row: _place(row[0])),
+    Column("", lambda row: (row[1].ranks, tokens.DIM), when=lambda rows: any(on.ranks for _, on in rows)),
+))  # fmt: skip
+
+
+def latency_range(times_us: Sequence[float]) -> str:
+    """Format latencies: `64–71 µs`, `64 µs`; '' for none."""
+    bounds = dict.fromkeys(f"{us:,.0f}" for us in (min(times_us, default=None), max(times_us, default=None)) if us is not None)
+    return f"{'–'.join(bounds)} µs" if bounds else ""
 
 
 def _group(page: Page, group: Sequence[tuple[Compile, GuardCounts]]) -> Iterator[None]:
-    """`1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`"""
+    """Add a group: `1,251 compiles of 3 functions  6 guards each  62–81 µs  f, g, h`."""
     first = group[0][1]
     codes = dict.fromkeys(compile_.frame.code for compile_, _ in group)
     times = [counts.latency_us for _, counts in group if counts.latency_us is not None]
-    what = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
+    count = fmt.plural(len(group), "compile") + (f" of {fmt.plural(len(codes), 'function')}" if len(codes) > 1 else "")
     each = f"{fmt.plural(first.guards, 'guard')}{' each' if len(group) > 1 else ''}"
-    low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
-    took = "" if not times else f"  {low} µs" if low == high else f"  {low}–{high} µs"
-    names = functions([code[0] for code in codes], page.width - len(what) - len(each) - len(took) - 8)
+    took = f"  {latency_range(times)}" if times else ""
+    names = functions([code[0] for code in codes], page.width - len(count) - len(each) - len(took) - 8)
     head: list[Piece] = [(each, tokens.NUMBER, first.artifact), took, "  ", names]
-    yield from add_named(page, what, head, list(map(_member_piece, group)))
+    yield from add_named(page, count, head, list(map(_member_piece, group)))
 
 
 def _member_piece(member: tuple[Compile, GuardCounts]) -> Named:

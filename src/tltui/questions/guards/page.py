@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import ROWS_SHOWN, OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
@@ -27,9 +28,10 @@ from tltui.questions.guards.guard_report import (
     failures_in,
     guards_record,
     old_nodes,
+    ordered,
+    tree_nodes,
 )
-from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter
-from tltui.questions.guards.guard_tree_text import ordered, tree_nodes
+from tltui.questions.guards.guard_sections import GuardGroups, TreeWriter, latency_range
 from tltui.questions.question import Keyword, Question
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
@@ -56,7 +58,7 @@ class GuardTable:
     without: tuple[str, ...]
     """Compiles whose log has no guards."""
     kinds: tuple[Count, ...]
-    """Of all compiles together, the most frequent first."""
+    """The kinds of guards of all compiles together, the most frequent first."""
 
 
 @frozen
@@ -67,37 +69,36 @@ class CompileGuards:
     counts: GuardCounts | None
     filter: str
     guards: tuple[Guard, ...]
-    """Those that the filter leaves, in the order of the tree."""
+    """The guards that match the filter, in the order of the tree."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the guard tree of one compile, or a table of several."""
     compiles = [c for c in scope.compiles if c.is_compile]
-    view: _Tree | _Table | _Found
+    view: _Tree | _Table | _Matches
     if len(compiles) == 1:
         view = _Tree(compiles[0], options.filter)
     else:
-        view = (_Found if options.filter.strip() else _Table)(run, scope, compiles, options.filter)
+        view = _Matches(compiles, options.filter) if options.filter.strip() else _Table(scope, compiles)
     return GrowingDocument(scope.page(NAME), f"guards{scope.title}", options, view.fill, Page)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tltui guards`."""
-    what = "only guards with this text (a regular expression); kind:WORD, source:WORD and is:failed restrict further"
-    parser.add_argument("--filter", metavar="TEXT", default="", help=what)
+    help_text = "only guards with this text (a regular expression); kind:WORD, source:WORD and is:failed restrict further"
+    parser.add_argument("--filter", metavar="TEXT", default="", help=help_text)
 
 
 class _Table:
-    """One line a compile."""
+    """The view of several compiles: one line each."""
 
-    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
-        self._run = run
+    def __init__(self, scope: Scope, compiles: list[Compile]) -> None:
         self._scope = scope
         self._compiles = compiles
         self._refs = max((len(str(c.ref)) for c in compiles), default=0) + 2
 
     def fill(self, page: Page) -> Generator[None, None, object]:
-        found: list[GuardCounts] = []
+        listed: list[GuardCounts] = []
         without: list[Compile] = []
         if self._compiles:
             page.say("Guards are checked at each call: when one fails, the next compile of the frame is tried.", "", tokens.DIM)
@@ -113,7 +114,7 @@ class _Table:
             if counts is None:
                 without.append(compile_)
             else:
-                found.append(counts)
+                listed.append(counts)
                 rows.append((compile_, counts))
                 if alone:
                     self._row(page, rows[-1:])
@@ -122,12 +123,12 @@ class _Table:
         if not alone:
             yield from self._together(page, rows)
         total: Counter[str] = Counter()
-        for kinds, times in Counter(counts.kinds for counts in found).items():
+        for kinds, times in Counter(counts.kinds for counts in listed).items():
             for kind, number in kinds:
                 total[kind] += number * times
-        self._rest(page, found, without, total)
+        self._rest(page, listed, without, total)
         refs = tuple(str(c.ref) for c in without)
-        return GuardTable(SCHEMA, str(self._scope.ref), tuple(found), refs, ordered(total))
+        return GuardTable(SCHEMA, str(self._scope.ref), tuple(listed), refs, ordered(total))
 
     def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
         """Add one line for equal guards on several ranks; large tables in groups."""
@@ -139,23 +140,21 @@ class _Table:
             return
         many = GuardGroups(page.newest)
         for n, (compile_, counts) in enumerate(rows):
-            many.take(compile_, counts)
+            many.add(compile_, counts)
             if n % EVERY == EVERY - 1:
                 yield
         yield from many.write(page)
 
     def _row(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> None:
-        """`[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`"""
+        """Add a line: `[0/1]  12 guards  64–71 µs  f  failed for 2 recompiles  ranks 0–511`."""
         compile_, counts = rows[0]
         ref, several = counts.ref, len(rows) > 1
         name = fmt.clip_middle(sanitize(display_name(compile_.frame) or "?"), 20)
-        times = [own.latency_us for _, own in rows if own.latency_us is not None]
-        low, high = (f"{min(times):,.0f}", f"{max(times):,.0f}") if times else ("", "")
-        latency = f"{low if low == high else f'{low}–{high}'} µs" if times else ""
+        times = [item.latency_us for _, item in rows if item.latency_us is not None]
         pieces: list[Piece] = [
             "  ", (f"[{label_of(rows)}]".ljust(self._refs), tokens.LINK, f"@{NAME}:{ref}"), "  ",
             (f"{fmt.plural(counts.guards, 'guard'):>12}", tokens.NUMBER, counts.artifact), "  ",
-            (f"{latency:>9}", tokens.NUMBER), f"  {name:<20}",
+            (f"{latency_range(times):>9}", tokens.NUMBER), f"  {name:<20}",
         ]  # fmt: skip
         if counts.failed:
             refs = list(dict.fromkeys(failed.ref for failed in counts.failed))
@@ -163,20 +162,20 @@ class _Table:
             text = f"failed for {fmt.plural(len(refs), 'recompile')}{each}"
             pieces += ["  ", (text, tokens.ERROR, f"@recompiles:{refs[0]}")]
         if several:
-            pieces += ["  ", (said_ranks([own.ref for _, own in rows], page.newest), tokens.DIM)]
+            pieces += ["  ", (said_ranks([members.ref for _, members in rows], page.newest), tokens.DIM)]
         page.row(pieces, "")
 
     def _rest(self, page: Page, counts: list[GuardCounts], without: list[Compile], total: Counter[str]) -> None:
         if without:
             page.blank()
-            what = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
-            page.open(what, folded=True)
-            page.add(("  " + what, tokens.DIM))
-            groups = alike_on_ranks(without, lambda own: str(own.ref), page.newest, _why_none)
-            for own in groups[:NAMED]:
-                refs = [str(compile_.ref) for compile_ in own]
+            title = page.so_far(f"{fmt.plural(len(without), 'compile')} without guards in the log")
+            page.open(title, folded=True)
+            page.add(("  " + title, tokens.DIM))
+            groups = alike_on_ranks(without, lambda node: str(node.ref), page.newest, _why_none)
+            for nodes in groups[:NAMED]:
+                refs = [str(compile_.ref) for compile_ in nodes]
                 label = OnRanks(tuple(refs), said_ranks(refs, page.newest))
-                why = fmt.clip(_why_none(own[0]), page.width - self._refs - 6)
+                why = fmt.clip(_why_none(nodes[0]), page.width - self._refs - 6)
                 tail: list[Piece] = ["  ", (label.ranks, tokens.DIM)] if label.ranks else []
                 page.row([(f"[{label.label}]".ljust(self._refs), tokens.LINK, label.ref), f"  {why}", *tail], "    ")
             if len(groups) > NAMED:
@@ -205,15 +204,15 @@ def _same(row: tuple[Compile, GuardCounts]) -> Hashable:
 
 
 def label_of(rows: Sequence[tuple[Compile, GuardCounts]]) -> str:
-    """`0/1` of several ranks, `7:0/1` of one."""
+    """Return the label of a row: `0/1` of several ranks, `7:0/1` of one."""
     ref = rows[0][1].ref
     return ref.partition(":")[2] if len(rows) > 1 else ref
 
 
-class _Found:
+class _Matches:
     """View of the guards of several compiles that match a filter."""
 
-    def __init__(self, run: Run, scope: Scope, compiles: list[Compile], typed: str) -> None:
+    def __init__(self, compiles: list[Compile], typed: str) -> None:
         self._compiles = compiles
         self._typed = typed
 
@@ -242,7 +241,7 @@ class _Found:
 
 
 class _Tree:
-    """The tree of one compile."""
+    """The view of one compile: its tree."""
 
     def __init__(self, compile_: Compile, typed: str) -> None:
         self._compile = compile_
@@ -250,7 +249,7 @@ class _Tree:
         self._typed = typed
 
     def title(self) -> list[Piece]:
-        """`[0/1] f  models/f.py:4`"""
+        """Return the heading: `[0/1] f  models/f.py:4`."""
         _, file, line = self._compile.frame.code
         name = display_name(self._compile.frame)
         ref = str(self._compile.ref)
@@ -267,8 +266,8 @@ class _Tree:
         if counts is None:
             return CompileGuards(SCHEMA, None, self._typed, ())
         yield
-        what = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
-        guards = yield from self.body(page, counts, [(what, tokens.HEADING)])
+        title = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
+        guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
         if self._filter:
             page.blank()
             page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
@@ -327,15 +326,15 @@ class _Tree:
 
 
 def _kinds(page: Page, kinds: Iterable[tuple[str, int]]) -> None:
-    rows: list[list[Piece]] = [
-        [(fmt.count(count), tokens.NUMBER), (kind, tokens.KEYWORD), (KINDS.get(kind, ""), tokens.DIM)]
-        for kind, count in kinds
-    ]
-    page.grid(rows, right=(0,))
+    page.table(Table((
+        Column("", lambda row: (fmt.count(row[1]), tokens.NUMBER), right=True),
+        Column("", lambda row: (row[0], tokens.KEYWORD)),
+        Column("", lambda row: (KINDS.get(row[0], ""), tokens.DIM)),
+    )), list(kinds))  # fmt: skip
 
 
 def _why_none(compile_: Compile) -> str:
-    """Why a compile has no guards in the log."""
+    """Return why a compile has no guards in the log."""
     facts = compile_.facts
     if not facts.traced:
         return "none are in the text"
@@ -354,26 +353,26 @@ def _why_none(compile_: Compile) -> str:
 
 @frozen
 class GuardRow:
-    """Of one compile: one guard. Of several: the guards of one kind of one compile."""
+    """A guard, for one compile; for several: the guards of one kind of one compile."""
 
     ref: str
     """The address of the compile."""
     kind: str
     """The kind of guard: `TENSOR_MATCH` …"""
     count: int
-    """How many there are: 1 where the row is one guard."""
+    """The number of guards: 1 where the row is one guard."""
     source: str | None
-    """What it speaks of; none where the row is several."""
+    """The source that it checks; none where the row is several."""
     expression: str | None
-    """What it checks; none where the row is several."""
+    """The expression; none where the row is several."""
     file: str | None
     """The file of the line that made it."""
     line: int | None
-    """That line, from 1."""
+    """The line that made it, from 1."""
     code: str | None
-    """What stands there."""
+    """The source code of that line."""
     failed: int
-    """How many later compiles there are for which it did not hold; of several guards 0: `data` has them."""
+    """The number of later compiles for which it did not hold; 0 for several guards: `data` has them."""
 
 
 def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> Iterator[GuardRow]:
@@ -383,9 +382,9 @@ def guard_rows(data: GuardTable | CompileGuards | tuple[CompileGuards, ...]) -> 
             for kind in counts.kinds:
                 yield GuardRow(counts.ref, kind.name, kind.times, None, None, None, None, None, 0)
         return
-    for own in (data,) if isinstance(data, CompileGuards) else data:
-        ref = own.counts.ref if own.counts is not None else ""
-        for guard in own.guards:
+    for listed in (data,) if isinstance(data, CompileGuards) else data:
+        ref = listed.counts.ref if listed.counts is not None else ""
+        for guard in listed.guards:
             yield GuardRow(ref, guard.kind, 1, guard.source, guard.expression, guard.file, guard.place, guard.code,
                            len(guard.failed))  # fmt: skip
 

@@ -19,7 +19,7 @@ from tltui.questions.job_failures.job_failures import (
     traced_processes,
 )
 from tltui.questions.problems.compile_problems import read_reason
-from tltui.questions.problems.reason_sections import add_said, add_traceback
+from tltui.questions.problems.reason_sections import add_explanation, add_traceback
 from tltui.questions.records.log_page import line_in_log
 from tltui.text import tokens
 from tltui.text.document import Piece
@@ -199,7 +199,8 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     traceback = traceback_of(run, item) if item.role not in (ENDED, FOLLOWED) else None
     if traceback is not None and traceback.is_compile:
         reason = read_reason(traceback.message).first
-        add_said(page, sanitize(fmt.one_line(reason.explanation)), [sanitize(fmt.one_line(hint)) for hint in reason.hints], INDENT)
+        hints = [sanitize(fmt.one_line(hint)) for hint in reason.hints]
+        add_explanation(page, sanitize(fmt.one_line(reason.explanation)), hints, INDENT)
     if traceback is not None and traceback.parts:
         add_traceback(page, traceback.parts, " of the traceback", INDENT)
     page.close()

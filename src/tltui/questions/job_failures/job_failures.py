@@ -43,7 +43,7 @@ from tltui.questions.job_failures.printed_messages import (
     TextLine,
     Traceback,
 )
-from tltui.questions.problems.compile_problems import known_failures
+from tltui.questions.problems.compile_problems import cached_failures
 from tltui.questions.stacks.tracebacks import last_raised, qualified_name, read_traceback
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner
@@ -511,7 +511,7 @@ def _failed_compile(run: Run, failure: JobFailure, traced: Sequence[TracedProces
 
 
 def _is_reason(first: str, compile_: Compile) -> bool:
-    for failed in known_failures(compile_):
+    for failed in cached_failures(compile_):
         reason = _first_line(failed.reason)
         if reason and (reason in first or first in failed.reason):
             return True

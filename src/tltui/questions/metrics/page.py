@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
@@ -16,7 +17,7 @@ from tltui.model.rank_ranges import ranges
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
-from tltui.questions.metrics.compile_metrics import (
+from tltui.questions.metrics.metric_sums import (
     BYTES,
     CONFIG,
     COPIES,
@@ -37,8 +38,8 @@ from tltui.questions.metrics.compile_metrics import (
     Variant,
     about,
     metrics_of,
+    run_metrics,
 )
-from tltui.questions.metrics.metric_sums import run_metrics
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -60,7 +61,7 @@ ENTRIES_SHOWN = 2000
 
 
 def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecord) -> None:
-    """One section; fields without a value at its end, folded."""
+    """Add a record as a section; fields without a value are folded at its end."""
     page.heading(EVENTS.get(record.event, record.event))
     page.add("  ", (fmt.clip_middle(record.ref, page.width - 2), tokens.LINK, record.ref))
     if not record.fields:
@@ -80,33 +81,28 @@ def add_record(page: Page, compile_metrics: CompileMetrics, record: MetricsRecor
     copies = [field for field in fields if field.name in COPIES]
     if copies:
         title = f"{fmt.plural(len(copies), 'field')} that repeat{'s' if len(copies) == 1 else ''} one of these in another unit"
-        page.open(title, folded=True)
-        page.add("  ", (title, tokens.DIM))
-        for field in copies:
-            _field(page, field, record.ref, width, compile_metrics)
-        page.close()
+        with page.fold(title):
+            for field in copies:
+                _field(page, field, record.ref, width, compile_metrics)
     add_names(page, [field.name for field in record.fields if field.value is None], "without a value")
 
 
 def add_meanings(page: Page, names: Sequence[str]) -> None:
     """Add folded explanations of fields with misleading names."""
-    known = [(name, about(name).help) for name in dict.fromkeys(names) if about(name).help]
-    if not known:
+    meanings = [(name, about(name).help) for name in dict.fromkeys(names) if about(name).help]
+    if not meanings:
         return
     page.heading("What the fields mean", folded=True)
-    for name, meaning in known:
+    for name, meaning in meanings:
         page.row([(name, tokens.NAME), f"  {meaning}"])
 
 
-def add_names(page: Page, names: Sequence[str], what: str) -> None:
-    """Names of fields, folded."""
+def add_names(page: Page, names: Sequence[str], suffix: str) -> None:
+    """Add names of fields, folded."""
     if not names:
         return
-    title = f"{fmt.plural(len(names), 'field')} {what}"
-    page.open(title, folded=True)
-    page.add("  ", (title, tokens.DIM))
-    page.say(", ".join(names), "    ", tokens.DIM)
-    page.close()
+    with page.fold(f"{fmt.plural(len(names), 'field')} {suffix}"):
+        page.say(", ".join(names), "    ", tokens.DIM)
 
 
 def _field(page: Page, field: Field, ref: str, width: int, compile_metrics: CompileMetrics) -> None:
@@ -151,7 +147,7 @@ def value_text(value: Any, unit: str) -> str:
 
 def number_text(value: float, unit: str) -> str:
     """Format a number in its unit."""
-    if number(value) is None:  # NaN, 1e308, 10**400: nothing can be reckoned with them
+    if number(value) is None:  # NaN, 1e308, 10**400: no arithmetic with them
         return str(value)
     if unit in TO_SECONDS:
         seconds = value * TO_SECONDS[unit]
@@ -175,7 +171,7 @@ def raw_text(value: Any, unit: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Any value as one line of JSON."""
+    """Format any value as one line of JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
@@ -201,19 +197,19 @@ def _container(page: Page, head: list[Piece], field: Field, ref: str, room: int,
         page.add(*head, (sanitize(value[0]), tokens.STRING, ref))
         return
     noun = ("entry", "entries") if isinstance(value, dict) else ("item", "items")
-    what = fmt.plural(len(entries), *noun)
+    text = fmt.plural(len(entries), *noun)
     if field.name in compile_metrics.same_configs:
-        what += f", the same as in [{compile_metrics.first}]"
+        text += f", the same as in [{compile_metrics.first}]"
     elif field.group == CONFIG and compile_metrics.first and isinstance(value, dict):
-        what += f", not the same as in [{compile_metrics.first}]: see the metrics of the run"
+        text += f", not the same as in [{compile_metrics.first}]: see the metrics of the run"
     page.open(field.name, folded=len(entries) > ITEMS_SHOWN or isinstance(value, dict))
-    page.add(*head, (fmt.clip(what, room), tokens.STRING, ref))
+    page.add(*head, (fmt.clip(text, room), tokens.STRING, ref))
     add_entries(page, entries, "      ")
     page.close()
 
 
 def add_entries(page: Page, entries: Sequence[tuple[str, Any]], indent: str) -> None:
-    """Keys and values; items of a list as they are, texts of several lines with their lines."""
+    """Add keys and values; items of a list without keys, multi-line texts with their lines."""
     width = min(max((len(key) for key, _ in entries), default=0), max(page.width // 2 - len(indent), 16))
     for key, item in entries[:ENTRIES_SHOWN]:
         if _has_lines(item):
@@ -282,26 +278,23 @@ def add_list(page: Page, measured: Sequence[Compile]) -> None:
     page.grid(rows, right=(3,), shown=COMPILES_SHOWN if len(groups) > COMPILES_SHOWN + 2 else -1, more=more)
 
 
-def add_differences(page: Page, found: RunMetrics) -> None:
+def add_differences(page: Page, metrics: RunMetrics) -> None:
     """Add settings and versions that differ between records."""
-    versions = [text for text in found.texts if text.name in VERSIONS and len(text.values) > 1]
-    settings = [*versions, *found.settings]
+    versions = [text for text in metrics.texts if text.name in VERSIONS and len(text.values) > 1]
+    settings = [*versions, *metrics.settings]
     page.heading(f"Settings that differ ({fmt.count(len(settings))})" if settings else "Settings")
     if settings:
         for setting in settings[:SETTINGS_SHOWN]:
             _setting(page, setting)
         if len(settings) > SETTINGS_SHOWN:
-            what = f"{fmt.count(len(settings) - SETTINGS_SHOWN)} more"
-            page.open(what, folded=True)
-            page.add("  ", (what, tokens.DIM))
-            for setting in settings[SETTINGS_SHOWN:]:
-                _setting(page, setting)
-            page.close()
-    elif found.configs:
-        page.say(f"The {fmt.plural(len(found.configs), 'configuration')} and the versions are the same in all records.", "  ")
+            with page.fold(f"{fmt.count(len(settings) - SETTINGS_SHOWN)} more"):
+                for setting in settings[SETTINGS_SHOWN:]:
+                    _setting(page, setting)
+    elif metrics.configs:
+        page.say(f"The {fmt.plural(len(metrics.configs), 'configuration')} and the versions are the same in all records.", "  ")
     else:
         page.say("The metrics of this torch hold no configurations.", "  ")
-    if found.configs:
+    if metrics.configs:
         page.say("Which of them the job changed can't be told: the log does not hold torch's defaults.", "  ", tokens.DIM)
 
 
@@ -313,12 +306,12 @@ def _setting(page: Page, setting: Setting) -> None:
 
 
 def _variant(page: Page, value: Variant, indent: str) -> None:
-    """`value  12 records · ranks 0, 1 · first in [0:0/0]`"""
+    """Add a value: `value  12 records · ranks 0, 1 · first in [0:0/0]`."""
     where = fmt.plural(value.count, "record")
     if len(value.ranks) > 1 or value.ranks not in ((), (None,)):
         names = ranges(rank for rank in value.ranks if rank is not None)
-        named = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
-        where += "".join(f", {who}" for who in (named, "no rank" if None in value.ranks else "") if who)
+        on_ranks = f"rank{'s' * (len(value.ranks) > 1)} {names}" if names else ""
+        where += "".join(f", {who}" for who in (on_ranks, "no rank" if None in value.ranks else "") if who)
     text = _text(value)
     tail: list[Piece] = ["  ", (where, tokens.DIM), "  ", (f"[{value.first}]", tokens.LINK, _metrics(value.first))]
     room = page.width - len(indent) - len(where) - len(value.first) - 6
@@ -336,9 +329,9 @@ def _text(value: Variant) -> str:
     return (value.value or "(empty)") if isinstance(value.value, str) else as_json(value.value)
 
 
-def add_texts(page: Page, found: RunMetrics) -> None:
-    """Values of fields that are no numbers."""
-    texts = [text for text in found.texts if not (text.name in VERSIONS and len(text.values) > 1)]
+def add_texts(page: Page, metrics: RunMetrics) -> None:
+    """Add the values of fields that are no numbers."""
+    texts = [text for text in metrics.texts if not (text.name in VERSIONS and len(text.values) > 1)]
     if not texts:
         return
     page.heading("Values")
@@ -360,9 +353,9 @@ def _is_long(value: Variant, width: int) -> bool:
     return len(text) > width // 2 or "\n" in text
 
 
-def add_totals(page: Page, found: RunMetrics) -> None:
+def add_totals(page: Page, metrics: RunMetrics) -> None:
     """Add sums and extremes by group."""
-    shown = [total for total in found.totals if total.unit not in (EPOCH_S, EPOCH_US)]
+    shown = [total for total in metrics.totals if total.unit not in (EPOCH_S, EPOCH_US)]
     if not shown:
         return
     page.heading("Numbers")
@@ -375,33 +368,31 @@ def add_totals(page: Page, found: RunMetrics) -> None:
         title = UNKNOWN if group == OTHER else group
         page.open(title)
         page.add("  ", (title, tokens.LABEL))
-        page.grid([_labels("field", "sum", "records", "most", ""), *map(_total, members)], "    ", right=(1, 2, 3))
+        page.table(TOTALS, members)
         page.close()
     zero = [total.name for total in shown if not total.most and not total.least]
     add_names(page, zero, "with nothing but 0")
 
 
-def _labels(*names: str) -> list[Piece]:
-    return [(name, tokens.LABEL) for name in names]
+def _amount(total: Total, amount: float | None) -> Piece:
+    return (number_text(amount, total.unit) if amount is not None else "", tokens.NUMBER, _metrics(total.most_ref))
 
 
-def _total(total: Total) -> list[Piece]:
-    target = _metrics(total.most_ref)
-    return [
-        (total.name, tokens.NAME),
-        (number_text(total.sum, total.unit) if total.sum is not None else "", tokens.NUMBER, target),
-        (fmt.count(total.count), tokens.DIM),
-        (number_text(total.most, total.unit), tokens.NUMBER, target),
-        (f"[{total.most_ref}]", tokens.LINK, target),
-    ]
+TOTALS: Table[Total] = Table((
+    Column("field", lambda total: (total.name, tokens.NAME)),
+    Column("sum", lambda total: _amount(total, total.sum), right=True),
+    Column("records", lambda total: (fmt.count(total.count), tokens.DIM), right=True),
+    Column("most", lambda total: _amount(total, total.most), right=True),
+    Column("", lambda total: (f"[{total.most_ref}]", tokens.LINK, _metrics(total.most_ref))),
+), indent="    ")  # fmt: skip
 
 
-def add_configs(page: Page, found: RunMetrics) -> None:
+def add_configs(page: Page, metrics: RunMetrics) -> None:
     """Add the complete configurations, folded."""
-    if not found.configs:
+    if not metrics.configs:
         return
     page.heading("Configurations")
-    for config in found.configs:
+    for config in metrics.configs:
         entries = list(config.values.items()) if isinstance(config.values, dict) else [("", config.values)]
         text = f"{config.name}: {fmt.plural(len(entries), 'entry', 'entries')}"
         text += "" if config.variants == 1 else f", {config.variants} variants, this one"
@@ -411,11 +402,11 @@ def add_configs(page: Page, found: RunMetrics) -> None:
         page.close()
 
 
-def add_empty(page: Page, names: Sequence[str], what: str) -> None:
-    """Fields without a value anywhere."""
+def add_empty(page: Page, names: Sequence[str], suffix: str) -> None:
+    """Add fields without a value in any record."""
     if names:
         page.blank()
-    add_names(page, names, what)
+    add_names(page, names, suffix)
 
 
 SYMBOLS_SHOWN = 100
@@ -427,7 +418,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
     def fill(page: Page) -> Generator[None, None, CompileMetrics | RunMetrics]:
         if scope.ref.id is not None and not scope.ref.is_frame and scope.compiles:
             return _compile(page, run, scope.compiles[0])
-        return (yield from _fill(page, run, scope))
+        return (yield from _fill(page, scope))
 
     return GrowingDocument(scope.page("metrics"), f"metrics{scope.title}", options, fill, Page)
 
@@ -464,7 +455,7 @@ def _no_metrics(compile_: Compile, goes_on: str) -> str:
 
 
 def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
-    """Facts that tlparse shows with the metrics, and that have records of their own."""
+    """Add specializations and guards on symbols, which tlparse shows with the metrics."""
     if not compile_metrics.specializations and not compile_metrics.guards_added:
         return
     page.heading("Symbols")
@@ -483,7 +474,7 @@ def _symbols(page: Page, compile_metrics: CompileMetrics) -> None:
         page.add("  more about them: ", ("shapes", tokens.LINK, f"@shapes:{compile_metrics.ref}"))
 
 
-def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetrics]:
+def _fill(page: Page, scope: Scope) -> Generator[None, None, RunMetrics]:
     ref = str(scope.ref)
     part: list[Piece] = [" of ", (f"[{ref}]", tokens.LINK, ref)] if ref else [" of the run"]
     page.add(("Metrics", tokens.TITLE), *part)
@@ -514,20 +505,20 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, RunMetric
 
 @frozen
 class MetricRow:
-    """Of one compile: one field of one metrics record. Of several: one number over all records that have it."""
+    """A field of a metrics record, for one compile; for several: a number over all records that have it."""
 
     ref: str
     """The address of the record; of several that of the one with the most."""
     name: str
     """The field, as torch calls it."""
     group: str
-    """What it is about."""
+    """The group of the field."""
     unit: str
     """Its unit: `s`, `us`, `ns`, `bytes` …; empty for a count or a word."""
     count: int
     """Records that have it."""
     sum: float | None
-    """The sum; none where it is no number, or a sum means nothing."""
+    """The sum; none where it is no number, or a sum has no meaning."""
     least: float | None
     """The least; none where it is no number."""
     most: float | None

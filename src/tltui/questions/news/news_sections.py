@@ -19,15 +19,15 @@ from tltui.questions.problems.compile_problems import (
     LIMIT,
     Failure,
     GraphBreak,
+    cached_breaks,
+    cached_failures,
     from_restart,
-    known_breaks,
-    known_failures,
     parsed_break,
 )
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.recompile_sections import differing, said_of
+from tltui.questions.recompiles.recompile_sections import differing, reason_text
 from tltui.questions.stacks.tracebacks import last_raised, read_traceback
 from tltui.text import formatting, tokens
 from tltui.text.document import Document, Options, Piece, piece_text
@@ -157,7 +157,7 @@ def _break(graph_break: GraphBreak) -> Sentence:
 
 
 def _recompile(compile_: Compile) -> Sentence:
-    recompile = explained_of(compile_, own_guards=False)
+    recompile = explained_of(compile_, with_guards=False)
     shown, _ = differing(recompile)
     if not shown:
         return Sentence("recompile: torch wrote no reason")
@@ -165,14 +165,14 @@ def _recompile(compile_: Compile) -> Sentence:
     frame = next(iter(reason.stack), None) if reason.whose else None
     place = (frame.file, frame.line) if frame is not None else (reason.file, reason.line)
     text, kind = (
-        said_of(reason, recompile).replace("  ", ": ", 1),
+        reason_text(reason, recompile).replace("  ", ": ", 1),
         "" if reason.cause == guard_grammar.OTHER else f"{reason.cause}, ",
     )
     return Sentence(f"recompile: {kind}{text}", *place)
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:
-    return next((failure for failure in known_failures(compile_) if failure.backward is backward), None)
+    return next((failure for failure in cached_failures(compile_) if failure.backward is backward), None)
 
 
 def _error(compile_: Compile, news: News) -> Sentence:
@@ -189,7 +189,7 @@ def _eager(compile_: Compile, news: News) -> Sentence:
     failure = _failure(compile_, False)
     if failure is not None:
         return Sentence(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
-    breaks = known_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
+    breaks = cached_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
     if not breaks:
         return Sentence(text, status=news.status)
     lead = breaks[-1].lead

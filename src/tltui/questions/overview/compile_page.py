@@ -31,9 +31,9 @@ from tltui.questions.overview.compile_sections import (
     parts_of,
     study,
 )
-from tltui.questions.overview.summary_sections import TOLD, at_least, standing
+from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least, open_phase
 from tltui.questions.problems import reason_sections
-from tltui.questions.problems.compile_problems import known_breaks
+from tltui.questions.problems.compile_problems import cached_breaks
 from tltui.questions.problems.reason_sections import (
     GIVEN_UP,
     INTERRUPTED,
@@ -46,9 +46,9 @@ from tltui.questions.problems.reason_sections import (
     add_called_from,
 )
 from tltui.questions.question import question_of
-from tltui.questions.runtime.cost_sections import compile_said
+from tltui.questions.runtime.cost_sections import compile_sentence
 from tltui.questions.runtime.costs import costs_of
-from tltui.questions.shapes.compile_inputs import inputs_of
+from tltui.questions.shapes.shape_env import inputs_of
 from tltui.questions.stacks.tracebacks import StackFrame
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
@@ -131,7 +131,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
         page.say("The last one: its graphs and code are those of the compile.", "", tokens.DIM)
     else:
         page.say(f"Given up: the analysis started again as attempt {attempt + 1}.", "", tokens.DIM)
-    breaks = [item for item in known_breaks(node, 50) if item.attempt == attempt]
+    breaks = [item for item in cached_breaks(node, 50) if item.attempt == attempt]
     if node.counts["dynamo_graph_break_reason"] and breaks:
         page.heading("Graph break" if attempt == last else "Why it started again")
         for item in breaks:
@@ -174,7 +174,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     # functions given up for a graph break are in the section of breaks
     failures = [
         candidate for candidate in facts.failures
-        if node.status is not Status.EAGER or not reason_sections.is_told_by(candidate, facts.breaks)
+        if node.status is not Status.EAGER or not reason_sections.is_listed_break(candidate, facts.breaks)
     ]
     if failures:
         page.heading("Failure" if len(failures) == 1 else "Failures")
@@ -193,7 +193,7 @@ def compile_document(run: Run, node: Compile, options: Options) -> TextDocument:
     _time(page, node, facts, finished=run.finished)
     _add_run_time(page, run, node)
     _counts(page, node, facts)
-    add_caches(page, facts.caches, node)
+    add_caches(page, facts.caches)
     if facts.cudagraph_skip_reason:
         page.heading("CUDA graphs")
         page.say(f"skipped: {facts.cudagraph_skip_reason}", "  ")
@@ -220,7 +220,7 @@ def _status(page: Page, run: Run, node: Compile, study: Study) -> None:
         pieces.append((text, colour(node.status)) if n == 0 else text)
     if node.is_recompile:
         mark = ASCII_RECOMPILE if page.ascii else RECOMPILE_GLYPH
-        pieces.append((f"{mark} {_which(node, study)}", tokens.RECOMPILE))
+        pieces.append((f"{mark} {_ordinal_of(node, study)}", tokens.RECOMPILE))
     glyph = page.status(node.status)
     first, remaining = pieces[0], pieces[1:]
     page.joined([(f"{glyph[0]} {first[0]}", colour(node.status)), *remaining])
@@ -261,7 +261,7 @@ def _outcome(run: Run, node: Compile, study: Study) -> list[str]:
     if status is Status.EAGER:
         return [f"given up{after}: the function runs in eager mode"]
     if not facts.traced:
-        return _known_facts(node)
+        return _untraced_outcome(node)
     if status is Status.ERROR:
         if facts.failed:
             return [f"{'interrupted' if facts.interrupted else 'failed'}{after}"]
@@ -292,8 +292,8 @@ def _backward(study: Study) -> str:
     return f"its backward {text}{_open_phase(study)}"
 
 
-def _known_facts(node: Compile) -> list[str]:
-    """Describe a compile known only from sources other than a trace."""
+def _untraced_outcome(node: Compile) -> list[str]:
+    """Describe the outcome of a compile without a trace."""
     facts = node.facts
     breaks = [fmt.plural(facts.breaks, "graph break")] if facts.breaks else []
     return ["failed, as a traceback in the output says" if facts.failed else TABLE[Status.SEEN].words, *breaks]
@@ -301,10 +301,10 @@ def _known_facts(node: Compile) -> list[str]:
 
 def _open_phase(study: Study) -> str:
     """Describe the open phase: `, in bytecode_tracing (dynamo)`."""
-    return f", {standing(study.timing.open[-1])}" if study.timing.open else ""
+    return f", {open_phase(study.timing.open[-1])}" if study.timing.open else ""
 
 
-def _which(node: Compile, study: Study) -> str:
+def _ordinal_of(node: Compile, study: Study) -> str:
     number = (node.id.compile or 0) + 1
     name = fmt.clip_middle(sanitize(study.known_as or study.function), 32) if study.function else f"frame {node.id.frame}"
     limit = f" (limit {study.limit})" if study.limit is not None and study.limit < 1 << 20 else ""
@@ -413,7 +413,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
     timing = study.timing
     if not timing.phases and not timing.backward and not timing.open:
         return
-    message = node.duration_s is None and timing.seconds >= TOLD
+    message = node.duration_s is None and timing.seconds >= LEAST_SHOWN_S
     total = f", {fmt.seconds(timing.seconds)}" if message else ""
     page.heading(f"Time by phase{total}{' so far' if total and timing.open else ''}")
     reason_sections.add_time(page, timing.phases)
@@ -433,7 +433,7 @@ def _time(page: Page, node: Compile, study: Study, finished: bool) -> None:
 def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     """Add the run time from a profile."""
     costs, ref = costs_of(run), str(node.ref)
-    if costs is not None and (message := compile_said(costs, ref)):
+    if costs is not None and (message := compile_sentence(costs, ref)):
         page.heading("Run time")
         page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
 

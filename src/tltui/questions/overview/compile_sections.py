@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.expected_artifacts import Absent
@@ -16,11 +17,12 @@ from tltui.model.record_reader import json_in, metrics_fields, text_in, whole_in
 from tltui.model.status import Facts
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import stated_version
-from tltui.questions.caches.cache_lookups import CacheAnswer, caches_of
+from tltui.questions.caches.cache_report import CacheAnswer, caches_of
 from tltui.questions.problems.absent_artifacts import missing_of
 from tltui.questions.problems.compile_problems import Failure, GraphBreak, breaks_of, failures_of
+from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Recompile, recompile_of
-from tltui.questions.shapes.compile_inputs import Inputs, Symbol, TensorInput, inputs_of
+from tltui.questions.shapes.shape_env import Inputs, Symbol, TensorInput, inputs_of
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, qualified_name
 from tltui.questions.timing.timing_events import Timing, events_of, timing_so_far
 from tltui.text import tokens
@@ -57,7 +59,7 @@ class Study:
     file: str | None
     line: int | None
     callers: tuple[StackFrame, ...]
-    """Who called the function, outermost first."""
+    """The callers of the function, outermost first."""
     failures: tuple[Failure, ...]
     breaks: tuple[GraphBreak, ...]
     recompile: Recompile | None
@@ -68,14 +70,14 @@ class Study:
     absent: tuple[Absent, ...]
     torch: str | None
     limit: int | None
-    """`recompile_limit` as the metrics state it."""
+    """`recompile_limit` in the metrics."""
     nodes: int | None
     """Nodes of the graph."""
     graph_inputs: int | None
     guard_latency_us: float | None
     cudagraph_skip_reason: str | None
     known_as: str | None = None
-    """What the function is known by, where its own name says little: `Net.forward`."""
+    """The qualified name, if the function's name is generic: `Net.forward`."""
 
 
 def parts_of(compile_: Compile) -> tuple[Part, ...]:
@@ -128,7 +130,6 @@ def study(compile_: Compile) -> Study:
 
 
 INPUTS_SHOWN = 8
-_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 SYMBOLS_SHOWN = 8
 _PHASES = {phase.title: phase.order for phase in Phase}
 
@@ -158,28 +159,19 @@ def _folded(page: Page, tensors: Sequence[TensorInput], noun: str) -> None:
     sizes = [tensor.storage_bytes for tensor in tensors if tensor.storage_bytes is not None]
     if sizes and len(sizes) == len(tensors):
         text += f", {fmt.size_of(sum(sizes))}"
-    page.open(text, folded=True)
-    page.add("  ", (text, tokens.DIM))
-    _tensors(page, tensors, "    ")
-    page.close()
+    with page.fold(text):
+        _tensors(page, tensors, "    ")
 
 
 def _tensors(page: Page, tensors: Sequence[TensorInput], indent: str = "  ") -> None:
-    rows: list[list[Piece]] = []
-    for tensor in tensors:
-        rows.append([
-            (fmt.clip_middle(readable(sanitize(tensor.source)), max(page.width * 2 // 5, 16)), tokens.NAME),
-            (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE),
-            (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM),
-            (tensor.device, ""),
-            (_remarks(tensor), tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows, indent)
-
-
-def readable(source: str) -> str:
-    """Shorten a source: `L['self']._modules['0']._parameters['w']` → `L['self'].0.w`."""
-    return _MODULE_PART.sub(r".\1", source)
+    room = max(page.width * 2 // 5, 16)
+    page.table(Table((
+        Column("", lambda tensor: (fmt.clip_middle(strip_modules(sanitize(tensor.source)), room), tokens.NAME)),
+        Column("", lambda tensor: (f"{tensor.dtype} {_shape(tensor.size)}", tokens.TYPE)),
+        Column("", lambda tensor: (f"stride {_shape(tensor.stride)}" if tensor.stride is not None else "", tokens.DIM)),
+        Column("", lambda tensor: tensor.device),
+        Column("", lambda tensor: (_remarks(tensor), tokens.DIM)),
+    ), indent=indent), tensors)  # fmt: skip
 
 
 def _shape(numbers: tuple[str, ...] | None) -> str:
@@ -208,11 +200,8 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
     page.heading(f"Symbols ({fmt.count(len(symbols))})")
     _symbols(page, symbols[:SYMBOLS_SHOWN], "  ")
     if len(symbols) > SYMBOLS_SHOWN:
-        text = f"{len(symbols) - SYMBOLS_SHOWN} more symbols"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
-        page.close()
+        with page.fold(f"{len(symbols) - SYMBOLS_SHOWN} more symbols"):
+            _symbols(page, symbols[SYMBOLS_SHOWN:], "    ")
     for symbol in symbols:
         if symbol.specialized is not None:
             why = f" ({symbol.specialized_why})" if symbol.specialized_why else ""
@@ -221,41 +210,45 @@ def add_symbols(page: Page, symbols: Sequence[Symbol]) -> None:
 
 
 def _symbols(page: Page, symbols: Sequence[Symbol], indent: str) -> None:
-    rows: list[list[Piece]] = []
-    for symbol in symbols:
-        hint = "depends on data" if symbol.unbacked else f"hint {symbol.hint}"
-        where = symbol.where
-        rows.append([
-            (symbol.name, tokens.STRONG),
-            (symbol.source or "", tokens.NAME),
-            hint,
-            (f"range {symbol.range}" if symbol.range else "", tokens.DIM),
-            ("", "") if where is None else (fmt.place(where.file, where.line), tokens.LINK,
-                                            fmt.place_target(where.file, where.line)),
-        ])  # fmt: skip
-    page.grid(rows, indent)
+    page.table(replace(SYMBOLS, indent=indent), symbols)
 
 
-def add_caches(page: Page, caches: Sequence[CacheAnswer], node: Compile) -> None:
+def _created_at(symbol: Symbol) -> Piece:
+    where = symbol.where
+    return "" if where is None else (fmt.place(where.file, where.line), tokens.LINK, fmt.place_target(where.file, where.line))
+
+
+SYMBOLS: Table[Symbol] = Table((
+    Column("", lambda symbol: (symbol.name, tokens.STRONG)),
+    Column("", lambda symbol: (symbol.source or "", tokens.NAME)),
+    Column("", lambda symbol: "depends on data" if symbol.unbacked else f"hint {symbol.hint}"),
+    Column("", lambda symbol: (f"range {symbol.range}" if symbol.range else "", tokens.DIM)),
+    Column("", _created_at),
+))  # fmt: skip
+CACHE_STYLES = {"hit": tokens.OK, "miss": tokens.WARN, "bypass": tokens.WARN, "disabled": tokens.DIM}
+CACHES: Table[CacheAnswer] = Table((
+    Column("", lambda answer: answer.cache),
+    Column("", lambda answer: (answer.state, CACHE_STYLES.get(answer.state, ""), answer.ref or "")),
+    Column("", lambda answer: (" · ".join(_notes(answer)), tokens.DIM)),
+))  # fmt: skip
+
+
+def add_caches(page: Page, caches: Sequence[CacheAnswer]) -> None:
     """Add the cache lookups and their results."""
-    if not caches:
-        return
-    page.heading("Caches")
-    rows: list[list[Piece]] = []
-    styles = {"hit": tokens.OK, "miss": tokens.WARN, "bypass": tokens.WARN, "disabled": tokens.DIM}
-    for answer in caches:
-        notes: list[str] = []
-        if answer.detail and answer.detail not in ("full_miss",):
-            notes.append(answer.detail)
-        if answer.seconds_saved is not None:
-            notes.append(f"saved {fmt.seconds(answer.seconds_saved)}")
-        if answer.reason:
-            notes.append(fmt.one_line(answer.reason))
-        if answer.key:
-            notes.append(f"key {fmt.clip(answer.key, 12)}")
-        state = (answer.state, styles.get(answer.state, ""), answer.ref or "")
-        rows.append([answer.cache, state, (" · ".join(notes), tokens.DIM)])
-    page.grid(rows)
+    if caches:
+        page.heading("Caches")
+        page.table(CACHES, caches)
+
+
+def _notes(answer: CacheAnswer) -> Iterator[str]:
+    if answer.detail and answer.detail != "full_miss":
+        yield answer.detail
+    if answer.seconds_saved is not None:
+        yield f"saved {fmt.seconds(answer.seconds_saved)}"
+    if answer.reason:
+        yield fmt.one_line(answer.reason)
+    if answer.key:
+        yield f"key {fmt.clip(answer.key, 12)}"
 
 
 def add_artifacts(page: Page, parts: Sequence[Part]) -> None:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.scope import called, process_title, rank_title
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
-from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, error_name
+from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
-from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import (
-    add_breaks,
-    add_caches,
-    add_costs,
-    add_counts,
-    add_eager,
-    add_errors,
-    add_recompiled,
-    add_unfinished,
-    place_piece,
-)  # fmt: skip
+from tltui.questions.overview.run_summary import Code, Summary, summarise
+from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, place_piece
 from tltui.questions.problems.problem_list import limit_stated
 from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, SKIPS, no_reason
 from tltui.questions.question import question_of
-from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
+from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.sanitize import sanitize
@@ -41,7 +32,7 @@ def rank_document(run: Run, node: Rank, options: Options) -> TextDocument:
     page.add((node.title, tokens.TITLE))
     if node.unread:
         page.say(f"It stands for {rank_title(node)}, which did the same, as their saved indexes say.", "", tokens.DIM)
-    _head(page, run, summary, node.processes)
+    _head(page, summary, node.processes)
     if len(node.processes) > 1:
         _processes(page, node)
     _body(page, run, summary)
@@ -56,13 +47,13 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
     title = f"{process_title(node)}, {fmt.pid(node.pid)}"
     page = Page(str(node.ref), title, options)
     page.add((title, tokens.TITLE))
-    _head(page, run, summary, [node])
+    _head(page, summary, [node])
     _body(page, run, summary)
     _facts(page, node)
     return page.document(summary)
 
 
-def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> None:
+def _head(page: Page, summary: Summary, processes: list[Process]) -> None:
     words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
     if not words and processes and (message := version_of(processes[0]).told):
         page.say(message)
@@ -72,10 +63,7 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
     page.joined(words)
     page.untold = untold(processes, question_of("summary").needs)
     page.say_untold()
-    if summary.start is not None and summary.end is not None:
-        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(text, "", tokens.DIM)
+    add_span(page, summary)
     if not all(process.log.ended for process in processes):
         page.more("everything below is preliminary")
     if summary.tally.compiles:
@@ -83,24 +71,10 @@ def _head(page: Page, run: Run, summary: Summary, processes: list[Process]) -> N
 
 
 def _body(page: Page, run: Run, summary: Summary) -> None:
-    add_errors(page, summary)
-    add_eager(page, summary)
-    add_unfinished(page, summary, finished=run.finished)
-    add_breaks(page, summary)
-    add_recompiled(page, summary)
-    add_costs(page, summary, 5, "Most expensive functions")
+    add_outcomes(page, summary, run.finished, 5)
     if len(summary.slowest) > 1:
         page.heading("Slowest compiles")
-        rows: list[list[Piece]] = [
-            [
-                (fmt.seconds(seconds), tokens.NUMBER),
-                (f"[{ref}]", tokens.LINK, ref),
-                (fmt.clip_middle(code.shown or "", 32), tokens.FUNCTION),
-                place_piece(code),
-            ]
-            for ref, seconds, code in summary.slowest
-        ]
-        page.grid(rows, right=(0,))
+        page.table(SLOWEST, summary.slowest)
     add_caches(page, summary)
 
 
@@ -109,18 +83,31 @@ def _processes(page: Page, node: Rank) -> None:
     shown = node.processes[-PROCESSES_SHOWN:]
     if len(shown) < len(node.processes):
         page.add("  ", (f"the newest {len(shown)} are listed", tokens.DIM))
-    rows: list[list[Piece]] = []
-    for process in shown:
-        ref = str(process.ref)
-        tally = process.tally
-        state = ", ".join(f"{tally.counted(s)} {TABLE[s].words}" for s in (Status.ERROR, Status.EAGER) if tally.counted(s))
-        rows.append([
-            (ref.rstrip(":"), tokens.LINK, ref), fmt.pid(process.pid), fmt.plural(tally.compiles, "compile"),
-            (fmt.took(tally.seconds, ""), tokens.NUMBER), (state, tokens.ERROR),
-            (process.launch, tokens.DIM), (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM),
-            (fmt.file_name(process.log.path), tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows)
+    page.table(PROCESSES, shown)
+
+
+def _bad_outcomes(tally: Tally) -> str:
+    """Return the counts of errors and of functions in eager mode: `2 failed, 1 in eager mode`."""
+    counted = ((tally.counted(status), status) for status in (Status.ERROR, Status.EAGER))
+    return ", ".join(f"{count} {TABLE[status].words}" for count, status in counted if count)
+
+
+SLOWEST: Table[tuple[str, float, Code]] = Table((
+    Column("", lambda row: (fmt.seconds(row[1]), tokens.NUMBER), right=True),
+    Column("", lambda row: (f"[{row[0]}]", tokens.LINK, row[0])),
+    Column("", lambda row: (fmt.clip_middle(row[2].shown or "", 32), tokens.FUNCTION)),
+    Column("", lambda row: place_piece(row[2])),
+))  # fmt: skip
+PROCESSES: Table[Process] = Table((
+    Column("", lambda process: (str(process.ref).rstrip(":"), tokens.LINK, str(process.ref))),
+    Column("", lambda process: fmt.pid(process.pid)),
+    Column("", lambda process: fmt.plural(process.tally.compiles, "compile")),
+    Column("", lambda process: (fmt.took(process.tally.seconds, ""), tokens.NUMBER)),
+    Column("", lambda process: (_bad_outcomes(process.tally), tokens.ERROR)),
+    Column("", lambda process: (process.launch, tokens.DIM)),
+    Column("", lambda process: (fmt.when(process.started * 1e6) if process.is_dated else "", tokens.DIM)),
+    Column("", lambda process: (fmt.file_name(process.log.path), tokens.DIM)),
+))  # fmt: skip
 
 
 def _facts(page: Page, process: Process) -> None:
@@ -144,7 +131,7 @@ def _facts(page: Page, process: Process) -> None:
 
 
 RUNGS = 500
-"""Compiles listed at once; a frame with more of them is a storm, and its first and last ones tell all."""
+"""Maximum number of compiles listed; of more the first and the last ones."""
 REASONS_READ = 64
 REASONS_SHOWN = 2
 UNLIMITED = 1 << 20
@@ -211,7 +198,7 @@ def _reasons(compile_: Compile, may_read: bool) -> tuple[list[str], bool]:
     if not compile_.is_recompile:
         return [], False
     if may_read:
-        result = known_recompile(compile_)
+        result = cached_recompile(compile_)
         if result is not None and result.reasons:
             return [f"[{r.earlier}] {r.text}" if r.earlier else r.text for r in result.reasons], True
         if result is not None and result.logged == "never":

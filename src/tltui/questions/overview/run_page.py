@@ -26,24 +26,14 @@ from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import (
-    add_breaks,
-    add_caches,
-    add_costs,
-    add_counts,
-    add_eager,
-    add_errors,
-    add_recompiled,
-    add_unfinished,
-    standing,
-)  # fmt: skip
+from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
 from tltui.questions.ranks.pace import Clock, Pace
 from tltui.questions.ranks.page import add_ranks, leading_sentence
 from tltui.questions.ranks.stragglers_page import clock_sentence, worst
-from tltui.questions.runtime.cost_sections import worth_knowing
+from tltui.questions.runtime.cost_sections import costliest_finding
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 
@@ -86,12 +76,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
     add_ranks(page, run, summary.diverging)
-    add_errors(page, summary)
-    add_eager(page, summary)
-    add_unfinished(page, summary, finished=run.finished)
-    add_breaks(page, summary)
-    add_recompiled(page, summary)
-    add_costs(page, summary, 3, "Most expensive functions")
+    add_outcomes(page, summary, run.finished, 3)
     add_caches(page, summary)
     _damage(page, run)
     _profiles(page, run)
@@ -125,10 +110,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.say(about, "", tokens.DIM)
     if not is_plain(run):
         page.joined([(holding_words(held), tokens.DIM) for held in holdings(run)])
-    if summary.start is not None and summary.end is not None:
-        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
-        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
-        page.say(text, "", tokens.DIM)
+    add_span(page, summary)
     for clock in clocks[:CLOCKS_NAMED]:
         page.say(clock_sentence(clock), "", tokens.DIM)
     if clocks:
@@ -220,13 +202,13 @@ class Hint(NamedTuple):
     """A suggestion with a link."""
 
     ref: str
-    """Where it is."""
-    what: str
+    """The target of the link."""
+    text: str
     """A fact."""
     shell: str
-    """The command that tells more, for where there is no screen."""
+    """The command with more about it, for output without a screen."""
     walk: str = ""
-    """The key that may lead there: it is named where it does."""
+    """The key that may lead there; it is named if it does."""
 
 
 WALKS: tuple[tuple[str, Callable[[Compile], bool]], ...] = (
@@ -245,27 +227,27 @@ def _start(
     ended = _ended(culprits)
     failed = [hint for hint in _failed(summary) if hint.ref not in {item.ref for item in ended}]
     wrong = [*ended, *failed] if is_named else [*failed, *_stuck(run, summary, at_end), *ended]
-    apart, late = _parted(run, summary), _waited_for(run, pace)
+    apart, late = _differing_ranks(run, summary), _straggler(run, pace)
     wrong += late + apart if pace.extra else apart + late  # a compile that others do not have explains the difference
     wrong += _measured(run)
     wrong += _slowed(summary)
     recorded = [Hint("@where", text, "tltui where", WHERE)] if (text := dumps_sentence(run)) else []
-    hints = wrong + recorded + _dearest(summary, is_alone=not wrong)
+    hints = wrong + recorded + _most_expensive(summary, is_alone=not wrong)
     if not wrong:
         hints = hints or _first(run, summary)
         read = " in what could be read" if run.damaged or run.failures else ""
         well = page.so_far(f"No error, graph break or recompile{read}.")
-        hints[:1] = [hint._replace(what=f"{well} {hint.what}") for hint in hints[:1]]
+        hints[:1] = [hint._replace(text=f"{well} {hint.text}") for hint in hints[:1]]
     if not hints:
         return
     page.heading("Start here")
-    leads = _led_to(run)
+    leads = _targets_of_keys(run)
     page.begin_here()
     for hint in hints[:STARTS]:
         _add_hint(page, hint, leads)
 
 
-def _led_to(run: Run) -> dict[str, str]:
+def _targets_of_keys(run: Run) -> dict[str, str]:
     """Map keys to the pages that they open from the run."""
     firsts = ((command, next_compile(run, None, targets)) for command, targets in WALKS)
     return {WHERE: "@where", RUNTIME: "@runtime", **{command: str(first.ref) for command, first in firsts if first is not None}}
@@ -278,7 +260,7 @@ def _add_hint(page: Page, hint: Hint, leads: dict[str, str]) -> None:
     else:
         view = hint.shell.removeprefix("tltui ")
         press = link_hint(page.options, hint.ref, hint.shell, f"@{view}" if view in BY_NAME else "")
-    lines = fmt.wrap(hint.what, page.width - 6 - len(link) - len(press[0]))
+    lines = fmt.wrap(hint.text, page.width - 6 - len(link) - len(press[0]))
     for n, line in enumerate(lines):
         tail: list[Piece] = ["  ", press] if n == len(lines) - 1 else []
         head: Piece = (link, tokens.LINK, hint.ref) if n == 0 else " " * len(link)
@@ -336,26 +318,26 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     last = summary.unfinished[0]
     count = summary.unfinished_count
     name = last.code.shown or "a frame"
-    which = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
-    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else which)
+    rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
+    text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
     if last.doing is not None:
-        text += f"; {'its backward' if last.backward else 'it'} stood {standing(last.doing)}"
+        text += f"; {'its backward' if last.backward else 'it'} stood {open_phase(last.doing)}"
     return [Hint(last.ref, text, "tltui where")]
 
 
-def _parted(run: Run, summary: Summary) -> list[Hint]:
+def _differing_ranks(run: Run, summary: Summary) -> list[Hint]:
     result = leading_sentence(run, summary.diverging) if summary.diverging is not None else None
     return [Hint(*result, "tltui ranks")] if result is not None else []
 
 
-def _waited_for(run: Run, pace: Pace) -> list[Hint]:
+def _straggler(run: Run, pace: Pace) -> list[Hint]:
     result = worst(run, pace)
     return [Hint(*result, "tltui stragglers")] if result is not None else []
 
 
 def _measured(run: Run) -> list[Hint]:
     """Return the largest run-time costs from a profile."""
-    ref, text = worth_knowing(run)
+    ref, text = costliest_finding(run)
     return [Hint(str(parse_ref(ref).at("runtime")), text.removeprefix(f"[{ref}] "), "tltui runtime", RUNTIME)] if text else []
 
 
@@ -376,7 +358,7 @@ def _slowed(summary: Summary) -> list[Hint]:
     return hints
 
 
-def _dearest(summary: Summary, is_alone: bool) -> list[Hint]:
+def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     """Return the longest compiles.
 
     With a single function only if there is no other hint.

@@ -11,10 +11,10 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.status import Eager, Status, Tally
 from tltui.questions.coverage.job_inputs import Missing
-from tltui.questions.problems.compile_problems import GraphBreak, known_breaks, known_failures
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
-from tltui.questions.recompiles.recompile_reasons import known_recompile, parse_reason
+from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
 from tltui.questions.stacks.tracebacks import qualified_name
 from tltui.questions.timing.timing_events import Open, events_of, timing_so_far
 from tltui.text.frozen import frozen
@@ -25,12 +25,12 @@ class Forgotten:
     """The compiles discarded by `torch._dynamo.reset()`, after which ids restart."""
 
     epochs: int
-    """Of the process with most of them."""
+    """The epochs of the process with the most."""
     compiles: int
     """Compiles of functions that had been compiled as often in an earlier epoch of their process: the first of an epoch, and its
     recompiles as far as there had been as many before."""
     seconds: float
-    """What these took."""
+    """The time of these compiles."""
     functions: int
     newest: str
     """The address of the newest of them, '' for none."""
@@ -79,7 +79,7 @@ class Code:
     file: str | None
     line: int | None
     known_as: str | None = None
-    """What it is known by, where its name says little: `Net.forward`."""
+    """The qualified name, if its name is generic: `Net.forward`."""
 
     @property
     def shown(self) -> str | None:
@@ -139,7 +139,7 @@ class ErrorLine:
     reached: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
     no_breaks: bool = False
-    """It failed as a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    """Whether it failed because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
 
 
 @frozen
@@ -169,7 +169,7 @@ class MostRecompiled:
     frame: str
     recompiles: int
     seconds: float
-    """What the recompiles took."""
+    """The time of the recompiles."""
     last: str
     """The address of its newest compile."""
     reason: str | None
@@ -187,7 +187,7 @@ class Unfinished:
     ref: str
     code: Code
     doing: Open | None
-    """What it had begun and not ended, the innermost."""
+    """The innermost open phase."""
     backward: bool = False
     """Whether its forward is finished, and its backward is not."""
 
@@ -212,24 +212,24 @@ class Summary:
     breaks_read: int
     recompiled: MostRecompiled | None
     caches: tuple[CacheUse, ...]
-    """The caches that were asked."""
+    """The caches with lookups."""
     cached: int
     """Compiles that came from a cache."""
     cached_in_part: int
-    """Those of them of which it had one part and not another: the forward, not the backward."""
+    """The number of those that came from a cache in part: the forward, not the backward."""
     unfinished: tuple[Unfinished, ...]
     """The newest of each process; those of processes that were started again last. At most `UNFINISHED_READ`."""
     cudagraph_skips: tuple[Count, ...]
     """Why there is no CUDA graph; the most frequent first."""
     versions: tuple[str, ...]
     forgotten: Forgotten | None
-    """What was compiled again after ids began again; None where they did not."""
+    """Recompilation after ids began again; None if they did not."""
     unfinished_count: int = 0
     """Compiles of which the log has no end, or none of their backward."""
     diverging: Differing | None = None
-    """Of a run with two ranks or more: in what they differ."""
+    """The differences between the ranks of a run with two or more."""
     missing: Missing | None = None
-    """Ranks of the job of which nothing is here; None where none is known to be missing."""
+    """Ranks of the job without any log here; None if none is missing."""
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:
@@ -253,7 +253,7 @@ def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None =
         sum((process.tally for process in everything), Tally()),
         min((start for start, _ in starts), default=None),
         max((start + c.tally.seconds * 1e6 for start, c in starts), default=None),
-        tuple(_cost(code, members, rank) for code, members in _dearest(by_code)),
+        tuple(_cost(code, members, rank) for code, members in _most_expensive(by_code)),
         tuple(Slowest(str(c.ref), seconds, code_of(c)) for seconds, c in slow if seconds > 0),
         _errors(real, rank, Status.ERROR),
         _errors(real, rank, Status.EAGER),
@@ -294,7 +294,7 @@ def _by_code(compiles: list[Compile]) -> dict[tuple[Any, ...], list[Compile]]:
     return results
 
 
-def _dearest(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
+def _most_expensive(by_code: dict[tuple[Any, ...], list[Compile]]) -> list[tuple[tuple[Any, ...], list[Compile]]]:
     costs = sorted(by_code.items(), key=lambda item: -sum(c.tally.seconds for c in item[1]))
     return [(code, members) for code, members in costs[:COMPILES_SHOWN] if any(c.tally.seconds for c in members)]
 
@@ -328,7 +328,7 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
         ranks = len({rank[id(c.process)] for c in members})
         failure = None
         if number < ERRORS_READ:
-            failure = next(iter(known_failures(first)), None)
+            failure = next(iter(cached_failures(first)), None)
         kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
         file = line = None
         if failure is not None:
@@ -347,8 +347,8 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
     for compile_ in compiles:
         if not compile_.tally.breaks:
             continue
-        for known_break in known_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
-            groups[known_break.gb or known_break.headline, known_break.file, known_break.line].append((compile_, known_break))
+        for graph_break in cached_breaks(compile_, BREAKS_READ)[: BREAKS_READ - read]:
+            groups[graph_break.gb or graph_break.headline, graph_break.file, graph_break.line].append((compile_, graph_break))
             read += 1
         if read >= BREAKS_READ:
             break
@@ -359,9 +359,9 @@ def _break_places(compiles: list[Compile], rank: Ranks) -> tuple[tuple[BreakPlac
 def _place(members: list[tuple[Compile, GraphBreak]], rank: Ranks) -> BreakPlace:
     compile_, result = members[0]
     lead = result.lead
-    led = lead if lead is not None and (lead.file, lead.line) != (result.file, result.line) else None
+    caller = lead if lead is not None and (lead.file, lead.line) != (result.file, result.line) else None
     return BreakPlace(
-        result.gb, result.headline, result.file, result.line, led.file if led else None, led.line if led else None,
+        result.gb, result.headline, result.file, result.line, caller.file if caller else None, caller.line if caller else None,
         len(members), len({rank[id(c.process)] for c, _ in members}), str(compile_.ref), result.ref,
     )  # fmt: skip
 
@@ -376,7 +376,7 @@ def _most_recompiled(compiles: list[Compile]) -> MostRecompiled | None:
     members = max(frames.values(), key=lambda item: (len(item), sum(c.tally.seconds for c in item)))
     last = members[-1]
     texts = [m.recompile_reason for m in last.metrics if m.recompile_reason]
-    result = None if texts else known_recompile(last)
+    result = None if texts else cached_recompile(last)
     reason = parse_reason(texts[0]).text if texts else result.reasons[0].text if result is not None and result.reasons else None
     never = result is not None and result.logged == "never"
     return MostRecompiled(

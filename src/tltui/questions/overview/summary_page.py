@@ -48,7 +48,7 @@ class SummaryRow:
     missing: int
     """Without metrics, though the log has ended."""
     seen: int
-    """Of which the log tells no outcome."""
+    """Without an outcome in the log."""
     breaks: int
     """Graph breaks, all of them."""
     recompiles: int
@@ -56,7 +56,7 @@ class SummaryRow:
     restarts: int
     """Restarts of the analysis."""
     seconds: float
-    """What the compiles took together, in seconds; those of ranks ran side by side."""
+    """The total time of the compiles, in seconds; those of ranks ran side by side."""
     torch: str
     """The versions of torch that the log states."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
@@ -15,10 +16,18 @@ from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import owner_of
 
 ERRORS_SHOWN = 8
-TOLD = 0.0005
-"""Seconds; what is known to have taken less is not told: the log ends where it began."""
+LEAST_SHOWN_S = 0.0005
+"""Seconds from which on a minimum duration is shown; below that the log ends right after the begin."""
 ERRORS_FOLDED = 200
 BREAKS_SHOWN = 10
+
+
+def add_span(page: Page, summary: Summary) -> None:
+    """Add the time from the first compile to the end of the last."""
+    if summary.start is not None and summary.end is not None:
+        span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
+        text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
+        page.say(text, "", tokens.DIM)
 
 
 def add_counts(page: Page, tally: Tally) -> None:
@@ -46,18 +55,19 @@ def breaks_counted(tally: Tally) -> str:
     breaks = fmt.plural(tally.breaks, "graph break")
     if not tally.skips:
         return breaks
-    which = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
-    return f"{breaks}, {which} made torch give the function up"
+    subject = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
+    return f"{breaks}, {subject} made torch give the function up"
 
 
-def add_errors(page: Page, summary: Summary) -> None:
-    """Add errors with type, reason and place."""
+def add_outcomes(page: Page, summary: Summary, finished: bool, costs_shown: int) -> None:
+    """Add errors, eager functions, unfinished compiles, graph breaks, recompiles and the most expensive functions."""
     _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
-
-
-def add_eager(page: Page, summary: Summary) -> None:
-    """Add functions that fell back to eager mode."""
     _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+    if finished:  # while the log is being read compiles without an end may only be running
+        _add_unfinished(page, summary)
+    _add_breaks(page, summary)
+    _add_recompiled(page, summary)
+    _add_costs(page, summary, costs_shown)
 
 
 def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
@@ -68,16 +78,13 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
         _error(page, error, "  ")
     remaining = lines[ERRORS_SHOWN : ERRORS_SHOWN + ERRORS_FOLDED]
     if remaining:
-        text = f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for error in remaining:
-            _error(page, error, "    ")
-        page.close()
+        with page.fold(f"{fmt.count(len(lines) - ERRORS_SHOWN)} more"):
+            for error in remaining:
+                _error(page, error, "    ")
 
 
 KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
-"""What made torch give a function up."""
+"""The reasons for which torch gives a function up."""
 
 
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
@@ -99,20 +106,20 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
         page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
-def add_unfinished(page: Page, summary: Summary, finished: bool) -> None:
-    """Add compiles without an end; nothing while the log is being read."""
-    if not finished or not summary.unfinished:
+def _add_unfinished(page: Page, summary: Summary) -> None:
+    """Add compiles without an end."""
+    if not summary.unfinished:
         return
     page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]
         if item.doing is not None:
-            pieces.append(f"  {'its backward ' if item.backward else ''}{standing(item.doing)}")
+            pieces.append(f"  {'its backward ' if item.backward else ''}{open_phase(item.doing)}")
         page.row(pieces)
 
 
-def standing(item: Open | None) -> str:
+def open_phase(item: Open | None) -> str:
     """Format `in bytecode_tracing (dynamo), for at least 3.2 s`.
 
     Without the time if the log ends right after the begin.
@@ -120,7 +127,7 @@ def standing(item: Open | None) -> str:
     if item is None:
         return ""
     phase = group_of(item.name)
-    # backend_compile is any backend, with AOTAutograd or without: where nothing inside of it is open, the log does not tell
+    # backend_compile is any backend, with AOTAutograd or without: only an open event inside of it shows which
     message = "" if phase in (item.name, OTHER) or item.name == "backend_compile" else f" ({phase})"
     where = "in " + fmt.clip_middle(sanitize(item.name), 40) + message
     return f"{where}, {least}" if (least := at_least(item.seconds)) else where
@@ -128,10 +135,10 @@ def standing(item: Open | None) -> str:
 
 def at_least(seconds: float | None) -> str:
     """Format `for at least 3.2 s`; '' if the time is unknown."""
-    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= TOLD else ""
+    return f"for at least {fmt.seconds(seconds)}" if seconds is not None and seconds >= LEAST_SHOWN_S else ""
 
 
-def add_breaks(page: Page, summary: Summary) -> None:
+def _add_breaks(page: Page, summary: Summary) -> None:
     """Add graph breaks grouped by kind and line."""
     if not summary.breaks:
         return
@@ -146,12 +153,9 @@ def add_breaks(page: Page, summary: Summary) -> None:
     for place in summary.breaks[:BREAKS_SHOWN]:
         _break_place(page, place)
     if places > BREAKS_SHOWN:
-        text = f"{places - BREAKS_SHOWN} more places"
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for place in summary.breaks[BREAKS_SHOWN:]:
-            _break_place(page, place)
-        page.close()
+        with page.fold(f"{places - BREAKS_SHOWN} more places"):
+            for place in summary.breaks[BREAKS_SHOWN:]:
+                _break_place(page, place)
 
 
 def _break_place(page: Page, place: BreakPlace) -> None:
@@ -169,7 +173,7 @@ def _break_place(page: Page, place: BreakPlace) -> None:
     page.row(where, " " * 7)
 
 
-def add_recompiled(page: Page, summary: Summary) -> None:
+def _add_recompiled(page: Page, summary: Summary) -> None:
     """Add the most recompiled frame with its last recompile reason."""
     worst = summary.recompiled
     if worst is None:
@@ -189,23 +193,23 @@ def add_recompiled(page: Page, summary: Summary) -> None:
     page.add("  its last ", (last, tokens.LINK, worst.last), " ", fmt.clip(reason, max(page.width - len(last) - 12, 10)))
 
 
-def add_costs(page: Page, summary: Summary, shown: int, title: str) -> None:
+def _add_costs(page: Page, summary: Summary, shown: int) -> None:
     """Add functions by total compile time."""
     costs = summary.costs[:shown]
     if not costs:
         return
-    page.heading(title)
-    rows: list[list[Piece]] = []
-    for cost in costs:
-        compiles = fmt.plural(cost.compiles, "compile") + (f" on {cost.ranks} ranks" if cost.ranks > 1 else "")
-        rows.append([
-            (fmt.seconds(cost.seconds), tokens.NUMBER),
-            (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM),
-            code_piece(cost.code, cost.frame),
-            place_piece(cost.code),
-            (compiles, tokens.DIM),
-        ])  # fmt: skip
-    page.grid(rows, right=(0, 1))
+    page.heading("Most expensive functions")
+    page.table(Table((
+        Column("", lambda cost: (fmt.seconds(cost.seconds), tokens.NUMBER), right=True),
+        Column("", lambda cost: (fmt.percent(cost.seconds, summary.tally.seconds), tokens.DIM), right=True),
+        Column("", lambda cost: code_piece(cost.code, cost.frame)),
+        Column("", lambda cost: place_piece(cost.code)),
+        Column("", lambda cost: (fmt.plural(cost.compiles, "compile") + _on_ranks(cost.ranks), tokens.DIM)),
+    )), costs)  # fmt: skip
+
+
+def _on_ranks(ranks: int) -> str:
+    return f" on {ranks} ranks" if ranks > 1 else ""
 
 
 def code_piece(code: Code, ref: str) -> Piece:

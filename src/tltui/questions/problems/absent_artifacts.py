@@ -23,7 +23,7 @@ from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
-from tltui.questions.caches.cache_lookups import AOT, FX, HIT, OLD_NAMES, answer_of
+from tltui.questions.caches.cache_report import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
 from tltui.text.frozen import frozen
 from tltui.trace.envelope import METRICS
@@ -38,7 +38,7 @@ def missing_of(
 ) -> tuple[Absent, ...]:
     """Return the artifacts that a user would expect in this compile and not find."""
     if not compile_.is_compile and compile_.id.autograd is None:
-        return ()  # records outside of any compile: nothing can be said to be expected
+        return ()  # records outside of any compile have no expected artifacts
     return tuple(absent(outcome_of(compile_, artifacts, units, metrics, version)))
 
 
@@ -52,7 +52,7 @@ def outcome_of(
     """Return the outcome of a compile."""
     log = compile_.process.log
     names = {artifact.name for artifact in artifacts if artifact.is_metrics or log.columns.size[artifact.record]}
-    # the timing event fx_graph_cache_disabled only says that this one cache was not used
+    # the timing event fx_graph_cache_disabled means only that this one cache was not used
     disabled = any(
         json_in(fields, config).get("force_disable_caches") is True
         for _, fields in metrics
@@ -108,7 +108,8 @@ def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
         answer, _ = answer_of(name, record, "", reader)
         states.setdefault(answer.cache, set()).add(answer.state)
     return frozenset(
-        cache for cache, own in states.items() if own == {HIT} or (own == {"asked"} and cache == FX and has.isdisjoint(CODE))
+        cache for cache, of_cache in states.items()
+        if of_cache == {HIT} or (of_cache == {"asked"} and cache == FX and has.isdisjoint(CODE))
     )
 
 
@@ -166,7 +167,7 @@ class Expected:
     flag: str | None = None
     """The setting that would have brought it."""
     found: str | None = None
-    """The name of the record that is there, which may be another one that is taken for it."""
+    """The name of the present record, which may be an equivalent one."""
 
     @property
     def routine(self) -> bool:
@@ -204,9 +205,9 @@ class PresentCount:
     name: str
     title: str
     compiles: int
-    """How many compiles have it."""
+    """The number of compiles with it."""
     wanted: int
-    """In how many one would look for it."""
+    """The number of compiles that can have it."""
 
 
 @frozen
@@ -221,7 +222,7 @@ class Absence:
 
 
 def absence_of(compiles: Iterable[Compile]) -> Absence:
-    """All at once."""
+    """Return present and absent artifacts of compiles, without steps."""
     work = read_absence(compiles)
     while True:
         try:
@@ -235,10 +236,10 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
     versions: dict[int, TorchVersion] = {}
     results: list[CompileArtifacts] = []
     for number, compile_ in enumerate(compiles):
-        # nothing can be said to be expected of records outside of any compile, and of what no trace tells
+        # records outside of any compile, and compiles without a trace, have no expected artifacts
         if (compile_.is_compile or compile_.id.autograd is not None) and compile_.is_traced:
             status, process = compile_.status, compile_.process
-            rows = _sorts(process).rows(_sort_of(compile_), process, versions)
+            rows = _sorts(process).rows(_sort_number(compile_), process, versions)
             results.append(CompileArtifacts(str(compile_.ref), str(status) if status else None, rows))
         if number % SLICE == SLICE - 1:
             yield
@@ -278,8 +279,8 @@ class _Sorts:
             version = versions[id(process)]
         rows = self._rows.get((number, version))
         if rows is None:
-            known = outcome if dated else replace(outcome, version=version)
-            rows = self._rows[number, version] = _rows(known, counts, void)
+            in_version = outcome if dated else replace(outcome, version=version)
+            rows = self._rows[number, version] = _rows(in_version, counts, void)
         return rows
 
 
@@ -291,15 +292,15 @@ def _sorts(process: Process) -> _Sorts:
 
 
 @part
-def _sort_of(compile_: Compile, reader: Reader) -> int:
+def _sort_number(compile_: Compile, reader: Reader) -> int:
     """Return the sort of a compile."""
     counts, void = _counted(compile_, reader)
     directions = _directions(compile_) if not _TRAINED.isdisjoint(counts) else frozenset[str]()
     disabled = _CODE in counts and not any(map(_CACHE_NAMES.match, counts)) and _disabled(compile_, reader)
     version = next((m.pytorch_version for m in compile_.metrics if m.pytorch_version), None)
-    known = UNKNOWN if version is None else stated_version(version)
-    outcome = outcome_from(compile_, counts, directions, disabled, known)
-    return _sorts(compile_.process).number(outcome, counts, void, known.least is not None)
+    stated = UNKNOWN if version is None else stated_version(version)
+    outcome = outcome_from(compile_, counts, directions, disabled, stated)
+    return _sorts(compile_.process).number(outcome, counts, void, stated.least is not None)
 
 
 def _counted(compile_: Compile, reader: Reader) -> tuple[dict[str, int], frozenset[str]]:
@@ -333,7 +334,7 @@ def _is_void(payload: bytes) -> bool:
 
 
 def _directions(compile_: Compile) -> frozenset[str]:
-    """Forward or backward, as the first line of each output code states it: cheaper than working the units out."""
+    """Return `forward`, `backward` from the first line of each output code: cheaper than working the units out."""
     log = compile_.process.log
     heads = (log.text(record, HEAD) for record, _ in named(compile_, (_CODE,)))
     return frozenset(match[1] for head in heads if (match := _AOT_ID.search(head)))
@@ -347,14 +348,14 @@ def _disabled(compile_: Compile, reader: Reader) -> bool:
 def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tuple[Expected, ...]:
     rows: list[Expected] = []
     for name, title, names in there(outcome):
-        own = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
-        count = sum(counts[other] for other in own)
-        if own and void.issuperset(own) and outcome.waiting:
-            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=own[0]))
-        elif own and void.issuperset(own):
-            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=own[0]))
+        records = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
+        count = sum(counts[other] for other in records)
+        if records and void.issuperset(records) and outcome.waiting:
+            rows.append(Expected(name, title, PENDING, count, NOT_YET, found=records[0]))
+        elif records and void.issuperset(records):
+            rows.append(Expected(name, title, EMPTY, count, "the record is there, and nothing is in it", found=records[0]))
         else:
-            rows.append(Expected(name, title, PRESENT, max(count, 1), found=own[0] if own else None))
+            rows.append(Expected(name, title, PRESENT, max(count, 1), found=records[0] if records else None))
     for row in absent(outcome):
         rows.append(Expected(row.name, row.title, state_of(row.reason), 0, row.reason, row.flag))
     return tuple(sorted(rows, key=lambda row: PLACES[row.name]))
@@ -364,15 +365,15 @@ def _groups(results: list[CompileArtifacts]) -> tuple[AbsentGroup, ...]:
     refs: dict[Expected, list[str]] = {}
     lists: dict[int, list[list[str]]] = {}  # compiles of one sort share their rows
     for compile_ in results:
-        own = lists.get(id(compile_.expected))
-        if own is None:
-            own = [refs.setdefault(row, []) for row in compile_.expected if row.state != PRESENT]
-            lists[id(compile_.expected)] = own
-        for each in own:
+        members = lists.get(id(compile_.expected))
+        if members is None:
+            members = [refs.setdefault(row, []) for row in compile_.expected if row.state != PRESENT]
+            lists[id(compile_.expected)] = members
+        for each in members:
             each.append(compile_.ref)
     groups = [
-        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(own))
-        for row, own in refs.items()
+        AbsentGroup(row.name, row.title, row.state, row.reason or "", row.flag, row.routine, tuple(members))
+        for row, members in refs.items()
     ]
     return tuple(sorted(groups, key=lambda group: (group.routine, STATES.index(group.state), -len(group.refs))))
 
@@ -399,8 +400,8 @@ class Nearest:
     """A compile with generated code."""
 
     ref: str
-    what: str
-    """How it is near: `the nearest compile of f with code`."""
+    relation: str
+    """Its relation to the other compile: `the nearest compile of f with code`."""
 
 
 @frozen
@@ -410,7 +411,7 @@ class NoCode:
     why: str
     """A sentence without its end: `it failed in Dynamo`."""
     nearest: Nearest | None
-    """None where nothing in the run has any."""
+    """None if no compile of the run has any."""
 
 
 def has_lowered(compile_: Compile) -> bool:
@@ -429,23 +430,23 @@ def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]
 
     Nearest: of the same function, else on its rank, else any. Without a compile, the first one with code.
     """
-    order = [*in_order(run), *(own for own in run.compiles() if own.id == NO_ID)]
+    order = [*in_order(run), *(node for node in run.compiles() if node.id == NO_ID)]
     if compile_ is None:
-        found = yield from _first(order)
-        return NoCode("", None if found is None else Nearest(str(found.ref), "the first compile with code"))
+        first = yield from _first(order)
+        return NoCode("", None if first is None else Nearest(str(first.ref), "the first compile with code"))
     place = order.index(compile_) if compile_ in order else 0
     near = sorted(range(len(order)), key=lambda number: abs(number - place))
     code, name = compile_.frame.code, compile_.frame.code[0]
     rank = compile_.process.rank
     steps: list[tuple[str, Callable[[Compile], bool]]] = [
-        (f"the nearest compile of {name} with code", lambda own: name is not None and own.frame.code == code),
-        (f"the nearest compile on rank {rank} with code", lambda own: rank is not None and own.process.rank == rank),
-        ("the nearest compile with code", lambda own: True),
+        (f"the nearest compile of {name} with code", lambda node: name is not None and node.frame.code == code),
+        (f"the nearest compile on rank {rank} with code", lambda node: rank is not None and node.process.rank == rank),
+        ("the nearest compile with code", lambda node: True),
     ]
-    for what, wanted in steps:
-        found = yield from _first([order[number] for number in near if wanted(order[number])])
-        if found is not None:
-            return NoCode(why_none(compile_), Nearest(str(found.ref), what))
+    for description, wanted in steps:
+        first = yield from _first([order[number] for number in near if wanted(order[number])])
+        if first is not None:
+            return NoCode(why_none(compile_), Nearest(str(first.ref), description))
     return NoCode(why_none(compile_), None)
 
 
@@ -459,7 +460,7 @@ def _first(compiles: list[Compile]) -> Generator[None, None, Compile | None]:
 
 
 def why_none(compile_: Compile) -> str:
-    """Why it has no generated code."""
+    """Return why a compile has no generated code."""
     if compile_.id == NO_ID:
         return "these records belong to no compile"
     if not compile_.is_compile:
@@ -473,11 +474,11 @@ def why_none(compile_: Compile) -> str:
         return "it was interrupted"
     if status is Status.RUNNING:
         return "it is still running"
-    rows = (row for found in absence_of([compile_]).compiles for row in found.expected)
+    rows = (row for artifacts in absence_of([compile_]).compiles for row in artifacts.expected)
     reason = next((row.reason for row in rows if row.name == OUTPUT_CODE and row.state != PRESENT), None)
     if reason is not None:
-        said = reason.removesuffix(", before it").replace("the compile failed", "it failed")
-        return said.replace("before it", "before there was any")
+        text = reason.removesuffix(", before it").replace("the compile failed", "it failed")
+        return text.replace("before it", "before there was any")
     if facts.has_metrics and not facts.graph_op_count:
         return "no operations were captured" + (" before the graph break" if facts.breaks else "")
     return "torch wrote none"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import flow, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.run import Run
 from tltui.model.torch_version import version_of
-from tltui.questions.problems import absent_artifacts as found_in
-from tltui.questions.problems.absent_artifacts import Absence, AbsentGroup, CompileArtifacts, Expected, read_absence
+from tltui.questions.problems import absent_artifacts
+from tltui.questions.problems.absent_artifacts import Absence, AbsentGroup, CompileArtifacts, Expected, PresentCount, read_absence
 from tltui.questions.question import Question
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -23,42 +25,42 @@ from tltui.text.frozen import frozen
 LINKS_SHOWN = 8
 LINKS_FOLDED = 400
 HEADINGS = {
-    found_in.FAILED: "Not written: the compile failed earlier",
-    found_in.CUT: "Cut off: the log ends before it",
-    found_in.UNEXPLAINED: "Absent, and nothing says why",
-    found_in.PENDING: "Not there yet: the log goes on",
-    found_in.EMPTY: "Empty",
-    found_in.OPEN: "Not known for this torch",
-    found_in.NOT_LOGGED: "Not logged: a setting adds it",
-    found_in.CACHED: "Skipped: a cache had the result",
-    found_in.NOTHING: "Nothing to write",
+    absent_artifacts.FAILED: "Not written: the compile failed earlier",
+    absent_artifacts.CUT: "Cut off: the log ends before it",
+    absent_artifacts.UNEXPLAINED: "Absent, and nothing says why",
+    absent_artifacts.PENDING: "Not there yet: the log goes on",
+    absent_artifacts.EMPTY: "Empty",
+    absent_artifacts.OPEN: "Not known for this torch",
+    absent_artifacts.NOT_LOGGED: "Not logged: a setting adds it",
+    absent_artifacts.CACHED: "Skipped: a cache had the result",
+    absent_artifacts.NOTHING: "Nothing to write",
 }
 FOLDED = ("Normally absent", "Not written by this torch")
 WORDS = {
-    found_in.PRESENT: "there",
-    found_in.FAILED: "failed",
-    found_in.CUT: "cut off",
-    found_in.UNEXPLAINED: "unknown",
-    found_in.PENDING: "not yet",
-    found_in.EMPTY: "empty",
-    found_in.OPEN: "not known",
-    found_in.NOT_LOGGED: "not logged",
-    found_in.CACHED: "cached",
-    found_in.OTHER_TORCH: "not in it",
-    found_in.NOTHING: "no need",
+    absent_artifacts.PRESENT: "there",
+    absent_artifacts.FAILED: "failed",
+    absent_artifacts.CUT: "cut off",
+    absent_artifacts.UNEXPLAINED: "unknown",
+    absent_artifacts.PENDING: "not yet",
+    absent_artifacts.EMPTY: "empty",
+    absent_artifacts.OPEN: "not known",
+    absent_artifacts.NOT_LOGGED: "not logged",
+    absent_artifacts.CACHED: "cached",
+    absent_artifacts.OTHER_TORCH: "not in it",
+    absent_artifacts.NOTHING: "no need",
 }
 STYLES = {
-    found_in.PRESENT: tokens.OK,
-    found_in.FAILED: tokens.ERROR,
-    found_in.CUT: tokens.WARN,
-    found_in.UNEXPLAINED: tokens.WARN,
-    found_in.PENDING: tokens.DIM,
-    found_in.EMPTY: tokens.WARN,
-    found_in.OPEN: tokens.VALUE,
-    found_in.NOT_LOGGED: tokens.VALUE,
-    found_in.CACHED: tokens.VALUE,
-    found_in.OTHER_TORCH: tokens.DIM,
-    found_in.NOTHING: tokens.DIM,
+    absent_artifacts.PRESENT: tokens.OK,
+    absent_artifacts.FAILED: tokens.ERROR,
+    absent_artifacts.CUT: tokens.WARN,
+    absent_artifacts.UNEXPLAINED: tokens.WARN,
+    absent_artifacts.PENDING: tokens.DIM,
+    absent_artifacts.EMPTY: tokens.WARN,
+    absent_artifacts.OPEN: tokens.VALUE,
+    absent_artifacts.NOT_LOGGED: tokens.VALUE,
+    absent_artifacts.CACHED: tokens.VALUE,
+    absent_artifacts.OTHER_TORCH: tokens.DIM,
+    absent_artifacts.NOTHING: tokens.DIM,
 }
 
 
@@ -81,38 +83,38 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 
 def _can_be(state: str) -> bool:
-    """Return whether the torch that wrote the log is known to write it."""
-    return state not in (found_in.OPEN, found_in.OTHER_TORCH)
+    """Return whether the torch version of the log can write it."""
+    return state not in (absent_artifacts.OPEN, absent_artifacts.OTHER_TORCH)
 
 
 def _place(row: Expected | AbsentGroup) -> int:
     """Return 0 for a visible group, else the number of its folded section, from 1."""
-    return (2 if row.state == found_in.OTHER_TORCH else 1) if row.routine else 0
+    return (2 if row.state == absent_artifacts.OTHER_TORCH else 1) if row.routine else 0
 
 
 def _versions(page: Page, scope: Scope) -> None:
     """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
-    for told in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
-        page.say(page.so_far(f"The log does not state its version. It is of {told}."), "", tokens.DIM)
+    for words in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
+        page.say(page.so_far(f"The log does not state its version. It is of {words}."), "", tokens.DIM)
 
 
 def _add_no_compiles(page: Page, records: bool) -> None:
     page.blank()
     if records:
-        what = "Only records without a compile id are here: nothing can be said to be expected of them."
-        page.say(page.so_far(what), "", tokens.DIM)
+        text = "Only records without a compile id are here: nothing can be said to be expected of them."
+        page.say(page.so_far(text), "", tokens.DIM)
     else:
         page.say(page.so_far("There is no compile here."), "", tokens.DIM)
 
 
 def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
-    """All of one compile, in the order of the compiler's work."""
+    """Add all artifacts of one compile, in the order of the compiler's work."""
     rows = compile_.expected
-    there, can = sum(row.state == found_in.PRESENT for row in rows), sum(_can_be(row.state) for row in rows)
+    present, can = sum(row.state == absent_artifacts.PRESENT for row in rows), sum(_can_be(row.state) for row in rows)
     page.row([(f"[{compile_.ref}]", tokens.LINK, compile_.ref), f"  {compile_.status or 'no compile'}: ",
-              (f"{there} of {fmt.plural(can, 'artifact')} that it can write "
-               f"{'is' if there == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
+              (f"{present} of {fmt.plural(can, 'artifact')} that it can write "
+               f"{'is' if present == 1 else 'are'} there{'' if finished else ' so far'}", tokens.STRONG)], "")  # fmt: skip
     page.more("what is not there may yet come.")
     for place, title in enumerate(("In the order of the compiler's work", *FOLDED)):
         shown = [row for row in rows if _place(row) == place]
@@ -123,11 +125,11 @@ def _compile(page: Page, compile_: CompileArtifacts, finished: bool) -> None:
 
 
 def _row(page: Page, ref: str, row: Expected) -> None:
-    """`there      Output code ×2  inductor_output_code`, or the state with its reason below."""
+    """Add an artifact: `there      Output code ×2  inductor_output_code`, or the state with its reason below."""
     times = f" ×{row.count}" if row.count > 1 else ""
     name = row.found or row.name
     if row.found is None:
-        shown: Piece = (name, tokens.DIM, f"@records:{ref}" if row.state == found_in.PRESENT else "")
+        shown: Piece = (name, tokens.DIM, f"@records:{ref}" if row.state == absent_artifacts.PRESENT else "")
     else:
         shown = (name, tokens.LINK, f"{ref}:{name}" + ("#1" if row.count > 1 else ""))
     head: list[Piece] = [(WORDS[row.state].ljust(11), STYLES[row.state]), (f"{row.title}{times}  ", tokens.STRONG), shown]
@@ -169,10 +171,7 @@ def _reasons(page: Page, groups: Sequence[AbsentGroup], state: str, indent: str)
         page.open(reason)
         style = STYLES.get(state, tokens.DIM)
         page.say(reason, indent, style)
-        names: list[list[Piece]] = [
-            [(group.title, tokens.STRONG), ("" if group.title == group.name else group.name, tokens.DIM)] for group in members
-        ]
-        page.grid(names, indent + "  ")
+        page.table(replace(NAMES, indent=indent + "  "), members)
         _setting(page, flag, reason, indent + "  ")
         _links(page, refs, indent + "  ")
         page.close()
@@ -195,23 +194,28 @@ def _links(page: Page, refs: Sequence[str], indent: str) -> None:
     if not left:
         return
     more = sum(len(group.refs) for group in groups[LINKS_SHOWN:])
-    what = fmt.plural(more, "more compile")
+    title = fmt.plural(more, "more compile")
     if len(groups) > LINKS_SHOWN + LINKS_FOLDED:
-        what += f", the first {fmt.count(sum(len(group.refs) for group in left))}"
-    page.open(what, folded=True)
-    page.add(indent + "  ", (what, tokens.DIM))
-    page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
-    page.close()
+        title += f", the first {fmt.count(sum(len(group.refs) for group in left))}"
+    with page.fold(title, indent + "  "):
+        page.joined([("".join(map(piece_text, group.pieces())), tokens.LINK, group.ref) for group in left], indent + "    ")
+
+
+NAMES: Table[AbsentGroup] = Table((
+    Column("", lambda row: (row.title, tokens.STRONG)),
+    Column("", lambda row: ("" if row.title == row.name else row.name, tokens.DIM)),
+))  # fmt: skip
+PRESENT: Table[PresentCount] = Table((
+    Column("", lambda row: row.title),
+    Column("", lambda row: (f"in {fmt.count(row.compiles)} of {fmt.count(row.wanted)}",
+                            tokens.DIM if row.compiles == row.wanted else tokens.VALUE)),
+    Column("", lambda row: ("" if row.name == row.title else row.name, tokens.DIM)),
+))  # fmt: skip
 
 
 def _present(page: Page, absence: Absence) -> None:
     page.heading("There", folded=True)
-    rows: list[list[Piece]] = []
-    for item in absence.present:
-        share = f"in {fmt.count(item.compiles)} of {fmt.count(item.wanted)}"
-        style = tokens.DIM if item.compiles == item.wanted else tokens.VALUE
-        rows.append([(item.title, ""), (share, style), ("" if item.name == item.title else item.name, tokens.DIM)])
-    page.grid(rows)
+    page.table(PRESENT, absence.present)
 
 
 @frozen
@@ -221,9 +225,9 @@ class AbsentRow:
     name: str
     """The artifact."""
     title: str
-    """What its kind is called."""
+    """The title of its kind."""
     state: str
-    """Which sort of absence it is."""
+    """The state of the artifact."""
     reason: str
     """Why it is not there."""
     flag: str | None

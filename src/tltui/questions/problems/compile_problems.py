@@ -54,11 +54,11 @@ class Reason:
     explanation: str = ""
     hints: tuple[str, ...] = ()
     context: str = ""
-    """What torch's developers want to know."""
+    """Torch's context for its developers."""
     operator: str = ""
     """The higher order operator in whose function it happened, in torch's words."""
     rest: str = ""
-    """What has none of that shape."""
+    """The unparsed rest."""
 
 
 @frozen
@@ -73,23 +73,23 @@ class BreakReason:
     skips: bool = False
     """All of the function runs in eager mode."""
     stops: bool = False
-    """What comes after the break runs in eager mode."""
+    """Whether the code after the break runs in eager mode."""
 
 
 def read_reason(text: str) -> BreakReason:
     """Parse the message of an `Unsupported`, a restart reason, or the text after `Graph Break Reason:`."""
-    own, *others = _split(_unquoted(text.strip()))
-    lines = own.split("\n")
+    first, *others = _split(_unquoted(text.strip()))
+    lines = first.split("\n")
     op, skips, stops = "", False, False
     for n, line in enumerate(lines):
-        said = line.strip()
-        if tracing := _TRACING.match(said):
+        stripped = line.strip()
+        if tracing := _TRACING.match(stripped):
             op = tracing["op"]
-        elif _SKIPPING.match(said):
+        elif _SKIPPING.match(stripped):
             skips = True
-        elif _CANNOT_RESUME.match(said):
+        elif _CANNOT_RESUME.match(stripped):
             stops = True
-        elif said and not _INTENDED.match(said):
+        elif stripped and not _INTENDED.match(stripped):
             lines = lines[n:]
             break
     else:
@@ -153,7 +153,7 @@ def _reason(lines: list[str]) -> Reason:
     )  # fmt: skip
 
 
-def own_hints(reason: Reason) -> tuple[str, ...]:
+def hints_without_nesting(reason: Reason) -> tuple[str, ...]:
     """Return the hints of a nested break, without the hint that only refers to the nesting."""
     return tuple(hint for hint in reason.hints if not hint.startswith(_EARLIER))
 
@@ -184,7 +184,7 @@ class BreakRecord:
     skips: bool = False
     """All of the function runs in eager mode."""
     stack: tuple[StackFrame, ...] = ()
-    """Of the program, outermost first."""
+    """The stack of the program, outermost first."""
     raised: tuple[TracebackPart, ...] = ()
     """The exceptions, each with its frames in torch."""
 
@@ -233,35 +233,35 @@ class GraphBreak:
     explanation: str = ""
     hints: tuple[str, ...] = ()
     context: str = ""
-    """What torch's developers want to know."""
+    """Torch's context for its developers."""
     skips_frame: bool = False
     """The function can't be resumed after the break: all of it runs in eager mode."""
     stack: tuple[StackFrame, ...] = ()
     """The stack of the program, outermost first."""
     ref: str | None = None
-    """The address of the record; None where only the metrics tell."""
+    """The address of the record; None if only the metrics have it."""
     attempt: int = 0
     op: str = ""
     """The bytecode that Dynamo was tracing, in torch's words: `CALL: a function call, e.g. f(x, y)`."""
     raised: tuple[TracebackPart, ...] = ()
-    """Where in torch it gave up: the exceptions, each with its frames."""
+    """The exceptions in torch, each with its frames."""
     while_handling: tuple[Reason, ...] = ()
     """The breaks that came while this one was handled: why torch could not go on after it."""
     stops: bool = False
-    """What comes after the break runs in eager mode, as torch can't resume from it."""
+    """Whether the code after the break runs in eager mode, as torch can't resume from it."""
     rest: str = ""
-    """What of the message has no known shape."""
+    """The unparsed part of the message."""
     operator: str = ""
     """The higher order operator in whose function it happened."""
 
     @property
     def lead(self) -> StackFrame | None:
         """The nearest user line: the location of the break or its caller; else a library's, else torch's."""
-        own = self.at
-        if own is not None and own.owner is Owner.USER:
-            return own
-        found = nearest(self.stack)
-        return own if found is None or (own is not None and own.owner.rank <= found.owner.rank) else found
+        at = self.at
+        if at is not None and at.owner is Owner.USER:
+            return at
+        caller = nearest(self.stack)
+        return at if caller is None or (at is not None and at.owner.rank <= caller.owner.rank) else caller
 
     @property
     def at(self) -> StackFrame | None:
@@ -291,7 +291,7 @@ def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None
 
 
 @part
-def known_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
+def cached_breaks(compile_: Compile, reader: Reader, limit: int | None = None) -> tuple[GraphBreak, ...]:
     """Return the graph breaks of a compile, cached."""
     return breaks_of(compile_, reader, limit)
 
@@ -344,7 +344,7 @@ class Failure:
     or where the error was raised: see `raised`."""
     line: int | None = None
     raised: bool = False
-    """The place is where the error was raised, as torch does not say what it was compiling."""
+    """Whether the place is that of the raise, as torch does not log the line that it was compiling."""
     code: str | None = None
     stack: tuple[StackFrame, ...] = ()
     """Frames of the user's own code, the nearest first: of what was being compiled, then who called it."""
@@ -369,22 +369,22 @@ def failures_of(
     """Return the failure of the compile, then the failure of its backward."""
     reader = reader or reader_of(compile_)
     errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
-    found = []
+    failures = []
     for event, fields in metrics:
         backward = event != "compilation_metrics"
         if kind := text_in(fields, "fail_type"):
             record = errors.pop(BACKWARD if backward else ERROR, None)
-            found.append(_failure(compile_, kind, fields, backward, record, reader))
+            failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        found.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
-            found.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
-    return tuple(found)
+            failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))
+    return tuple(failures)
 
 
 @part
-def known_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
+def cached_failures(compile_: Compile, reader: Reader) -> tuple[Failure, ...]:
     """Return the failures of a compile, cached."""
     return failures_of(compile_, metrics_fields(compile_, reader), reader)
 
@@ -398,22 +398,22 @@ def _failure(
         last = last_raised(parts)
         kind = kind or (last.type if last else "") or "failure"
         reason = reason or (last.message if last else text.strip().rpartition("\n")[2])
-    own = user_stack(parts) or user_stack(read_traceback(reason))
-    named_frame = _named_frame(fields, own)
-    inner = own[-1] if own else named_frame
+    stack = user_stack(parts) or user_stack(read_traceback(reason))
+    metrics_frame = _frame_in_metrics(fields, stack)
+    inner = stack[-1] if stack else metrics_frame
     callers = () if backward else callers_of(compile_, reader)
     raised_at = _raised_at(parts)
-    lead, raised = _lead((*callers, *(own or filter(None, (named_frame,)))), inner, raised_at)
+    lead, raised = _lead((*callers, *(stack or filter(None, (metrics_frame,)))), inner, raised_at)
     return Failure(
         error_name(kind), reason.strip(), backward, lead.file if lead else None, lead.line if lead else None, raised,
-        lead.code if lead else None, (*user_frames(own), *user_frames(callers)),
+        lead.code if lead else None, (*user_frames(stack), *user_frames(callers)),
         None if record is None else address(compile_, record, BACKWARD if backward else ERROR), parts,
         inner if inner is not None and lead is not None and (inner.file, inner.line) != (lead.file, lead.line) else None,
         raised_at if raised_at is not None and raised_at != lead else None,
     )  # fmt: skip
 
 
-def _named_frame(fields: dict[str, Any], stack_frames: tuple[StackFrame, ...]) -> StackFrame | None:
+def _frame_in_metrics(fields: dict[str, Any], stack_frames: tuple[StackFrame, ...]) -> StackFrame | None:
     """Return the frame in the metrics: the innermost one that Dynamo was tracing."""
     file, line = text_in(fields, "fail_user_frame_filename"), whole_in(fields, "fail_user_frame_lineno")
     if file is None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from typing import TypeVar
 
 from tltui.documents import format as fmt
 from tltui.documents.format import joined
 from tltui.documents.page import Page
+from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Frame
+from tltui.model.ref import parse_ref
 from tltui.model.run import Run
-from tltui.model.status import DEFAULT_LIMIT, Status, Tally
+from tltui.model.status import DEFAULT_LIMIT, SOFT, Eager, Status, Tally, error_name
 from tltui.model.torch_version import version_of
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import add_job_failures
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace
 from tltui.questions.overview.run_summary import doing
-from tltui.questions.overview.summary_sections import breaks_counted, standing
+from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
+from tltui.questions.problems.compile_problems import GraphBreak, from_restart
 from tltui.questions.problems.problem_list import (
     SCHEMA,
     BreakGroup,
@@ -28,8 +32,10 @@ from tltui.questions.problems.problem_list import (
     LimitGroup,
     Occurrence,
     Problems,
+    Registered,
     RestartGroup,
     SkippedGroup,
+    adds,
     break_groups,
     breaks_logged,
     cudagraph_groups,
@@ -39,34 +45,266 @@ from tltui.questions.problems.problem_list import (
     limit_groups,
     skipped_groups,
     unfinished_of,
-)
-from tltui.questions.problems.problem_sections import (
-    add_break_group,
-    add_eager,
-    add_failed,
-    add_limit,
-    add_occurrences,
-    add_restart,
-    add_skipped,
-    times,
+)  # fmt: skip
+from tltui.questions.problems.reason_sections import (
+    GIVEN_UP,
+    LIMIT_EAGER,
+    LIMIT_RAISES,
+    NO_BREAKS,
+    NO_RECOMPILES,
+    UNSURE,
+    add_advice,
+    add_break_place,
+    add_consequence,
+    add_failure,
+    add_stack,
+    add_traceback,
+    ranks_text,
 )
 from tltui.questions.question import Question
 from tltui.questions.ranks.differences import Differing, read_differences
 from tltui.questions.ranks.page import add_divergence, leading_sentence
-from tltui.questions.runtime.cost_sections import add_ran, break_said, breaks_told, limit_said
+from tltui.questions.runtime.cost_sections import add_ran, break_costs, break_sentence, fallbacks_sentence
 from tltui.questions.runtime.profile_results import compile_at
+from tltui.questions.stacks.tracebacks import USER, StackFrame, TracebackPart, user_frames
 from tltui.questions.timing.timing_events import Open
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
-from tltui.text.document import Document, Options, Piece
+from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
+
+INDENT = "    "
+OCCURRENCES_SHOWN = 6
+USER_FRAMES = 4
+
+
+def add_occurrences(
+    page: Page, occurrences: Sequence[Occurrence], indent: str = INDENT, with_names: bool = True, label: str = ""
+) -> None:
+    """Add compiles, `while compiling  ranks 0–3  [0/0] f  [7:0/0] g`: the first few; the rest is folded."""
+    groups = alike_on_ranks(occurrences, lambda item: item.ref, page.newest, lambda item: item.function)
+    pieces: list[Piece] = [(f"{label}  ", tokens.LABEL)] if label else []
+    ranks = {item.rank for item in occurrences}
+    if len(ranks) > 1:
+        pieces.append(f"{ranks_text(ranks)}  ")
+    page.row(pieces + _occurrences(page, groups[:OCCURRENCES_SHOWN], with_names, len(ranks)), indent)
+    if len(groups) > OCCURRENCES_SHOWN:
+        with page.fold(f"{fmt.count(sum(map(len, groups[OCCURRENCES_SHOWN:])))} more", indent):
+            page.row(_occurrences(page, groups[OCCURRENCES_SHOWN:], with_names, len(ranks)), indent + "  ")
+
+
+def _occurrences(page: Page, groups: Sequence[Sequence[Occurrence]], with_names: bool, ranks: int) -> list[Piece]:
+    """Format an occurrence: `[0/0] f`; with its ranks if they are not all ranks of the line."""
+    pieces: list[Piece] = []
+    for group in groups:
+        item = group[0]
+        refs = OnRanks(tuple(one.ref for one in group), said_ranks([one.ref for one in group], page.newest))
+        name = f" {fmt.clip_middle(sanitize(item.function), 30)}" if with_names and item.function else ""
+        pieces += ["  "] * bool(pieces) + [(f"[{refs.label}]{name}", tokens.LINK, item.ref)]
+        if refs.ranks and len(group) < ranks:
+            pieces.append((f" {refs.ranks}", tokens.DIM))
+    return pieces
+
+
+def times(count: int) -> str:
+    """Return `once`, `2 times`."""
+    return "once" if count == 1 else f"{fmt.count(count)} times"
+
+
+def _compile_head(page: Page, status: Status, first: Occurrence) -> list[Piece]:
+    return [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
+
+
+def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup) -> list[Piece]:
+    head = _compile_head(page, status, group.occurrences[0])
+    if group.code.shown:
+        head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
+    if len(group.occurrences) > 1:
+        head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
+    return head
+
+
+def add_failed(page: Page, group: FailedGroup) -> None:
+    """Add one error: the compile, then type, reason and the user's line."""
+    page.open(group.failure.type)
+    page.row(_function_head(page, Status.ERROR, group))
+    _add_reached(page, group)
+    add_failure(page, group.failure, INDENT)
+    add_installed(page, group.installed, group.explained)
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, with_names=False)
+    shown = (group.failure.file, group.failure.line)
+    _add_callers(page, group.failure.stack, shown)
+    add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
+    page.close()
+
+
+TRACEBACK = " of the traceback"
+
+
+def _add_reached(page: Page, group: FailedGroup) -> None:
+    """Add the cause that made a graph break an error, or that it is uncertain whether it was one."""
+    if group.no_breaks:
+        page.say(NO_BREAKS, INDENT, tokens.WARN)
+    elif group.failure.type == "RecompileError":
+        page.say(NO_RECOMPILES, INDENT, tokens.WARN)
+    elif group.reached is None and error_name(group.failure.type) in SOFT:
+        page.say(UNSURE, INDENT, tokens.WARN)
+
+
+def add_eager(page: Page, group: EagerGroup) -> None:
+    """Add a function that runs in eager mode, and why."""
+    page.row(_function_head(page, Status.EAGER, group))
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, with_names=False)
+    page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
+    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+        add_failure(page, group.failure, INDENT)
+        _add_callers(page, group.failure.stack, (group.file, group.line))
+        add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
+        return
+    page.say(group.headline or page.so_far("torch logged no reason"), INDENT + "  ")
+    where: list[Piece] = [page.place(group.file, group.line)] if group.file is not None else []
+    if group.record is not None:
+        where += ["  "] * bool(where) + [("record", tokens.LINK, group.record)]
+    if where:
+        page.row(where, INDENT + "  ")
+
+
+def _add_callers(page: Page, stack_frames: Sequence[StackFrame], shown: tuple[str | None, int | None]) -> None:
+    """Add the user's frames, nearest first, without the location `shown`."""
+    further = list(dict.fromkeys(frame for frame in stack_frames if (frame.file, frame.line) != shown))
+    if further:
+        page.add(INDENT, ("called from, nearest first", tokens.LABEL))
+        add_stack(page, further[:USER_FRAMES], INDENT + "  ")
+
+
+def add_installed(page: Page, entry: Registered | None, graph_break: GraphBreak | None) -> None:
+    """Add the registry text of the installed torch that the trace lacks, marked as such."""
+    if entry is None or graph_break is None:
+        return
+    explanation, hints = adds(entry, graph_break.explanation, graph_break.hints)
+    if not explanation and not hints:
+        return
+    version = f" {entry.torch}" if entry.torch else ""
+    page.say(f"not in the trace, from the list of graph breaks of the torch{version} installed here:", INDENT, tokens.DIM)
+    if explanation:
+        page.labelled("why", explanation, INDENT, 5, tokens.DIM)
+    for number, hint in enumerate(hints, 1):
+        page.labelled("try" if number == 1 else "", fmt.one_line(hint), INDENT, 5, tokens.DIM)
+
+
+def add_limit(page: Page, group: LimitGroup, ran: str = "") -> None:
+    """Add one function at the recompile limit. `ran`: its run time from a profile."""
+    page.open(group.code.shown or group.frame)
+    head = _compile_head(page, Status.EAGER if group.eager else Status.ERROR, group.occurrences[0])
+    head += [code_piece(group.code, group.frame), "  ", place_piece(group.code)]
+    if len(group.occurrences) > 1:
+        head.append((f"  {times(len(group.occurrences))}", tokens.STRONG))
+    page.row(head)
+    limit = f"the limit of {group.limit} compiles was" if group.limit is not None else "the recompile limit was"
+    page.say(f"{limit} reached. {LIMIT_EAGER if group.eager else LIMIT_RAISES}", INDENT, tokens.WARN)
+    if ran:
+        page.say(ran, INDENT, tokens.STRONG)
+    if group.failure.type:
+        page.say(f"{group.failure.type}: {group.failure.reason.partition(chr(10))[0]}", INDENT, tokens.DIM)
+    add_advice(page, from_restart(group.failure.reason), INDENT)
+    reason = fmt.one_line(group.last_reason) or "torch logged no reason"
+    page.labelled("last", sanitize(reason), INDENT, 6)
+    if "recompiles" in BY_NAME:
+        target = str(parse_ref(group.frame).at("recompiles"))
+        page.add(INDENT, ("all its recompiles", tokens.LINK, target))
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, with_names=False)
+    page.close()
+
+
+def add_break_group(page: Page, group: BreakGroup, costs: str = "") -> None:
+    """Add one graph break: kind, reason, count, user line, torch's explanation and hints, stacks.
+
+    `costs`: its run time cost, from a profile.
+    """
+    graph_break = group.found
+    page.open(f"{graph_break.gb or ''} {graph_break.headline}".strip())
+    _break_head(page, group)
+    if costs:
+        page.say(costs, INDENT, tokens.STRONG)
+    add_consequence(page, graph_break, INDENT)
+    if graph_break.file is not None:
+        add_break_place(page, graph_break, INDENT)
+    elif graph_break.ref is not None:
+        page.add(INDENT, ("the record does not say where", tokens.DIM))
+    add_occurrences(page, group.occurrences, label="while compiling")
+    if graph_break.op:
+        page.labelled("op", graph_break.op, INDENT, 5)
+    add_advice(page, graph_break, INDENT)
+    add_installed(page, group.installed, graph_break)
+    if graph_break.context:
+        page.labelled("context", graph_break.context, INDENT, 9, tokens.DIM)
+    _add_variants(page, group.variants)
+    _add_callers(page, user_frames(graph_break.stack), (group.user_file, group.user_line))
+    add_traceback(page, (TracebackPart(USER, frames=graph_break.stack), *graph_break.raised), "", INDENT)
+    page.close()
+
+
+def _break_head(page: Page, group: BreakGroup) -> None:
+    graph_break = group.found
+    head: list[Piece] = [page.status(Status.BREAK), " "]
+    if graph_break.gb:
+        head += [(graph_break.gb, tokens.BREAK), "  "]
+    used = 2 + sum(len(piece_text(piece)) for piece in head)
+    record = group.occurrences[0].record
+    count = times(len(group.occurrences)) if len(group.occurrences) > 1 else ""
+    tail: list[Piece] = ["  ", (count, tokens.STRONG)] if count else []
+    if record is not None:
+        tail += ["  ", ("record" if graph_break.ref else "metrics", tokens.LINK, record)]
+    lines = fmt.wrap(graph_break.headline, page.width - used - len(count) - 11)
+    for n, line in enumerate(lines):
+        page.add("  ", *(head if n == 0 else [" " * (used - 2)]), (line, tokens.STRONG), *(tail if n == 0 else []))
+
+
+def _add_variants(page: Page, variants: Sequence[GraphBreak]) -> None:
+    """Add the other wordings of torch within a group."""
+    if not variants:
+        return
+    with page.fold(f"{fmt.plural(len(variants), 'other wording')} at this line", INDENT):
+        for variant in variants:
+            ref = variant.ref or ""
+            page.add(INDENT + "  ", (ref, tokens.LINK, ref), "  ", fmt.clip(variant.headline, page.width // 2))
+            add_advice(page, variant, INDENT + "  ")
+            if variant.context:
+                page.labelled("context", variant.context, INDENT + "  ", 9, tokens.DIM)
+
+
+def add_restart(page: Page, group: RestartGroup) -> None:
+    """Add a restart reason."""
+    lines = [line for part in error_name(group.reason).split("\n") for line in fmt.wrap(part, page.width - 16)] or ["no reason"]
+    page.open(lines[0])
+    for n, line in enumerate(lines):
+        count: list[Piece] = [("  " + times(len(group.occurrences)), tokens.STRONG)] if n == 0 < len(group.occurrences) - 1 else []
+        page.add("  " if n == 0 else INDENT, line, *count)
+    add_occurrences(page, group.occurrences)
+    page.close()
+
+
+def add_skipped(page: Page, group: SkippedGroup) -> None:
+    """Add a function without operations."""
+    first = group.occurrences[0]
+    head = _compile_head(page, Status.EMPTY, first)
+    head += [code_piece(group.code, first.ref), "  ", place_piece(group.code), f"  {fmt.seconds(group.seconds)}"]
+    if len(group.occurrences) > 1:
+        head.append(f"  {fmt.plural(len(group.occurrences), 'compile')}")
+    page.row(head)
+    if len(group.occurrences) > 1:
+        add_occurrences(page, group.occurrences, with_names=False)
+
 
 SHOWN = 8
 
 
 def unlogged_limits(scope: Scope) -> tuple[Frame, ...]:
-    """Frames that may have hit the recompile limit, of a torch that does not log it: before 2.5 it writes nothing of the call."""
+    """Return frames that may have hit the recompile limit, of a torch before 2.5, which does not log that."""
     span = kind_of("artifact", "recompile_reasons").span
     wanted = {id(compile_.frame) for compile_ in scope.compiles}
     return tuple(
@@ -78,7 +316,7 @@ def unlogged_limits(scope: Scope) -> tuple[Frame, ...]:
 
 
 def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
-    """`torch 2.4 does not log …: f was compiled 8 times`."""
+    """Add these frames: `torch 2.4 writes nothing …: f`."""
     if not frames:
         return
     version = version_of(frames[0].process).words
@@ -93,7 +331,7 @@ def add_unlogged_limits(page: Page, frames: Sequence[Frame]) -> None:
     page.row([*pieces, f"and {len(frames) - SHOWN} more" if len(frames) > SHOWN else ""])
 
 
-STANDING = 8
+PHASES_SHOWN = 8
 """Maximum number of unfinished compiles shown with their current phase."""
 
 
@@ -123,10 +361,10 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_eager(page, eager)
     limits = yield from limit_groups(compiles)
     _add_limits(page, run, limits)
-    stood = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:STANDING]}
+    phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
     why = "The log has no end of these: still compiling, killed, or the log is cut off."
-    _add_unfinished(page, unfinished, stood, "Not finished", why)
-    _add_unfinished(page, running, stood, "Running", f"No end yet: {page.goes_on}.")
+    _add_unfinished(page, unfinished, phases, "Not finished", why)
+    _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
     diverging = _add_differing(page, run, differing)
     breaks, restarts = yield from break_groups(compiles)
@@ -152,7 +390,7 @@ def _is_of(item: RunFailure, scope: Scope) -> bool:
     return any((item.rank is not None and item.rank == process.rank) or item.pid == process.pid for process in scope.processes)
 
 
-def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, is_told: bool) -> None:
+def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, skipped: int, has_failures: bool) -> None:
     """Add the problem counts of the index, or that there are none."""
     tally = sum((c.tally for c in scope.compiles), Tally())
     limits = sum(c.facts.recompile_limit for c in scope.compiles)
@@ -175,7 +413,7 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         words.append((f"{page.status(Status.EMPTY)[0]} {fmt.plural(skipped, 'function')} without operations", tokens.DIM))
     page.joined(words)
     reading = "" if run.finished else " so far"
-    if is_told and not words:
+    if has_failures and not words:
         return
     if not tally.compiles and not words:
         page.say(f"There is no compile{reading} in this part of the log, and so no problem of one.")
@@ -195,13 +433,26 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
         page.add((damaged, tokens.LINK, "@damage"))
 
 
-def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+Group = TypeVar("Group", FailedGroup, EagerGroup, LimitGroup, BreakGroup, RestartGroup, SkippedGroup)
+
+
+def _section(
+    page: Page, title: str, among: str, groups: Sequence[Group], note: str = "", kinds: int = 0, apart: bool = False
+) -> Iterator[Group]:
+    """Yield the groups of a section below its heading and note. `kinds`: their number, if some groups are of one kind."""
     if not groups:
         return
-    page.heading(_title(title, sum(len(group.occurrences) for group in groups), len(groups), "of kind"))
+    page.heading(_title(title, sum(len(group.occurrences) for group in groups), kinds or len(groups), among))
+    if note:
+        page.say(note, "  ", tokens.DIM)
     for number, group in enumerate(groups):
-        if number:
+        if number and apart:
             page.blank()
+        yield group
+
+
+def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
+    for group in _section(page, title, "of kind", groups, apart=True):
         add_failed(page, group)
         yield
 
@@ -215,92 +466,73 @@ def _title(title: str, count: int, kinds: int, among: str) -> str:
 
 
 def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Recompile limit", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    for number, group in enumerate(groups):
-        if number:
-            page.blank()
+    for group in _section(page, "Recompile limit", "in function", groups, apart=True):
         frames = {str(c.frame.ref): c.frame for ref in group.occurrences if (c := compile_at(run, ref.ref)) is not None}
         refs = {str(c.ref) for frame in frames.values() for c in frame.compiles}
-        add_limit(page, group, limit_said(run, refs))
+        add_limit(page, group, fallbacks_sentence(run, refs))
 
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("In eager mode", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    page.say(
+    note = (
         "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
-        "What they call is compiled by itself.", "  ", tokens.DIM,
-    )  # fmt: skip
-    for group in groups:
+        "What they call is compiled by itself."
+    )
+    for group in _section(page, "In eager mode", "in function", groups, note):
         add_eager(page, group)
 
 
 def _add_unfinished(
-    page: Page, occurrences: Sequence[Occurrence], stood: dict[str, Open | None], title: str, why: str
+    page: Page, occurrences: Sequence[Occurrence], phases: dict[str, Open | None], title: str, why: str
 ) -> None:
     if not occurrences:
         return
     page.heading(f"{title} ({fmt.count(len(occurrences))})")
     page.say(why, "  ", tokens.DIM)
-    items = [item for item in occurrences if stood.get(item.ref)]
+    items = [item for item in occurrences if phases.get(item.ref)]
     for item in items:
         name = fmt.clip_middle(sanitize(item.function or "?"), 40)
-        which = "its backward " if item.backward else ""
+        noun = "its backward " if item.backward else ""
         page.row([
-            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {which}{standing(stood[item.ref])}",
+            (f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION), f"  {noun}{open_phase(phases[item.ref])}",
         ])  # fmt: skip
     add_occurrences(page, [item for item in occurrences if item not in items], "  ")
 
 
 def _add_differing(page: Page, run: Run, differing: Differing | None) -> str:
     """Add the leading difference between ranks with a link to all."""
-    said = leading_sentence(run, differing) if differing is not None else None
-    if differing is None or differing.leading is None or said is None:
+    sentence = leading_sentence(run, differing) if differing is not None else None
+    if differing is None or differing.leading is None or sentence is None:
         return ""
     page.heading(f"Ranks that differ ({fmt.plural(differing.count, 'difference')})")
     add_divergence(page, run, differing.leading)
     lead = "all of them: " if differing.count > 1 else "more about it: "
     page.row([(lead, tokens.DIM), ("ranks", tokens.LINK, "@ranks")])
-    return said[1]
+    return sentence[1]
 
 
 def _add_breaks(page: Page, run: Run, groups: Sequence[BreakGroup], logged: bool) -> Generator[None, None, None]:
     if not groups:
         return
     places = len({(group.found.gb or group.found.headline, group.user_file, group.user_line) for group in groups})
-    page.heading(_title("Graph breaks", sum(len(g.occurrences) for g in groups), places, "at place"))
-    if not logged:
-        what = (
-            "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
-            " of a restart, as the metrics give it: without a line of your code."
-        )
-        page.say(what, "  ", tokens.DIM)
-    ran = breaks_told(run)
-    for number, group in enumerate(groups):
-        if number:
-            page.blank()
-        add_break_group(page, group, break_said(ran, group.found, {item.ref for item in group.occurrences}))
+    note = "" if logged else (
+        "This torch wrote no records of graph breaks (2.6 and later do). What has a link to metrics here is the reason"
+        " of a restart, as the metrics give it: without a line of your code."
+    )
+    ran = break_costs(run)
+    for group in _section(page, "Graph breaks", "at place", groups, note, places, apart=True):
+        add_break_group(page, group, break_sentence(ran, group.found, {item.ref for item in group.occurrences}))
         yield
 
 
 def _add_restarts(page: Page, groups: Sequence[RestartGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Other restarts", sum(len(g.occurrences) for g in groups), len(groups), "for reason"))
-    page.say("The analysis began again. No record of a graph break has this reason.", "  ", tokens.DIM)
-    for group in groups:
+    note = "The analysis began again. No record of a graph break has this reason."
+    for group in _section(page, "Other restarts", "for reason", groups, note):
         add_restart(page, group)
 
 
 def _add_skipped(page: Page, groups: Sequence[SkippedGroup]) -> None:
-    if not groups:
-        return
-    page.heading(_title("Without operations", sum(len(g.occurrences) for g in groups), len(groups), "in function"))
-    page.say("No tensor operation was captured: the function runs as plain Python.", "  ", tokens.DIM)
-    for group in groups:
+    note = "No tensor operation was captured: the function runs as plain Python."
+    for group in _section(page, "Without operations", "in function", groups, note):
         add_skipped(page, group)
 
 
@@ -322,31 +554,33 @@ class ProblemRow:
     `restart`, `unfinished`, `running`, `empty` (no operation), `cudagraph` (no CUDA graph), `output` (told by what the job
     printed)."""
     headline: str
-    """What it is, in a sentence or a name."""
+    """The problem, in a sentence or a name."""
     reason: str
-    """What torch says of it."""
+    """Torch's message."""
     function: str | None
     """The function."""
     file: str | None
     """The file of the line that it is about."""
     line: int | None
-    """That line, from 1."""
+    """The line that it is about, from 1."""
     count: int
-    """How often it occurs."""
+    """The number of occurrences."""
     ranks: int
     """On how many ranks."""
     first: str
-    """The address of the first compile that has it; empty where none is known."""
+    """The address of the first compile with it; empty if unknown."""
     refs: str
     """The addresses of all compiles that have it."""
     hints: str
-    """What torch advises."""
+    """Torch's hints."""
 
 
 def problem_rows(data: Problems) -> Iterator[ProblemRow]:
     """Yield one row per problem, worst first."""
-    for own in data.printed:
-        yield ProblemRow("output", own.sentence, own.means, own.function, own.file, own.line, 1, 1, own.compile, own.compile, "")
+    for item in data.printed:
+        yield ProblemRow(
+            "output", item.sentence, item.means, item.function, item.file, item.line, 1, 1, item.compile, item.compile, ""
+        )
     for kind, failed in (("error", data.errors), ("backward", data.backward)):
         for group in failed:
             error = group.failure
@@ -356,12 +590,15 @@ def problem_rows(data: Problems) -> Iterator[ProblemRow]:
         reason = eager.failure.reason if eager.failure is not None else ""
         yield _problem_row("eager", eager.headline, reason, eager.code.name, eager.file, eager.line, eager.occurrences)
     for limit in data.limits:
-        said = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
-        yield _problem_row("limit", said, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
+        title = "recompile limit" if limit.limit is None else f"recompile limit of {limit.limit}"
+        yield _problem_row("limit", title, limit.last_reason, limit.code.name, limit.code.file, limit.code.line, limit.occurrences)
     for broken in data.breaks:
-        found, place = broken.found, (broken.user_file or broken.found.file, broken.user_line or broken.found.line)
-        function = joined(broken.functions) or found.function
-        yield _problem_row("break", found.headline, found.explanation, function, *place, broken.occurrences, found.hints)
+        graph_break = broken.found
+        place = (broken.user_file or graph_break.file, broken.user_line or graph_break.line)
+        function = joined(broken.functions) or graph_break.function
+        yield _problem_row(
+            "break", graph_break.headline, graph_break.explanation, function, *place, broken.occurrences, graph_break.hints
+        )
     for restart in data.restarts:
         yield _problem_row("restart", restart.reason, "", None, None, None, restart.occurrences)
     for kind, group_of in (("unfinished", data.unfinished), ("running", data.running)):

@@ -18,8 +18,8 @@ from tltui.model.status import Eager, Status
 from tltui.questions.job_failures.job_failures import RunFailure
 from tltui.questions.overview.run_summary import Code, code_of
 from tltui.questions.problems.compile_problems import NAME as BREAK
-from tltui.questions.problems.compile_problems import Failure, GraphBreak, from_restart, known_breaks, known_failures
-from tltui.questions.recompiles.recompile_reasons import known_recompile
+from tltui.questions.problems.compile_problems import Failure, GraphBreak, cached_breaks, cached_failures, from_restart
+from tltui.questions.recompiles.recompile_reasons import cached_recompile
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
 
@@ -39,7 +39,7 @@ class Registered:
     explanation: str
     hints: tuple[str, ...]
     torch: str
-    """The version of the installed torch, '' if it is not known. It may be another than that of the trace."""
+    """The version of the installed torch, '' if unknown. It may differ from that of the trace."""
 
 
 def installed_torch() -> Path | None:
@@ -76,15 +76,15 @@ def registered(gb: str | None) -> Registered | None:
     return registry(installed_torch()).get(gb.lower()) if gb else None
 
 
-def adds(known: Registered | None, explanation: str, hints: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+def adds(entry: Registered | None, explanation: str, hints: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return the explanation and the hints that the registry adds to the trace."""
-    if known is None:
+    if entry is None:
         return "", ()
-    more = tuple(hint for hint in known.hints if not any(_says(hint, own) for own in hints))
-    return ("" if explanation else known.explanation), more
+    more = tuple(hint for hint in entry.hints if not any(_matches(hint, written) for written in hints))
+    return ("" if explanation else entry.explanation), more
 
 
-def _says(template: str, text: str) -> bool:
+def _matches(template: str, text: str) -> bool:
     """Return whether `text` matches `template` with placeholders: the registry cuts some hints into pieces."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in _HOLE.split(template))
     return re.search(pattern.replace(r"\ ", " *"), " ".join(text.split())) is not None
@@ -96,8 +96,8 @@ def _entry(gb: str, entry: dict[str, object], version: str) -> Registered:
         return value.strip() if isinstance(value, str) else ""
 
     hints = entry.get("Hints")
-    told = tuple(hint.strip() for hint in hints if isinstance(hint, str)) if isinstance(hints, list) else ()
-    return Registered(gb, text("Gb_type"), text("Context"), text("Explanation"), tuple(filter(None, told)), version)
+    texts = tuple(hint.strip() for hint in hints if isinstance(hint, str)) if isinstance(hints, list) else ()
+    return Registered(gb, text("Gb_type"), text("Context"), text("Explanation"), tuple(filter(None, texts)), version)
 
 
 def _version(directory: Path) -> str:
@@ -124,9 +124,9 @@ class Occurrence:
     rank: int | None
     attempt: int = 0
     record: str | None = None
-    """The address of the record that tells."""
+    """The address of its record."""
     backward: bool = False
-    """Of a compile that is not finished: whether its forward is, and its backward is not."""
+    """Whether only the backward of an unfinished compile has no end."""
 
 
 @frozen
@@ -134,15 +134,15 @@ class FailedGroup:
     """Compiles of one code object that failed with the same error at the same line."""
 
     failure: Failure
-    """That of the first."""
+    """The failure of the first one."""
     code: Code
     """The code object that was being compiled."""
     explained: GraphBreak | None
-    """Where the error is a graph break that was not allowed: what torch says about it."""
+    """Torch's message on the graph break, if the error is one that was not allowed."""
     installed: Registered | None
     occurrences: tuple[Occurrence, ...]
     no_breaks: bool = False
-    """It is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    """Whether it is an error because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
     reached: bool | None = None
     """Whether the exception reached the caller; None: this torch does not log it."""
 
@@ -158,7 +158,7 @@ class EagerGroup:
     file: str | None
     line: int | None
     record: str | None
-    """The address of what tells."""
+    """The address of its record."""
     failure: Failure | None
     """None where a graph break is no failure: in a loop, up to torch 2.10."""
     occurrences: tuple[Occurrence, ...]
@@ -212,7 +212,7 @@ class SkippedGroup:
 
     code: Code
     seconds: float
-    """What the attempts to compile it took."""
+    """The time of the attempts to compile it."""
     occurrences: tuple[Occurrence, ...]
 
 
@@ -239,7 +239,7 @@ class Problems:
     """The most frequent first."""
     restarts: tuple[RestartGroup, ...]
     skipped: tuple[SkippedGroup, ...]
-    """Those that took longest first."""
+    """The slowest first."""
     cudagraphs: tuple[CudagraphGroup, ...]
     breaks_logged: bool
     """False where torch was too old to write records of graph breaks: then they are the restart reasons."""
@@ -248,9 +248,9 @@ class Problems:
     eager: tuple[EagerGroup, ...] = ()
     """Functions that run in eager mode."""
     printed: tuple[RunFailure, ...] = ()
-    """What the outputs of the job tell of its end, the first failure first."""
+    """Failures in the outputs of the job, the first one first."""
     diverging: str = ""
-    """Of a run with two ranks or more: that they differ, and the first difference in a sentence; '' where they do not."""
+    """The first difference between ranks in a sentence; '' if they do not differ, or there is only one."""
 
 
 def problems(compiles: Sequence[Compile]) -> Problems:
@@ -295,15 +295,21 @@ def failed_groups(
         facts = compile_.facts
         if not (facts.failed or facts.backward_failed or compile_.counts["eager_compile_backwards_failure"]):
             continue
-        for failure in known_failures(compile_):
+        for failure in cached_failures(compile_):
             if (facts.recompile_limit or facts.eager) and not failure.backward:
                 continue
             first = failure.reason.partition("\n")[0]
             place = (failure.file, failure.line)
             groups[failure.backward, failure.type, first, place, compile_.frame.code].append((compile_, failure))
         yield
-    made = [_failed(members) for members in groups.values()]
-    return tuple(g for g in made if not g.failure.backward), tuple(g for g in made if g.failure.backward)
+    failed = [_failed(members) for members in groups.values()]
+    return tuple(g for g in failed if not g.failure.backward), tuple(g for g in failed if g.failure.backward)
+
+
+def _code_key(compile_: Compile) -> tuple[Any, ...]:
+    """Return the grouping key of a code object; unnamed frames stay separate."""
+    code = compile_.frame.code
+    return code if code[0] is not None else (id(compile_.frame),)
 
 
 def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
@@ -317,25 +323,24 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
 
 
 def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
-    """Functions that torch gave up, in the order of the first of each."""
+    """Return the functions that torch gave up, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
     for compile_ in compiles:
         eager = compile_.facts.eager
         if eager is None or eager is Eager.LIMIT:
             continue
-        made = _eager(compile_, eager)
-        own = compile_.frame.code if compile_.frame.code[0] is not None else (id(compile_.frame),)
-        groups[own, eager, made.headline, made.file, made.line].append((compile_, made))
+        group = _eager(compile_, eager)
+        groups[_code_key(compile_), eager, group.headline, group.file, group.line].append((compile_, group))
         yield
     return tuple(
-        replace(members[0][1], occurrences=tuple(_occurrence(c, record=made.record) for c, made in members))
+        replace(members[0][1], occurrences=tuple(_occurrence(c, record=group.record) for c, group in members))
         for members in groups.values()
     )
 
 
 def _eager(compile_: Compile, eager: Eager) -> EagerGroup:
-    failure = next((failure for failure in known_failures(compile_) if not failure.backward), None)
-    broke = known_breaks(compile_) if eager is Eager.SKIPPED else ()
+    failure = next((failure for failure in cached_failures(compile_) if not failure.backward), None)
+    broke = cached_breaks(compile_) if eager is Eager.SKIPPED else ()
     record = broke[-1].ref if broke else failure.ref if failure else None
     if failure is not None:
         kind = "" if eager is Eager.SKIPPED else f"{failure.type}: "
@@ -350,19 +355,18 @@ def limit_groups(compiles: Sequence[Compile]) -> Steps[LimitGroup]:
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.facts.recompile_limit:
-            code = compile_.frame.code
-            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
-    made = []
+            groups[_code_key(compile_)].append(compile_)
+    results = []
     for members in groups.values():
-        made.append(_limit(members))
+        results.append(_limit(members))
         yield
-    return tuple(made)
+    return tuple(results)
 
 
 def _limit(members: list[Compile]) -> LimitGroup:
     first, last = members[0], members[-1]
-    failure = next(iter(known_failures(first)), Failure("", ""))
-    recompile = known_recompile(last)
+    failure = next(iter(cached_failures(first)), Failure("", ""))
+    recompile = cached_recompile(last)
     reason = recompile.reasons[0].text if recompile is not None and recompile.reasons else ""
     return LimitGroup(
         code_of(first), str(first.frame.ref), failure, limit_stated(first), reason, tuple(_occurrence(c) for c in members),
@@ -382,28 +386,29 @@ def limit_stated(compile_: Compile, reader: Reader) -> int | None:
 def break_groups(
     compiles: Sequence[Compile],
 ) -> Generator[None, None, tuple[tuple[BreakGroup, ...], tuple[RestartGroup, ...]]]:
-    """Graph breaks by kind and user line, the most frequent first; restarts that no record of a break explains."""
+    """Return graph breaks by kind and user line, the most frequent first; and restarts without a record of a break."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, GraphBreak]]] = defaultdict(list)
     restarts: dict[str, list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if not compile_.tally.breaks and not compile_.facts.restarts:
             continue
         kinds = set()
-        for found in known_breaks(compile_):
-            later = tuple(reason.gb or reason.headline for reason in found.while_handling)
-            own = _user_place(found)
-            key = (found.gb or found.headline, found.file, found.line, own, found.skips_frame, found.stops, later)
-            groups[key].append((compile_, found))
-            kinds |= {found.gb, found.headline}
+        for graph_break in cached_breaks(compile_):
+            later = tuple(reason.gb or reason.headline for reason in graph_break.while_handling)
+            place = _user_place(graph_break)
+            title = graph_break.gb or graph_break.headline
+            key = (title, graph_break.file, graph_break.line, place, graph_break.skips_frame, graph_break.stops, later)
+            groups[key].append((compile_, graph_break))
+            kinds |= {graph_break.gb, graph_break.headline}
         for reason in compile_.facts.restarts if compile_.process.logs_breaks or not compile_.tally.breaks else ():
-            said = from_restart(reason)
-            if said.headline not in kinds and (said.gb is None or said.gb not in kinds):
+            restart = from_restart(reason)
+            if restart.headline not in kinds and (restart.gb is None or restart.gb not in kinds):
                 restarts[reason.strip()].append(compile_)
         yield
-    made = [_break(members) for members in groups.values()]
-    made.sort(key=lambda group: -len(group.occurrences))
+    results = [_break(members) for members in groups.values()]
+    results.sort(key=lambda group: -len(group.occurrences))
     listed = [RestartGroup(reason, tuple(_occurrence(c) for c in members)) for reason, members in restarts.items()]
-    return tuple(made), tuple(sorted(listed, key=lambda group: -len(group.occurrences)))
+    return tuple(results), tuple(sorted(listed, key=lambda group: -len(group.occurrences)))
 
 
 def _user_place(graph_break: GraphBreak) -> tuple[str | None, int | None]:
@@ -413,14 +418,14 @@ def _user_place(graph_break: GraphBreak) -> tuple[str | None, int | None]:
 
 def _break(members: list[tuple[Compile, GraphBreak]]) -> BreakGroup:
     _, first = members[0]
-    said: dict[tuple[Any, ...], GraphBreak] = {}
-    for _, found in members:
-        said.setdefault((found.headline, found.explanation, found.hints, found.context), found)
+    wordings: dict[tuple[Any, ...], GraphBreak] = {}
+    for _, graph_break in members:
+        wordings.setdefault((graph_break.headline, graph_break.explanation, graph_break.hints, graph_break.context), graph_break)
     file, line = _user_place(first)
     names = dict.fromkeys(name for compile_, _ in members if (name := compile_.frame.code[0]))
     return BreakGroup(
-        first, file, line, tuple(names), registered(first.gb), tuple(said.values())[1 : VARIANTS + 1],
-        tuple(_occurrence(c, found.attempt, found.ref or _restarted(c)) for c, found in members),
+        first, file, line, tuple(names), registered(first.gb), tuple(wordings.values())[1 : VARIANTS + 1],
+        tuple(_occurrence(c, graph_break.attempt, graph_break.ref or _restarted(c)) for c, graph_break in members),
     )  # fmt: skip
 
 
@@ -447,30 +452,29 @@ def is_unfinished(compile_: Compile) -> bool:
 
 
 def skipped_groups(compiles: Sequence[Compile]) -> tuple[SkippedGroup, ...]:
-    """Code objects without operations, those that took longest first. What broke before the first one is a graph break."""
+    """Return code objects without operations, the slowest first. A break before the first operation is a graph break."""
     groups: dict[tuple[Any, ...], list[Compile]] = defaultdict(list)
     for compile_ in compiles:
         if compile_.status is Status.EMPTY:
-            code = compile_.frame.code
-            groups[code if code[0] is not None else (id(compile_.frame),)].append(compile_)
-    made = [
+            groups[_code_key(compile_)].append(compile_)
+    results = [
         SkippedGroup(
             code_of(members[0]), sum(c.tally.seconds for c in members), tuple(_occurrence(c) for c in members),
         )
         for members in groups.values()
     ]  # fmt: skip
-    return tuple(sorted(made, key=lambda group: -group.seconds))
+    return tuple(sorted(results, key=lambda group: -group.seconds))
 
 
 def cudagraph_groups(compiles: Sequence[Compile]) -> tuple[CudagraphGroup, ...]:
-    """Reasons for which CUDA graphs were skipped, the most frequent first."""
+    """Return the reasons for which CUDA graphs were skipped, the most frequent first."""
     groups: dict[str, dict[int, Compile]] = defaultdict(dict)
     for compile_ in compiles:
         for metrics in compile_.metrics:
             if metrics.cudagraph_skip_reason:
                 groups[metrics.cudagraph_skip_reason][id(compile_)] = compile_
-    made = [CudagraphGroup(why, tuple(_occurrence(c) for c in members.values())) for why, members in groups.items()]
-    return tuple(sorted(made, key=lambda group: -len(group.occurrences)))
+    results = [CudagraphGroup(why, tuple(_occurrence(c) for c in members.values())) for why, members in groups.items()]
+    return tuple(sorted(results, key=lambda group: -len(group.occurrences)))
 
 
 def breaks_logged(compiles: Sequence[Compile]) -> bool:

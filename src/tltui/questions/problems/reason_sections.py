@@ -7,8 +7,17 @@ from itertools import groupby
 
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
+from tltui.model.rank_ranges import ranges
 from tltui.model.status import Eager
-from tltui.questions.problems.compile_problems import NESTED, Failure, GraphBreak, Reason, from_restart, own_hints, read_reason
+from tltui.questions.problems.compile_problems import (
+    NESTED,
+    Failure,
+    GraphBreak,
+    Reason,
+    from_restart,
+    hints_without_nesting,
+    read_reason,
+)
 from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason
 from tltui.questions.stacks.tracebacks import CAUSE, HANDLING, MEMBER, QUOTED, USER, StackFrame, TracebackPart, user_frames
 from tltui.questions.timing.timing_events import ORDER, Phase
@@ -49,21 +58,18 @@ LINKS = {
 
 
 def add_stack(page: Page, frames: Sequence[StackFrame], indent: str = "  ") -> None:
-    """Frames in the order given: place, function, source line. A run of torch's own is folded."""
+    """Add frames in the order given: place, function, source line. Several frames of torch in a row are folded."""
     places = [fmt.place(frame.file, frame.line) for frame in frames]
     room = min(max((len(place) for place in places), default=0), page.width // 2 - len(indent))
-    for apart, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
-        own = list(members)
-        if not apart or len(own) < FOLD_FRAMES:
-            for frame in own:
+    for is_torch, members in groupby(frames, key=lambda frame: frame.owner in (Owner.TORCH, Owner.PYTHON)):
+        run = list(members)
+        if not is_torch or len(run) < FOLD_FRAMES:
+            for frame in run:
                 _frame(page, frame, room, indent)
             continue
-        text = f"{fmt.plural(len(own), 'frame')} of torch"
-        page.open(text, folded=True, aside=True)
-        page.add(indent, (text, tokens.DIM))
-        for frame in own:
-            _frame(page, frame, room, indent)
-        page.close()
+        with page.fold(f"{fmt.plural(len(run), 'frame')} of torch", indent, aside=True):
+            for frame in run:
+                _frame(page, frame, room, indent)
 
 
 def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
@@ -85,53 +91,55 @@ def _frame(page: Page, frame: StackFrame, room: int, indent: str) -> None:
 
 def add_called_from(page: Page, frames: Sequence[StackFrame], indent: str = "  ", user_limit: int = 4) -> None:
     """Add the user's frames, nearest first; all frames go into a folded section."""
-    own = user_frames(tuple(frames))
-    add_stack(page, own[:user_limit], indent)
-    if len(own) < len(frames) or len(own) > user_limit:
+    of_user = user_frames(tuple(frames))
+    add_stack(page, of_user[:user_limit], indent)
+    if len(of_user) < len(frames) or len(of_user) > user_limit:
         text = f"{fmt.plural(len(frames), 'frame')}, outermost first"
-        if others := len(frames) - len(own):
-            text += f", {others} of torch and libraries" if own else ", none your own"
-        page.open(text, folded=True)
-        page.add(indent, (text, tokens.DIM))
-        add_stack(page, frames, indent + "  ")
-        page.close()
+        if others := len(frames) - len(of_user):
+            text += f", {others} of torch and libraries" if of_user else ", none your own"
+        with page.fold(text, indent):
+            add_stack(page, frames, indent + "  ")
 
 
-def add_traceback(page: Page, parts: Sequence[TracebackPart], what: str, indent: str) -> None:
-    """All frames of a traceback in a folded section; between its exceptions how one led to the other."""
+def add_traceback(page: Page, parts: Sequence[TracebackPart], suffix: str, indent: str) -> None:
+    """Add all frames of a traceback in a folded section, with the relations between its exceptions."""
     count = sum(len(part.frames) for part in parts)
     if not count:
         return
-    title = f"{fmt.plural(count, 'frame')}{what}, outermost first"
-    page.open(title, folded=True)
-    page.add(indent, (title, tokens.DIM))
-    for part in parts:
-        if link := LINKS.get(part.link):
-            page.add(indent, "  ", (link, tokens.LABEL))
-        elif part.kind == USER and len(parts) > 1 and part.frames:
-            page.add(indent, "  ", ("of your program:", tokens.LABEL))
-        add_stack(page, part.frames, indent + "  ")
-        if part.type:
-            said = fmt.one_line(_says(part.message))
-            text = sanitize(f"{part.type}: {said}" if said else part.type)
-            page.add(indent, "  ", (fmt.clip(text, page.width - len(indent) - 2), tokens.EXCEPTION))
-    page.close()
+    with page.fold(f"{fmt.plural(count, 'frame')}{suffix}, outermost first", indent):
+        for part in parts:
+            if link := LINKS.get(part.link):
+                page.add(indent, "  ", (link, tokens.LABEL))
+            elif part.kind == USER and len(parts) > 1 and part.frames:
+                page.add(indent, "  ", ("of your program:", tokens.LABEL))
+            add_stack(page, part.frames, indent + "  ")
+            if part.type:
+                message = fmt.one_line(_first_line(part.message))
+                text = sanitize(f"{part.type}: {message}" if message else part.type)
+                page.add(indent, "  ", (fmt.clip(text, page.width - len(indent) - 2), tokens.EXCEPTION))
 
 
-def _says(message: str) -> str:
+def _first_line(message: str) -> str:
     """Return the first line of a message; for nested graph breaks, the headline of the last one (the raised one)."""
     if NESTED not in message:
         return message.partition("\n")[0]
     return read_reason(message).later[-1].headline
 
 
+def ranks_text(ranks: set[int | None]) -> str:
+    """Return `ranks 0–3, 7`, with `no rank` for processes without one."""
+    numbers = [rank for rank in ranks if rank is not None]
+    text = f"{'rank' if len(numbers) == 1 else 'ranks'} {ranges(numbers)}" if numbers else ""
+    return " and ".join(part for part in (text, "no rank" if None in ranks else "") if part)
+
+
 def whose_line(owner: Owner) -> str:
-    """`your line`, `a library's line`"""
+    """Return `your line`, `a library's line`."""
     return f"{owner.value} line"
 
 
 def inside(owner: Owner) -> str:
-    """`in torch`: where something happened that a line of the user's led to."""
+    """Return the place of an error below the user's line: `in torch,`."""
     return _INSIDE[owner]
 
 
@@ -143,7 +151,7 @@ REASON_LINES = 6
 
 
 def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
-    """One graph break: reason, place, explanation, hints; torch's own words, the place of the user's code added."""
+    """Add a graph break in torch's words: reason, place, explanation, hints; and the user's line."""
     head: list[Piece] = [indent]
     used = len(indent)
     if graph_break.gb:
@@ -158,11 +166,8 @@ def add_break(page: Page, graph_break: GraphBreak, indent: str = "  ") -> None:
     add_break_place(page, graph_break, indent)
     add_advice(page, graph_break, indent)
     if graph_break.stack:
-        text = f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first"
-        page.open(text, folded=True)
-        page.add(indent, (text, tokens.DIM))
-        add_stack(page, graph_break.stack, indent + "  ")
-        page.close()
+        with page.fold(f"the stack of the break: {fmt.plural(len(graph_break.stack), 'frame')}, outermost first", indent):
+            add_stack(page, graph_break.stack, indent + "  ")
 
 
 def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
@@ -170,8 +175,8 @@ def add_consequence(page: Page, graph_break: GraphBreak, indent: str) -> None:
     if graph_break.skips_frame:
         page.say("All of the function runs in eager mode: torch could not resume it after this break.", indent, tokens.WARN)
     elif graph_break.stops:
-        what = "What follows in the function runs in eager mode: torch could not resume it after this break."
-        page.say(what, indent, tokens.WARN)
+        text = "What follows in the function runs in eager mode: torch could not resume it after this break."
+        page.say(text, indent, tokens.WARN)
 
 
 def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
@@ -186,7 +191,7 @@ def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
 
 
 def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
-    """`your line models/f.py:12 in forward`, and the line itself."""
+    """Add a place, `your line models/f.py:12 in forward`, and its source line."""
     pieces: list[Piece] = [label, page.place(frame.file, frame.line)]
     if frame.name:
         pieces.append((f" in {fmt.clip_middle(sanitize(frame.name), 40)}", tokens.FUNCTION))
@@ -194,12 +199,13 @@ def add_line(page: Page, frame: StackFrame, label: str, indent: str) -> None:
     page.code(frame.code, indent + "   ")
 
 
-def is_told_by(failure: Failure, breaks: Sequence[GraphBreak]) -> bool:
+def is_listed_break(failure: Failure, breaks: Sequence[GraphBreak]) -> bool:
     """Return whether a failure is a forbidden graph break that is among `breaks`."""
     if "Explanation:" not in failure.reason:
         return False
-    told = from_restart(failure.reason)
-    return any((other.headline, other.gb, other.context) == (told.headline, told.gb, told.context) for other in breaks)
+    graph_break = from_restart(failure.reason)
+    wanted = (graph_break.headline, graph_break.gb, graph_break.context)
+    return any((other.headline, other.gb, other.context) == wanted for other in breaks)
 
 
 def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequence[GraphBreak] = ()) -> None:
@@ -213,13 +219,13 @@ def add_failure(page: Page, failure: Failure, indent: str = "  ", breaks: Sequen
         pieces += ["  ", ("traceback", tokens.LINK, failure.ref)]
     page.add(indent, *pieces)
     if "Explanation:" in failure.reason:  # a graph break where none is allowed: fullgraph, or the recompile limit
-        told = from_restart(failure.reason)
-        if is_told_by(failure, breaks):
+        graph_break = from_restart(failure.reason)
+        if is_listed_break(failure, breaks):
             page.say("because of the graph break below", indent, tokens.STRONG)
             return
-        page.say(told.headline, indent, tokens.STRONG)
+        page.say(graph_break.headline, indent, tokens.STRONG)
         _add_where(page, failure, indent)
-        add_advice(page, told, indent)
+        add_advice(page, graph_break, indent)
         return
     if not failure.reason:
         page.add(indent, ("torch wrote no reason", tokens.DIM))
@@ -240,17 +246,14 @@ def _add_quoted(page: Page, text: str, indent: str) -> int:
     return len(lines)
 
 
-def _fold_quoted(page: Page, text: str, shown: int, what: str, indent: str) -> None:
+def _fold_quoted(page: Page, text: str, shown: int, noun: str, indent: str) -> None:
     """Add the lines after the first ones in a folded section."""
     lines = _quoted(page, text, indent)[shown:]
     if not lines:
         return
-    title = f"{fmt.plural(len(lines), 'more line')} {what}"
-    page.open(title, folded=True)
-    page.add(indent, (title, tokens.DIM))
-    for line in lines:
-        page.add(indent, "  ", line)
-    page.close()
+    with page.fold(f"{fmt.plural(len(lines), 'more line')} {noun}", indent):
+        for line in lines:
+            page.add(indent, "  ", line)
 
 
 def _add_where(page: Page, failure: Failure, indent: str) -> None:
@@ -266,8 +269,8 @@ def _add_where(page: Page, failure: Failure, indent: str) -> None:
 
 
 def add_advice(page: Page, graph_break: GraphBreak, indent: str) -> None:
-    """Explanation and hints; then the breaks that came while torch handled this one."""
-    add_said(page, graph_break.explanation, graph_break.hints, indent)
+    """Add explanation and hints; then the breaks that came while torch handled this one."""
+    add_explanation(page, graph_break.explanation, graph_break.hints, indent)
     if graph_break.rest:
         shown = _add_quoted(page, graph_break.rest, indent)
         _fold_quoted(page, graph_break.rest, shown, "of the message", indent)
@@ -280,38 +283,35 @@ def add_later(page: Page, reason: Reason, skipped: bool, indent: str) -> None:
     label = "What made it fall back to eager mode: " if skipped else "While torch handled that: "
     gb = f"  {reason.gb}" if reason.gb else ""
     page.say(f"{label}{reason.headline or 'torch wrote no reason'}{gb}", indent, tokens.WARN, indent + "  ")
-    add_said(page, reason.explanation, own_hints(reason), indent + "  ")
+    add_explanation(page, reason.explanation, hints_without_nesting(reason), indent + "  ")
     if reason.context:
         page.labelled("context", reason.context, indent + "  ", 9, tokens.DIM)
 
 
-def add_said(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
-    """Torch's explanation and hints."""
+def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: str) -> None:
+    """Add torch's explanation and hints."""
     if explanation:
         page.labelled("why", explanation, indent, 5)
     for number, hint in enumerate(hints, 1):
         page.labelled("try" if number == 1 else "", f"{number} {fmt.one_line(hint)}", indent, 5)
 
 
-def add_recompile(page: Page, recompile: Recompile, there: Collection[str], indent: str = "  ", shown: int = 4) -> None:
-    """Why it recompiled; with many earlier compiles only the newest ones stay unfolded. `there`: addresses of those in the log."""
+def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
+    """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
-        add_reason(page, reason, there, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
+        add_reason(page, reason, logged, indent, same_place=n > 0 and _same_place(reason, recompile.reasons[n - 1]))
     if len(recompile.reasons) > shown:
-        what = f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either"
-        page.open(what, folded=True)
-        page.add(indent, (what, tokens.DIM))
-        for reason in recompile.reasons[shown:]:
-            add_reason(page, reason, there, indent + "  ")
-        page.close()
+        with page.fold(f"{len(recompile.reasons) - shown} more earlier compiles that could not be used either", indent):
+            for reason in recompile.reasons[shown:]:
+                add_reason(page, reason, logged, indent + "  ")
     for change in recompile.became:
         if change.why in ("size change", "scalar change") and change.before.isdigit() and change.now.isdigit():
             page.say(became(change), indent, tokens.VALUE, indent + "  ")
     if recompile.logged == "metrics":
-        what = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
-        page.say(what, indent, tokens.DIM)
+        title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
+        page.say(title, indent, tokens.DIM)
 
 
 NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"
@@ -328,12 +328,12 @@ def _same_place(recompile_reason: RecompileReason, other: RecompileReason) -> bo
     return (recompile_reason.file, recompile_reason.line, recompile_reason.code) == (other.file, other.line, other.code)
 
 
-def add_reason(page: Page, reason: RecompileReason, there: Collection[str], indent: str, same_place: bool = False) -> None:
+def add_reason(page: Page, reason: RecompileReason, logged: Collection[str], indent: str, same_place: bool = False) -> None:
     """Add a reason: `[0/0] the guard that failed   guards`; then the user's line unless it repeats."""
     pieces: list[Piece] = []
     if reason.earlier:
         name = f"[{reason.earlier}]"
-        pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in there else (name, tokens.DIM), " "]
+        pieces += [(name, tokens.LINK, reason.earlier) if reason.earlier in logged else (name, tokens.DIM), " "]
     hang = indent + "    "
     first = sum(len(piece_text(p)) for p in pieces)
     tail: list[Piece] = ["  ", ("its guards", tokens.LINK, reason.guards)] if reason.guards else []
@@ -349,11 +349,11 @@ def add_reason(page: Page, reason: RecompileReason, there: Collection[str], inde
 
 
 def became(change: Became) -> str:
-    """`torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`"""
-    what = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
-    if change.is_unsaid:
-        return f"torch marked {what} as dynamic: it varied"
-    return f"torch marked {what} as dynamic: it was {change.before}, then {change.now}"
+    """Format a change: `torch marked dim 0 of L['x'] as dynamic: it was 3, then 5`."""
+    source = change.source if change.dim is None else f"dim {change.dim} of {change.source}"
+    if change.lacks_values:
+        return f"torch marked {source} as dynamic: it varied"
+    return f"torch marked {source} as dynamic: it was {change.before}, then {change.now}"
 
 
 PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
@@ -361,7 +361,7 @@ PHASE_STYLES = dict(zip(ORDER, tokens.PHASES, strict=True))
 
 
 def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
-    """Seconds by phase, and one bar in which each phase has its share."""
+    """Add seconds by phase, and one bar with the share of each phase."""
     total = sum(phase.seconds for phase in phases)
     if not phases or total <= 0:
         return
@@ -378,7 +378,7 @@ def add_time(page: Page, phases: Sequence[Phase], indent: str = "  ") -> None:
 
 
 def shares(values: Sequence[float], width: int) -> list[int]:
-    """Cells for each value, at least one, that fill `width` together with the marks between them."""
+    """Return the cells of each value, at least one, that fill `width` together with the marks between them."""
     room = width - len(values) - 1
     total = sum(values) or 1.0
     cells = [max(int(room * value / total), 1) for value in values]
@@ -389,7 +389,7 @@ def shares(values: Sequence[float], width: int) -> list[int]:
 
 
 def _add_pairs(page: Page, pieces: list[Piece], indent: str) -> None:
-    """Name and value stay together on a line."""
+    """Add pairs of name and value, each in one line."""
     line: list[Piece] = []
     used = len(indent)
     for n in range(0, len(pieces), 2):

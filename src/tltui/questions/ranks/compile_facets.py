@@ -19,11 +19,11 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, named, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
-from tltui.questions.caches.cache_lookups import NAMES
+from tltui.questions.caches.cache_report import NAMES
 from tltui.questions.compare.comparable_lines import rules_for, side_of
 from tltui.questions.compare.pairing import own_device
 from tltui.questions.hang.open_phases import begun
-from tltui.questions.problems.compile_problems import known_breaks
+from tltui.questions.problems.compile_problems import cached_breaks
 from tltui.questions.ranks.rank_course import (
     EXECUTED,
     FACETS,
@@ -477,7 +477,7 @@ def _breaks(compile_: Compile) -> Fact:
     if not compile_.tally.breaks:
         return NONE
     lines = []
-    for one in known_breaks(compile_, BREAKS):
+    for one in cached_breaks(compile_, BREAKS):
         place = f", {one.file.rpartition('/')[2]}:{one.line}" if one.file else ""
         lines.append(one.headline + place)
     return fact(lines, [normalised(line)[0].encode("utf-8", "replace") for line in lines])

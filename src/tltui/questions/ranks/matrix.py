@@ -10,7 +10,7 @@ from statistics import median_low
 
 from tltui.model.rank_ranges import ranges
 from tltui.model.status import TABLE, Status
-from tltui.questions.caches.cache_lookups import BYPASS, HIT, MISS
+from tltui.questions.caches.cache_report import BYPASS, HIT, MISS
 from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of, rank_count
 from tltui.questions.ranks.rank_course import Lane, Stage, Step, groups_of, stages_of
 from tltui.text.frozen import frozen

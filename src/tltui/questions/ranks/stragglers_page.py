@@ -26,7 +26,7 @@ from tltui.questions.ranks.pace import RULE, Clock, Extra, Key, Late, Pace, Slow
 from tltui.questions.ranks.pace_analysis import Columns, read_pace, read_phase_spreads, spread_with
 from tltui.questions.ranks.rank_course import Lane
 from tltui.questions.recompiles.explanations import explained_of
-from tltui.questions.recompiles.recompile_sections import differing, said_of
+from tltui.questions.recompiles.recompile_sections import differing, reason_text
 from tltui.questions.timing.timing_events import group_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -103,10 +103,10 @@ def reason_of(run: Run, ref: str) -> str:
     """Word why a compile was compiled again: `x dim 0: 8 → 5`; '' where its log is not here, or does not tell."""
     try:
         node = run.resolve(ref)
-        shown = differing(explained_of(node, own_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
+        shown = differing(explained_of(node, with_guards=False))[0] if isinstance(node, Compile) and node.is_recompile else []
     except (BadAddress, OSError):
         return ""
-    return fmt.clip(sanitize(said_of(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""
+    return fmt.clip(sanitize(reason_text(shown[0]).replace("  ", ": ", 1)), REASON) if shown else ""
 
 
 def _sentences(run: Run, pace: Pace) -> list[str]:

@@ -9,18 +9,11 @@ from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame
 from tltui.model.record_reader import Reader, list_in, named, text_in
 from tltui.model.ref import at_line
-from tltui.questions.guards.guard_tree_text import GuardLine, GuardText, guard_text
+from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import OBJECTS, cause_of, class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import Asked, Cause, Comment, Condition, asked, comment_of, condition_of, whose
-from tltui.questions.recompiles.recompile_reasons import (
-    Became,
-    Recompile,
-    RecompileReason,
-    instants_of,
-    recompile_of,
-    ref_named,
-)
+from tltui.questions.recompiles.recompile_reasons import Became, Recompile, RecompileReason, instants_of, parsed_ref, recompile_of
 from tltui.questions.shapes.shape_env import meaning_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
@@ -37,7 +30,7 @@ class Met:
     source: str
     dim: int | None
     value: str
-    """'' where it is not known."""
+    """'' if unknown."""
 
 
 @frozen
@@ -53,26 +46,26 @@ class Reason:
     cause: str
     """The class: a key of `tltui.questions.recompiles.guard_grammar.CAUSES`."""
     source: str
-    """The Python expression that the guard looks at, `L['x']` written as `x`."""
+    """The Python expression that the guard checks, `L['x']` written as `x`."""
     dim: int | None
     expected: str
     actual: str
-    """'' where neither torch's words nor the guards of the new compile tell."""
+    """'' if neither torch's message nor the guards of the new compile have it."""
     value: str
-    """Of an attribute, a global, a closure: the class that the value alone would have. Of an object: what it is. Of a size:
-    `static`, where it was marked so. Of a length: the type of the container, where the guards tell."""
+    """The class of the value alone (attribute, global, closure), the kind of an object, `static` for a size marked so, or the
+    type of the container of a length."""
     settings: tuple[str, ...]
-    """Of the global state: the settings that differed."""
+    """The settings that differed, of the global state."""
     failed: str
-    """Of a condition: the part that did not hold, as far as the values tell."""
+    """The part of a condition that did not hold, if the values show it."""
     condition: str
-    """Of a condition: what kind that part is (range, equality, divisibility …)."""
+    """The kind of that part (range, equality, divisibility …)."""
     bound: int | float | None
-    """Of a range or a divisibility: its number."""
+    """The number in a range or a divisibility."""
     asked: str
-    """Of a condition: who asked for it (`your line`, `torch`, `sizes 0 and 1` …); '' where torch does not say."""
+    """The origin of a condition (`your line`, `torch`, `sizes 0 and 1` …); '' if torch does not log it."""
     met: tuple[Met, ...]
-    """Of a condition: what it speaks of."""
+    """The terms of a condition."""
     guard: str | None
     """The address of the guard's line: `0/0:dynamo_cpp_guards_str@L12`."""
     guard_kind: str
@@ -82,20 +75,20 @@ class Reason:
     code: str | None
     """The line that was being traced when the guard was made."""
     whose: str
-    """Whose line that is, where it is not the user's: `torch`, `a library`."""
+    """The owner of that line, if not the user: `torch`, `a library`."""
     by: str
     """The line of torch that asked for the guard, as torch names it."""
     why: str
-    """What that line of torch is about, as far as it is known."""
+    """The purpose of that line of torch, if known."""
     fixed_by: str
-    """Of a size that was dynamic: the line that fixed it in the earlier compile."""
+    """The line that fixed a dynamic size in the earlier compile."""
     stack: tuple[StackFrame, ...]
     hint: str
-    """What torch adds about the guard."""
+    """Torch's note on the guard."""
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """What two reasons for the same cause share; of the global state one for each setting."""
+        """The identity of its cause; of the global state one for each setting."""
         if self.cause == guard_grammar.STATE and self.settings:
             return tuple((self.cause, setting, None) for setting in self.settings)
         return ((self.cause, self.source, self.dim),)
@@ -111,7 +104,7 @@ class Dynamic:
     now: str
     symbol: str
     fixed: str
-    """What it was fixed to again in the same compile; '' where it stayed free."""
+    """The value that it was fixed to again in the same compile; '' if it stayed free."""
 
 
 @frozen
@@ -124,7 +117,7 @@ class Explained:
     reasons: tuple[Reason, ...]
     """One for each earlier compile that torch tried, in torch's order: the one that was used last comes first."""
     logged: str
-    """Where the reasons are from: `artifact`, `metrics`, '' for nowhere."""
+    """The source of the reasons: `artifact`, `metrics`, '' for none."""
     record: str | None
     """The address of the record with the reasons."""
     became: tuple[Dynamic, ...]
@@ -150,28 +143,28 @@ class Explained:
 
 
 @part
-def explained_of(compile_: Compile, reader: Reader, own_guards: bool = True) -> Explained:
+def explained_of(compile_: Compile, reader: Reader, with_guards: bool = True) -> Explained:
     """Explain a recompile from the guards of the earlier compiles that its reasons name.
 
-    Without `own_guards`, records that the compile writes after its graph are not used.
+    Without `with_guards`, records that the compile writes after its graph are not used.
     """
-    texts = _Texts(compile_, own_guards)
-    found = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
+    texts = _Texts(compile_, with_guards)
+    recompile = recompile_of(compile_, instants_of(compile_, reader), reader) or Recompile((), "")
     symbols = _symbols(compile_)
-    reasons = tuple(_reason(reason, compile_, texts, symbols, found.became) for reason in found.reasons)
-    changes = found.became if compile_.is_traced else _varied(found.became, reasons, symbols)
-    own = texts.of(compile_) if changes else None
+    reasons = tuple(_reason(reason, compile_, texts, symbols, recompile.became) for reason in recompile.reasons)
+    changes = recompile.became if compile_.is_traced else _varied(recompile.became, reasons, symbols)
+    guards = texts.of(compile_) if changes else None
     free = texts.free(reasons[0].earlier) if reasons and changes else frozenset()
     sizes = {(reason.source, reason.dim) for reason in reasons}
     became = tuple(
-        dynamic for change in changes if (dynamic := _dynamic(change, symbols, own)) is not None
+        dynamic for change in changes if (dynamic := _dynamic(change, symbols, guards)) is not None
         and (dynamic.fixed or _sized(dynamic.source, dynamic.dim) not in free)
-        and (not change.is_unsaid or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
+        and (not change.lacks_values or (dynamic.source, dynamic.dim) in sizes)  # another dim may have varied, or their number
     )  # fmt: skip
     facts, status = compile_.facts, compile_.status
     failure = class_name(facts.fail_type or "?").rpartition(".")[2] if facts.failed and not facts.recompile_limit else ""
     return Explained(
-        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, found.logged, found.ref, became,
+        str(compile_.ref), str(status) if status else None, compile_.duration_s, reasons, recompile.logged, recompile.ref, became,
         facts.recompile_limit, failure, _settings(reasons),
     )  # fmt: skip
 
@@ -180,7 +173,7 @@ def _varied(
     became: tuple[Became, ...], reasons: Iterable[Reason], symbols: dict[str, tuple[str, str]]
 ) -> tuple[Became, ...]:
     """Return the sizes that torch made dynamic, where no event records it: a failed guard whose source has a symbol now."""
-    found: dict[tuple[str, int | None], Became] = {}
+    by_source: dict[tuple[str, int | None], Became] = {}
     for reason in reasons:
         if (
             reason.cause in (guard_grammar.SIZE, guard_grammar.INT, guard_grammar.FLOAT)
@@ -188,16 +181,18 @@ def _varied(
         ):
             why = "scalar change" if reason.dim is None else "size change"
             change = Became(reason.source, reason.dim, why, reason.expected, reason.actual)
-            found.setdefault((reason.source, reason.dim), change)
-    said = {(strip_local(change.source), change.dim): change for change in found.values()}
-    known = tuple(said.get((strip_local(own.source), own.dim), own) if own.is_unsaid else own for own in became)
-    return known or tuple(found.values())
+            by_source.setdefault((reason.source, reason.dim), change)
+    exact = {(strip_local(change.source), change.dim): change for change in by_source.values()}
+    changes = tuple(
+        exact.get((strip_local(change.source), change.dim), change) if change.lacks_values else change for change in became
+    )
+    return changes or tuple(by_source.values())
 
 
 def _settings(reasons: Iterable[Reason]) -> tuple[str, ...]:
     """Return the settings of torch that all state reasons name."""
-    named = [reason.settings for reason in reasons if reason.cause == guard_grammar.STATE]
-    return tuple(name for name in named[0] if all(name in other for other in named)) if named else ()
+    settings = [reason.settings for reason in reasons if reason.cause == guard_grammar.STATE]
+    return tuple(name for name in settings[0] if all(name in other for other in settings)) if settings else ()
 
 
 class _Texts:
@@ -206,21 +201,21 @@ class _Texts:
     Most recompiles of a frame need the same few trees; the reader of the log caches them.
     """
 
-    def __init__(self, compile_: Compile, own: bool) -> None:
-        self._compile, self._own = compile_, own
+    def __init__(self, compile_: Compile, with_guards: bool) -> None:
+        self._compile, self._with_guards = compile_, with_guards
         self._earlier: dict[str, Compile | None] = {}
 
     def of(self, compile_: Compile) -> GuardText | None:
-        if compile_ is self._compile and not self._own:
+        if compile_ is self._compile and not self._with_guards:
             return None
         reads(self._compile, compile_)
-        kept = reader_of(compile_).kept
-        found = kept.get(compile_)
-        if found is None or found[0] != (compile_.stamp, compile_.process.naming.stamp):
+        cache = reader_of(compile_).kept
+        entry = cache.get(compile_)
+        if entry is None or entry[0] != (compile_.stamp, compile_.process.naming.stamp):
             text = guard_text(compile_, reader_of(compile_))
-            found = (compile_.stamp, compile_.process.naming.stamp), text
-            kept.put(compile_, found, text.characters if text else 1)
-        tree: GuardText | None = found[1]
+            entry = (compile_.stamp, compile_.process.naming.stamp), text
+            cache.put(compile_, entry, text.characters if text else 1)
+        tree: GuardText | None = entry[1]
         return tree
 
     def earlier(self, ref: str | None) -> Compile | None:
@@ -232,8 +227,8 @@ class _Texts:
         return self._earlier[ref]
 
     def _find(self, ref: str) -> Compile | None:
-        named_by = ref_named(ref)
-        wanted = named_by.id if named_by is not None else None
+        parsed = parsed_ref(ref)
+        wanted = parsed.id if parsed is not None else None
         process, key = self._compile.process, self._compile.frame.key
         for owner in (process, process.parent):
             results = owner.find(wanted) if owner is not None and wanted is not None else None
@@ -264,8 +259,8 @@ def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
     for record, _ in named(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         stack = frames_of(compile_.process, list_in(fields, "user_stack"))
-        own = (*user_frames(stack), *stack[-1:])
-        line = _line(own[0]) if own else "a line of the program"
+        frames = (*user_frames(stack), *stack[-1:])
+        line = _line(frames[0]) if frames else "a line of the program"
         results |= {strip_local(str(source)): line for source in list_in(fields, "sources")}
     return results
 
@@ -279,7 +274,7 @@ def _line(frame: StackFrame) -> str:
 
 @part
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
-    """Source (`L[…]` shortened) → (symbol, its value in this compile)."""
+    """Return source (`L[…]` shortened) → (symbol, its value in this compile)."""
     results: dict[str, tuple[str, str]] = {}
     for record, _ in named(compile_, ("create_symbol",)):
         fields = reader.event(record)
@@ -294,13 +289,13 @@ def _sized(source: str, dim: int | None) -> str:
     return source if dim is None else f"{source}.size()[{dim}]"
 
 
-def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], own: GuardText | None) -> Dynamic | None:
-    """Torch wanted it dynamic; it is where it got a symbol (an attribute of a module, a global does not)."""
+def _dynamic(change: Became, symbols: dict[str, tuple[str, str]], guards: GuardText | None) -> Dynamic | None:
+    """Return a change with its symbol; None where torch gave it none (an attribute of a module, a global)."""
     source = strip_local(change.source)
     symbol = symbols.get(_sized(source, change.dim))
     if symbol is None or change.why not in ("size change", "scalar change"):
         return None
-    fixed = "" if own is None else own.fixes(source) if change.dim is None else own.size(source, change.dim)
+    fixed = "" if guards is None else guards.fixes(source) if change.dim is None else guards.size(source, change.dim)
     return Dynamic(source, change.dim, change.before, change.now, symbol[0], fixed)
 
 
@@ -311,7 +306,7 @@ def _reason(
     cause = cause_of(reason.text, reason.hint)
     earlier = texts.at(reason.earlier)
     guard = earlier.failed(cause, reason.text) if earlier else None
-    cause = _told_by(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
+    cause = _refined(cause, earlier, texts.of(compile_) if cause.kind == guard_grammar.OBJECT else None)
     actual = _actual(cause, compile_, texts, symbols, became)
     comment = reason.comment
     if guard is not None and not comment.origins:
@@ -319,37 +314,37 @@ def _reason(
     hint = reason.hint or cause.note or comment.note
     condition = condition_of(strip_local(reason.text)) if cause.kind == guard_grammar.CONDITION else None
     met = tuple(_met(condition, compile_, texts, symbols)) if condition is not None else ()
-    found = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
+    asker = asked(condition, {item.term: item.value for item in met}, comment) if condition is not None else Asked()
     if condition is not None:
         actual = _values_text(met)
     file, line, code = _where(reason, guard, comment, compile_.frame)
-    by = reason.by or str(found.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
+    by = reason.by or str(asker.origin.by or next((o.by for o in comment.origins if o.by is not None), ""))
     return Reason(
         reason.earlier, texts.earlier(reason.earlier) is not None, reason.text,
         cause.kind, cause.source, cause.dim, cause.expected, actual, cause.value, cause.settings,
-        found.part.text if found.part else "", found.part.kind if found.part else "", found.part.bound if found.part else None,
-        found.who, met,
+        asker.part.text if asker.part else "", asker.part.kind if asker.part else "", asker.part.bound if asker.part else None,
+        asker.who, met,
         at_line(earlier.ref, guard.line) if earlier and guard else None, guard.node.kind if guard else "",
-        file, line, code, whose(file) if file else "", by, _why(found, reason.text),
+        file, line, code, whose(file) if file else "", by, _why(asker, reason.text),
         texts.fixed(reason.earlier, cause), reason.stack, hint,
     )  # fmt: skip
 
 
-def _why(found: Asked, text: str) -> str:
-    by, place = found.origin.by, found.origin.place
+def _why(asker: Asked, text: str) -> str:
+    by, place = asker.origin.by, asker.origin.place
     if by is None:
         return ""
-    return meaning_of(by.file, by.name, text, found.origin.code or "", bool(place is not None and whose(place.file)))
+    return meaning_of(by.file, by.name, text, asker.origin.code or "", bool(place is not None and whose(place.file)))
 
 
-def _told_by(cause: Cause, earlier: GuardText | None, own: GuardText | None) -> Cause:
+def _refined(cause: Cause, earlier: GuardText | None, guards: GuardText | None) -> Cause:
     """Refine a cause with the guards of the earlier compile and of the new one."""
     if earlier is None:
         return cause
     if cause.kind in guard_grammar.VALUES and earlier.is_module(cause.source):
         return guard_grammar.as_attribute(cause)
-    if cause.kind == guard_grammar.TYPE and (said := earlier.tensor_class(cause.source)):
-        return replace(cause, expected=said)
+    if cause.kind == guard_grammar.TYPE and (tensor_class := earlier.tensor_class(cause.source)):
+        return replace(cause, expected=tensor_class)
     if cause.kind == guard_grammar.SIZE and cause.dim is not None and earlier.marked_static(cause.source, cause.dim):
         return replace(cause, value="static")
     if cause.kind == guard_grammar.LENGTH:
@@ -357,21 +352,22 @@ def _told_by(cause: Cause, earlier: GuardText | None, own: GuardText | None) -> 
         return replace(cause, value="dict" if kind.endswith("dict") or kind.endswith("Dict") else kind)
     if cause.kind != guard_grammar.OBJECT:
         return cause
-    before, now = earlier.manager_type(cause.source), own.manager_type(cause.source) if own is not None else ""
+    before, now = earlier.manager_type(cause.source), guards.manager_type(cause.source) if guards is not None else ""
     kind, other = class_name(before), class_name(now)
     kind, other = OBJECTS.get(kind, kind), OBJECTS.get(other, other)
-    what = "enum" if before.startswith(("<enum", "<flag")) else kind
+    value = "enum" if before.startswith(("<enum", "<flag")) else kind
     if kind == "class":
-        is_class, same = cause.expected.removeprefix("a "), own.same_object(cause.source) if own is not None else ""
-        return replace(cause, expected=f"class {is_class}", actual=f"class {same}" if other == "class" and same else "", value=what)
+        is_class, same = cause.expected.removeprefix("a "), guards.same_object(cause.source) if guards is not None else ""
+        actual = f"class {same}" if other == "class" and same else ""
+        return replace(cause, expected=f"class {is_class}", actual=actual, value=value)
     actual = "" if not other else f"another {cause.expected.removeprefix('a ')}" if before == now else f"a {other}"
-    return replace(cause, actual=actual or cause.actual, value=what)
+    return replace(cause, actual=actual or cause.actual, value=value)
 
 
 def _where(
     reason: RecompileReason, guard: GuardLine | None, comment: Comment, frame: Frame
 ) -> tuple[str | None, int | None, str | None]:
-    """File, line and code that were being traced."""
+    """Return file, line and code that were being traced."""
     file, line, code, traced = reason.file, reason.line, reason.code, comment.traced
     if file is None and guard is not None and traced.place is not None:
         file, line, code = traced.place.file, traced.place.line, traced.code
@@ -384,25 +380,25 @@ def _met(
     condition: Condition, compile_: Compile, texts: _Texts, symbols: dict[str, tuple[str, str]]
 ) -> Iterable[Met]:
     """Yield the terms of a condition with their values in the new compile."""
-    own = texts.of(compile_)
+    guards = texts.of(compile_)
     for term in condition.terms:
-        known = symbols.get(term.text)
-        value = known[1] if known is not None else ""
-        if not value and own is not None:
-            value = own.size(term.source, term.dim) if term.dim is not None else own.fixes(term.text)
+        symbol = symbols.get(term.text)
+        value = symbol[1] if symbol is not None else ""
+        if not value and guards is not None:
+            value = guards.size(term.source, term.dim) if term.dim is not None else guards.fixes(term.text)
         yield Met(term.text, term.source, term.dim, value)
 
 
 def _values_text(met: Iterable[Met]) -> str:
     """Format the values of terms; several with their names: `x dim 0 was 24, y dim 0 was 4`."""
-    found = list(met)
-    if len(found) == 1:
-        return found[0].value
-    return ", ".join(f"{name_of(item.source, item.dim, item.term)} was {item.value}" for item in found if item.value)
+    terms = list(met)
+    if len(terms) == 1:
+        return terms[0].value
+    return ", ".join(f"{name_of(item.source, item.dim, item.term)} was {item.value}" for item in terms if item.value)
 
 
 def name_of(source: str, dim: int | None, term: str = "") -> str:
-    """`x dim 0`, `module.index`; of a stride or an offset the words of torch."""
+    """Return `x dim 0`, `module.index`; for a stride or an offset torch's words."""
     return f"{source} dim {dim}" if dim is not None else term or source
 
 
@@ -417,8 +413,8 @@ def _actual(
     for change in became:
         if strip_local(change.source) == cause.source and change.dim is None and change.why == "scalar change":
             return change.now
-    own = texts.of(compile_)
-    return own.actual(cause) if own else ""
+    guards = texts.of(compile_)
+    return guards.actual(cause) if guards else ""
 
 
 def _full_path(path: str, frame: Frame) -> str:

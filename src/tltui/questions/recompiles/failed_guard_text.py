@@ -5,39 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tltui.questions.recompiles.guard_grammar import (
-    ALIASING,
-    BACKEND,
-    CLOSURE,
-    CONDITION,
-    DEVICE,
-    DTYPE,
-    EQUAL,
-    FLOAT,
-    FREED,
-    GLOBAL,
-    GRAD,
-    KEY,
-    LENGTH,
-    MARK,
-    OBJECT,
-    OTHER,
-    RANK,
-    SIZE,
-    SOMETHING,
-    STATE,
-    STRIDE,
-    TENSOR,
-    TYPE,
-    UNEXPECTED,
-    VALUE,
-    VALUES,
-    Cause,
-    Condition,
-    as_attribute,
-    condition_of,
-    value_kind,
-)
+from tltui.questions.recompiles import guard_grammar
+from tltui.questions.recompiles.guard_grammar import Cause, Condition, as_attribute, condition_of, value_kind
 
 _LOCAL = re.compile(r"L\[\s*['\"](.*?)['\"]\s*\]")
 _TENSOR = re.compile(
@@ -90,7 +59,7 @@ OBJECTS = {"code": "function", "builtin_function_or_method": "builtin", "type": 
 
 
 def strip_local(text: str) -> str:
-    """`L['x'].shape` → `x.shape`, as torch does with its reasons."""
+    """Shorten `L['x'].shape` to `x.shape`, as torch does with its reasons."""
     return _LOCAL.sub(r"\1", text) if "L[" in text else text
 
 
@@ -98,33 +67,37 @@ def cause_of(text: str, hint: str = "") -> Cause:
     """Classify a reason. `hint` is torch's comment on the guard."""
     text = strip_local(text.strip())
     for parse in (_tensor, _mark, _state, _check, _number, _container, _condition, _plain):
-        if (found := parse(text)) is not None:
-            return _with_origin(found, hint)
+        if (cause := parse(text)) is not None:
+            return _with_origin(cause, hint)
     first, semicolon, _ = text.partition("; ")  # several failed, as TORCH_LOGS=recompiles_verbose makes torch list them
-    return cause_of(first, hint) if semicolon else Cause(OTHER)
+    return cause_of(first, hint) if semicolon else Cause(guard_grammar.OTHER)
+
+
+_GEOMETRY = {"size": guard_grammar.SIZE, "stride": guard_grammar.STRIDE, "rank": guard_grammar.RANK}
 
 
 def _tensor(text: str) -> Cause | None:
     if match := _NO_TENSOR.match(text):
-        return Cause(TYPE, match["source"], None, "Tensor", class_name(match["type"] or ""))
+        return Cause(guard_grammar.TYPE, match["source"], None, "Tensor", class_name(match["type"] or ""))
     match = _TENSOR.match(text)
     if match is None:
         return None
-    what, rest, source = match["what"], match["rest"], match["source"]
+    property_, rest, source = match["what"], match["rest"], match["source"]
     dim = None if match["dim"] is None else int(match["dim"])
-    said = _EXPECTED.match(rest)
-    expected, actual, note = (said["expected"], said["actual"] or "", said["note"] or "") if said else ("", "", "")
-    if what in ("size", "stride", "rank"):
-        return Cause({"size": SIZE, "stride": STRIDE, "rank": RANK}[what], source, dim, expected, actual, note=note)
-    if what == "dtype":
-        return Cause(DTYPE, source, None, dtype_name(expected), dtype_name(actual))
-    if what == "requires_grad":
+    values = _EXPECTED.match(rest)
+    expected, actual, note = (values["expected"], values["actual"] or "", values["note"] or "") if values else ("", "", "")
+    if property_ in _GEOMETRY:
+        return Cause(_GEOMETRY[property_], source, dim, expected, actual, note=note)
+    if property_ == "dtype":
+        return Cause(guard_grammar.DTYPE, source, None, dtype_name(expected), dtype_name(actual))
+    if property_ == "requires_grad":
         needed = expected.endswith("1")
-        return Cause(GRAD, source, None, "yes" if needed else "no", "no" if needed else "yes")
-    if what == "dispatch key set":
+        return Cause(guard_grammar.GRAD, source, None, "yes" if needed else "no", "no" if needed else "yes")
+    if property_ == "dispatch key set":
         return _dispatch(source, expected, actual)
     device = _DEVICE.search(rest)
-    return Cause(DEVICE, source, None, *((f"index {device['expected']}", f"index {device['actual']}") if device else ("", "")))
+    indices = (f"index {device['expected']}", f"index {device['actual']}") if device else ("", "")
+    return Cause(guard_grammar.DEVICE, source, None, *indices)
 
 
 _LAYOUTS = {"SparseCsr": "sparse CSR", "Sparse": "sparse", "Quantized": "quantized", "NestedTensor": "nested", "Mkldnn": "mkldnn"}
@@ -144,10 +117,10 @@ def _dispatch(source: str, expected: str, actual: str) -> Cause:
     one, other = _keys(expected), _keys(actual)
     (before, laid), (now, lies) = _backend(one), _backend(other)
     if before and now and before != now:
-        return Cause(DEVICE, source, None, before.lower(), now.lower())
+        return Cause(guard_grammar.DEVICE, source, None, before.lower(), now.lower())
     if laid != lies:
-        return Cause(TENSOR, source, None, laid or "dense", lies or "dense")
-    return Cause(TENSOR, source, None, _kind(one, other), _kind(other, one))
+        return Cause(guard_grammar.TENSOR, source, None, laid or "dense", lies or "dense")
+    return Cause(guard_grammar.TENSOR, source, None, _kind(one, other), _kind(other, one))
 
 
 def _keys(text: str) -> list[str]:
@@ -165,11 +138,11 @@ def _backend(keys: list[str]) -> tuple[str, str]:
 
 def _kind(keys: list[str], other: list[str]) -> str:
     """Describe the dispatch keys that are not in another set."""
-    said = []
+    words = []
     if _autograd(keys) != _autograd(other):
-        said.append("needs autograd" if _autograd(keys) else "inference tensor")
-    said += [_KINDS.get(key, key) for key in keys if key not in (*other, *_SILENT) and not key.startswith("Autograd")]
-    return ", ".join(said) or "plain"
+        words.append("needs autograd" if _autograd(keys) else "inference tensor")
+    words += [_KINDS.get(key, key) for key in keys if key not in (*other, *_SILENT) and not key.startswith("Autograd")]
+    return ", ".join(words) or "plain"
 
 
 def _autograd(keys: list[str]) -> bool:
@@ -179,19 +152,19 @@ def _autograd(keys: list[str]) -> bool:
 def _mark(text: str) -> Cause | None:
     """Parse guards on the marks of mark_dynamic and related functions."""
     if text.startswith("_has_dynamo_dim_marking "):
-        return Cause(MARK, "", None, "no mark", "a mark")
+        return Cause(guard_grammar.MARK, "", None, "no mark", "a mark")
     match = _MARKED.search(text)
     if match is None:
         return None
     mark, tensor = MARKS[match["mark"]], _MARKED_TENSOR.search(text)
     source = tensor["source"] if tensor else ""
     if re.search(r"\bFalse$|should be absent", text):
-        return Cause(MARK, source, None, f"no {mark}", mark)
+        return Cause(guard_grammar.MARK, source, None, f"no {mark}", mark)
     subset = re.search(r"runtime (?P<now>\{.*?\}) is not a subset of compiled (?P<before>\{.*?\})", text)
     if subset:
-        return Cause(MARK, source, None, f"{mark} of {subset['before']}", f"of {subset['now']}")
+        return Cause(guard_grammar.MARK, source, None, f"{mark} of {subset['before']}", f"of {subset['now']}")
     before = re.search(r"issubset\((\{.*?\})\)", text)
-    return Cause(MARK, source, None, f"{mark} of {before[1]}" if before else mark, "")
+    return Cause(guard_grammar.MARK, source, None, f"{mark} of {before[1]}" if before else mark, "")
 
 
 _CHANGED = "GLOBAL_STATE changed:"
@@ -212,7 +185,7 @@ def _state(text: str) -> Cause | None:
     if text.startswith("utils_device.CURRENT_DEVICE"):
         return replace(_settings("default device"), expected=text.partition(" == ")[2])
     if text.startswith("___check_global_state"):
-        return Cause(STATE)
+        return Cause(guard_grammar.STATE)
     for words, setting in _FUNCTIONAL.items():
         if words in text:
             return _settings(setting)
@@ -220,67 +193,70 @@ def _state(text: str) -> Cause | None:
 
 
 def _settings(*names: str) -> Cause:
-    return Cause(STATE, ", ".join(names), settings=names)
+    return Cause(guard_grammar.STATE, ", ".join(names), settings=names)
 
 
 def _check(text: str) -> Cause | None:
     """Parse guards that call torch's helpers, and reasons written as sentences."""
     if match := _KEY_ID.match(text):
-        return Cause(KEY, f"list({match['source']})[{match['at']}]", None, "a key", "another key")
+        return Cause(guard_grammar.KEY, f"list({match['source']})[{match['at']}]", None, "a key", "another key")
     if match := _TYPE_ID.match(text):
-        return Cause(TYPE, match["source"], None, class_name(match["type"] or ""))
+        return Cause(guard_grammar.TYPE, match["source"], None, class_name(match["type"] or ""))
     if match := _OBJ_ID.match(text):
         kind = class_name(match["type"] or "")
-        return Cause(OBJECT, match["source"], None, f"a {OBJECTS.get(kind, kind)}" if kind else "an object", "another object")
+        expected = f"a {OBJECTS.get(kind, kind)}" if kind else "an object"
+        return Cause(guard_grammar.OBJECT, match["source"], None, expected, "another object")
     if match := _OTHER_TYPE.match(text):
         if match["what"] == "Not a function":
-            return Cause(TYPE, _FUNCTION.sub("", match["source"]), None, "function")
-        return Cause(TYPE, match["source"])
+            return Cause(guard_grammar.TYPE, _FUNCTION.sub("", match["source"]), None, "function")
+        return Cause(guard_grammar.TYPE, match["source"])
     if match := _DUPLICATE.match(text):
-        return Cause(ALIASING, ", ".join(re.findall(r'"([^"]*)"', match["which"])), None, "different tensors", "one tensor")
+        tensors = ", ".join(re.findall(r'"([^"]*)"', match["which"]))
+        return Cause(guard_grammar.ALIASING, tensors, None, "different tensors", "one tensor")
     if match := _OVERLAP.match(text):
-        which = ", ".join(part for part in (match["over"], match["apart"]) if part)
-        return Cause(ALIASING, which, None, "memory shared as before", "shared otherwise")
+        tensors = ", ".join(part for part in (match["over"], match["apart"]) if part)
+        return Cause(guard_grammar.ALIASING, tensors, None, "memory shared as before", "shared otherwise")
     if text.startswith("BACKEND_MATCH failure"):
-        return Cause(BACKEND)
+        return Cause(guard_grammar.BACKEND)
     if text.startswith("Unexpected recompilation"):
-        return Cause(UNEXPECTED)
+        return Cause(guard_grammar.UNEXPECTED)
     if match := _FREED.match(text):
-        return Cause(FREED, match["source"])
+        return Cause(guard_grammar.FREED, match["source"])
     if text.startswith(("___check_metadata_", "__dtensor_spec_")):
-        return Cause(TENSOR, "", None, "DTensor spec" if text.startswith("__d") else "metadata of a subclass", "another")
-    return Cause(TENSOR, text[13:].partition(", ")[0].strip("()")) if text.startswith("check_tensor(") else None
+        expected = "DTensor spec" if text.startswith("__d") else "metadata of a subclass"
+        return Cause(guard_grammar.TENSOR, "", None, expected, "another")
+    return Cause(guard_grammar.TENSOR, text[13:].partition(", ")[0].strip("()")) if text.startswith("check_tensor(") else None
 
 
 def _number(text: str) -> Cause | None:
-    """NaN: it equals nothing, so torch has guards of their own for it."""
+    """Parse guards on NaN, for which torch has special ones, as it equals no number."""
     if match := _NAN.match(text):
-        return Cause(FLOAT if " is float " in text else VALUE, match["source"], None, "nan")
+        return Cause(guard_grammar.FLOAT if " is float " in text else guard_grammar.VALUE, match["source"], None, "nan")
     match = _NO_NAN.match(text)
-    return Cause(FLOAT, match["source"], None, "a number", "nan") if match else None
+    return Cause(guard_grammar.FLOAT, match["source"], None, "a number", "nan") if match else None
 
 
 def _container(text: str) -> Cause | None:
     if match := _CONTAINS.match(text) or _SET.match(text) or _HASATTR.match(text):
         absent = (match["no"] is not None) != (match.groupdict().get("said") == "False")
-        there = ("not there", "there") if absent else ("there", "not there")
+        states = ("not there", "there") if absent else ("there", "not there")
         key = match["key"] if match.re is not _HASATTR else f".{match['key']}"
         source = match["source"].removesuffix(".__dict__")
-        return Cause(KEY, f"{source}{key}" if key[0] == "." else f"{source}[{key}]", None, *there)
+        return Cause(guard_grammar.KEY, f"{source}{key}" if key[0] == "." else f"{source}[{key}]", None, *states)
     if match := _LENGTH.match(text):
-        return Cause(LENGTH, match["source"], None, match["expected"])
+        return Cause(guard_grammar.LENGTH, match["source"], None, match["expected"])
     if match := _KEY_AT.match(text):
-        return Cause(KEY, f"list({match['source']})[{match['at']}]", None, match["key"])
+        return Cause(guard_grammar.KEY, f"list({match['source']})[{match['at']}]", None, match["key"])
     if match := _ALL_KEYS.match(text):
-        return Cause(KEY, f"list({match['one'] or match['other']})", None, match["keys"])
+        return Cause(guard_grammar.KEY, f"list({match['one'] or match['other']})", None, match["keys"])
     if match := _ITERATOR.match(text):
-        return Cause(VALUE, match["source"], None, match["expected"])
+        return Cause(guard_grammar.VALUE, match["source"], None, match["expected"])
     if match := _NO_ATTRIBUTE.match(text):
-        return Cause(KEY, match["source"], None, "an attribute", "not there")
+        return Cause(guard_grammar.KEY, match["source"], None, "an attribute", "not there")
     if match := _NOT.match(text):
-        return Cause(LENGTH, match["source"], None, "0")
+        return Cause(guard_grammar.LENGTH, match["source"], None, "0")
     if match := _MISSING.match(text):
-        return Cause(KEY, match["source"], None, "there", "not there")
+        return Cause(guard_grammar.KEY, match["source"], None, "there", "not there")
     return None
 
 
@@ -290,13 +266,13 @@ def _condition(text: str) -> Cause | None:
     if condition is None or _is_value(condition):
         return None
     term = condition.terms[0]
-    return Cause(CONDITION, term.source, term.dim, text)
+    return Cause(guard_grammar.CONDITION, term.source, term.dim, text)
 
 
 def _is_value(condition: Condition) -> bool:
-    """`n == 3`, `d == torch.float64`: a value that was taken as a constant, and no condition on sizes."""
+    """Return whether a condition is on a constant (`n == 3`, `d == torch.float64`), not on sizes."""
     equals = _EQUALS.match(condition.text)
-    if condition.kind != EQUAL or equals is None or any(not term.is_number for term in condition.terms):
+    if condition.kind != guard_grammar.EQUAL or equals is None or any(not term.is_number for term in condition.terms):
         return False
     constant = condition.parts[0].bound is not None
     name = condition.terms[0].text == equals["source"] and len(condition.terms) <= 2
@@ -311,9 +287,9 @@ def _plain(text: str) -> Cause | None:
     if match is None or " " in match["source"]:
         return None
     if match["other"] == "None":
-        said = (SOMETHING, "None") if match["no"] else ("None", SOMETHING)
-        return Cause(VALUE, match["source"], None, *said)
-    return Cause(ALIASING, f"{match['source']}, {match['other']}", None, "one object", "different objects")
+        values = (guard_grammar.SOMETHING, "None") if match["no"] else ("None", guard_grammar.SOMETHING)
+        return Cause(guard_grammar.VALUE, match["source"], None, *values)
+    return Cause(guard_grammar.ALIASING, f"{match['source']}, {match['other']}", None, "one object", "different objects")
 
 
 _MODULE = re.compile(r"\._(?:modules|parameters|buffers)\[|\.training$")
@@ -321,18 +297,18 @@ _MODULE = re.compile(r"\._(?:modules|parameters|buffers)\[|\.training$")
 
 def _with_origin(cause: Cause, hint: str) -> Cause:
     """Reclassify a value that is no argument by its origin."""
-    if cause.kind not in VALUES:
+    if cause.kind not in guard_grammar.VALUES:
         return cause
     source = cause.source
     if "__closure__" in source or "cell_contents" in source or 'guard on "' in hint:
-        return replace(cause, kind=CLOSURE, value=cause.kind)
+        return replace(cause, kind=guard_grammar.CLOSURE, value=cause.kind)
     if _MODULE.search(source) or "attributes of the nn.Module" in hint:
         return as_attribute(cause)
-    return replace(cause, kind=GLOBAL, value=cause.kind) if source.startswith("G[") else cause
+    return replace(cause, kind=guard_grammar.GLOBAL, value=cause.kind) if source.startswith("G[") else cause
 
 
 def class_name(text: str) -> str:
-    """`<class 'torch.nn.parameter.Parameter'>` → `torch.nn.parameter.Parameter`"""
+    """Return the name in `<class 'torch.nn.parameter.Parameter'>`: `torch.nn.parameter.Parameter`."""
     match = re.match(r"^<(?:class|enum|flag) '(.*)'>$", text.strip())
     return match[1] if match else text.strip()
 

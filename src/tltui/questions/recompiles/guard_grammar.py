@@ -1,4 +1,4 @@
-"""Grammar of guard texts: comments after a guard, conditions on sizes, classes of causes, who asked for a condition."""
+"""Grammar of guard texts: comments after a guard, conditions on sizes, classes of causes, origins of conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, owner_of
 
-_BESIDE = re.compile(r"\s{2,}# ")
+_COMMENT_START = re.compile(r"\s{2,}# ")
 _TOKEN = re.compile(r"""\s{2,}# |'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 """Start of a comment, or a quoted string."""
 _ORIGIN = re.compile(
@@ -46,7 +46,7 @@ class Origin:
     """The line that was being traced."""
     code: str | None = None
     by: Place | None = None
-    """The line of torch that asked."""
+    """The line of torch that added the guard."""
     note: str = ""
     """A sentence of torch about the guard."""
 
@@ -75,13 +75,19 @@ class Comment:
 
 
 NO_COMMENT = Comment()
+_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
+
+
+def strip_modules(source: str) -> str:
+    """Shorten `L['self']._modules['0']._parameters['w']` to `L['self'].0.w`."""
+    return _MODULE_PART.sub(r".\1", source)
 
 
 def split_comment(text: str) -> tuple[str, str]:
     """Split a guard from its comment. Quoted text belongs to the guard; an unmatched quote is ignored."""
     if "  # " not in text:
         return text.strip(), ""
-    for match in (_TOKEN if len(text) <= LONGEST_COMMENT else _BESIDE).finditer(text):
+    for match in (_TOKEN if len(text) <= LONGEST_COMMENT else _COMMENT_START).finditer(text):
         if match[0][0].isspace():
             return text[: match.start()].strip(), text[match.end() :].strip()
     return text.strip(), ""
@@ -95,8 +101,8 @@ def comment_of(text: str) -> Comment:
         return Comment()
     if len(text) > LONGEST_COMMENT:
         return Comment((Origin(note=text),))
-    if (found := _origin(text)) is not None and " and " not in text:
-        return Comment((found,))
+    if (origin := _origin(text)) is not None and " and " not in text:
+        return Comment((origin,))
     at = text.find(" and ")
     for _ in range(SPLITS):  # code and notes may have an ` and ` of their own: both sides have to read as an origin with a place
         if at < 0:
@@ -105,11 +111,11 @@ def comment_of(text: str) -> Comment:
         if one is not None and other is not None and text[:at].endswith(")") and text.endswith(")"):
             return Comment((one, other))
         at = text.find(" and ", at + 1)
-    return Comment((found or Origin(note=_plain(text)),))
+    return Comment((origin or Origin(note=_plain(text)),))
 
 
 def _origin(text: str) -> Origin | None:
-    """One origin; None for a text that names no place."""
+    """Parse one origin; None for a text that names no place."""
     if text.startswith("(") and text.endswith(")"):
         inner = text[1:-1]
         by = _place(inner)
@@ -164,7 +170,7 @@ class Term:
     source: str
     """The tensor or number."""
     dim: int | None
-    """Of a size."""
+    """The dimension, of a size."""
 
     @property
     def is_number(self) -> bool:
@@ -180,9 +186,9 @@ class Part:
     kind: str
     """RANGE, EQUAL, DIFFERENT, DIVISIBLE, NAN or OTHER."""
     low: bool = False
-    """Of a range: whether it is the lower bound."""
+    """Whether it is the lower bound of a range."""
     bound: Number | None = None
-    """Of a range: the number. Of a divisibility: the divisor."""
+    """The number in a range, the divisor of a divisibility."""
 
 
 @frozen
@@ -201,21 +207,21 @@ class Condition:
 
     def failing(self, values: Mapping[str, str]) -> tuple[Part, ...]:
         """Return the parts that are false for the values of the terms (by text); none if undecidable."""
-        known: dict[str, Number] = {}
+        numbers: dict[str, Number] = {}
         for term in self.terms:
             value = _number(values.get(term.text, ""))
             if value is not None:
-                known[term.text] = value
-        found = _read(self.text) if known else None
-        if found is None:
+                numbers[term.text] = value
+        parsed = _read(self.text) if numbers else None
+        if parsed is None:
             return ()
-        return tuple(part for part, node in found[1] if _holds(node, known, self.text) is False)
+        return tuple(part for part, node in parsed[1] if _holds(node, numbers, self.text) is False)
 
 
 def condition_of(text: str) -> Condition | None:
     """Parse a condition on sizes or numbers; None for any other text."""
-    found = _read(text.strip())
-    return found[0] if found is not None else None
+    parsed = _read(text.strip())
+    return parsed[0] if parsed is not None else None
 
 
 class _NoConditionError(Exception):
@@ -250,10 +256,10 @@ def _parts(node: ast.expr, text: str) -> list[tuple[Part, ast.expr]]:
             if type(op) not in _COMPARE:
                 raise _NoConditionError
             one = ast.copy_location(ast.Compare(left, [op], [right]), left)
-            said = _segment(text, left, right)
-            if said.count("(") != said.count(")"):  # parentheses around a side are no part of it
-                said = ast.unparse(one)
-            results.append((_part(left, op, right, said), one))
+            segment = _segment(text, left, right)
+            if segment.count("(") != segment.count(")"):  # parentheses around a side are no part of it
+                segment = ast.unparse(one)
+            results.append((_part(left, op, right, segment), one))
         return results
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SYMPY and len(node.args) == 2:
         left, right = node.args
@@ -301,7 +307,7 @@ def _is_nan(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "isnan" and len(node.args) == 1
 
 
-def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
+def _terms(node: ast.expr, text: str, terms: dict[str, Term]) -> None:
     """Collect the terms of an expression in order."""
     if isinstance(node, ast.Constant):
         if not isinstance(node.value, (int, float)):
@@ -311,15 +317,15 @@ def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
             raise _NoConditionError
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                _terms(child, text, found)
-    elif isinstance(node, ast.Call) and (_is_nan(node) or _known_call(node)):
+                _terms(child, text, terms)
+    elif isinstance(node, ast.Call) and (_is_nan(node) or _is_arithmetic(node)):
         for argument in node.args:
-            _terms(argument, text, found)
+            _terms(argument, text, terms)
     elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-        said = _segment(text, node, node)
-        size = _SIZE.match(said)
-        whole = _OF_TENSOR.sub("", said)
-        found.setdefault(said, Term(said, size["tensor"] if size else whole, int(size["dim"]) if size else None))
+        segment = _segment(text, node, node)
+        size = _SIZE.match(segment)
+        source = _OF_TENSOR.sub("", segment)
+        terms.setdefault(segment, Term(segment, size["tensor"] if size else source, int(size["dim"]) if size else None))
     else:
         raise _NoConditionError
 
@@ -327,7 +333,7 @@ def _terms(node: ast.expr, text: str, found: dict[str, Term]) -> None:
 _NAMES = frozenset((*_CALLS, *_SYMPY, "floor", "ceil", "trunc", "sqrt", "CeilDiv", "Or", "And", "Not"))
 
 
-def _known_call(node: ast.Call) -> bool:
+def _is_arithmetic(node: ast.Call) -> bool:
     """Return whether a call is supported arithmetic: `max(…)`, `math.floor(…)`."""
     called = node.func
     if isinstance(called, ast.Attribute):
@@ -353,41 +359,41 @@ def _number(text: str) -> Number | None:
     return None
 
 
-def _holds(node: ast.expr, known: Mapping[str, Number], text: str) -> bool | None:
+def _holds(node: ast.expr, numbers: Mapping[str, Number], text: str) -> bool | None:
     try:
-        value = _value(node, known, text)
+        value = _value(node, numbers, text)
     except (ArithmeticError, ValueError, TypeError):
         return None
     return None if value is None else bool(value)
 
 
-def _value(node: ast.expr, known: Mapping[str, Number], text: str) -> Number | None:
+def _value(node: ast.expr, numbers: Mapping[str, Number], text: str) -> Number | None:
     """Evaluate an expression; None if a term has no value or the form is unsupported."""
     if (number := _constant(node)) is not None:
         return number
     if isinstance(node, ast.Compare):
-        sides = [_value(side, known, text) for side in (node.left, *node.comparators)]
-        found = [
+        sides = [_value(side, numbers, text) for side in (node.left, *node.comparators)]
+        outcomes = [
             _COMPARE[type(op)](one, other)
             for one, op, other in zip(sides, node.ops, sides[1:], strict=False)
             if one is not None and other is not None
         ]
-        return False if not all(found) else True if len(found) == len(node.ops) else None
+        return False if not all(outcomes) else True if len(outcomes) == len(node.ops) else None
     if isinstance(node, ast.BoolOp):
-        return _either(node, [_value(value, known, text) for value in node.values])
+        return _either(node, [_value(value, numbers, text) for value in node.values])
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        one, other = _value(node.left, known, text), _value(node.right, known, text)
+        one, other = _value(node.left, numbers, text), _value(node.right, numbers, text)
         if one is None or other is None or max(abs(one), abs(other)) > LARGEST:
             return None
         return _ARITHMETIC[type(node.op)](one, other)
     if isinstance(node, ast.UnaryOp):
-        return _unary(node, known, text)
+        return _unary(node, numbers, text)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
-        values = [_value(argument, known, text) for argument in node.args]
-        whole = [value for value in values if value is not None]
-        return _CALLS[node.func.id](*whole) if len(whole) == len(values) else None
+        values = [_value(argument, numbers, text) for argument in node.args]
+        operands = [value for value in values if value is not None]
+        return _CALLS[node.func.id](*operands) if len(operands) == len(values) else None
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-        return known.get(_segment(text, node, node))
+        return numbers.get(_segment(text, node, node))
     return None
 
 
@@ -399,11 +405,11 @@ def _either(node: ast.BoolOp, values: list[Number | None]) -> bool | None:
     return None if None in values else not deciding
 
 
-def _unary(node: ast.UnaryOp, known: Mapping[str, Number], text: str) -> Number | None:
+def _unary(node: ast.UnaryOp, numbers: Mapping[str, Number], text: str) -> Number | None:
     if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Call) and _is_nan(node.operand):
-        value = _value(node.operand.args[0], known, text)
+        value = _value(node.operand.args[0], numbers, text)
         return None if value is None else value == value
-    value = _value(node.operand, known, text)
+    value = _value(node.operand, numbers, text)
     if value is None:
         return None
     return not value if isinstance(node.op, ast.Not) else -value if isinstance(node.op, ast.USub) else value
@@ -420,12 +426,12 @@ NOWHERE = Origin()
 
 @frozen
 class Asked:
-    """The part of a condition that did not hold, and who asked for it."""
+    """The part of a condition that did not hold, and its origin."""
 
     part: Part | None = None
-    """None: which one is not known."""
+    """None if unknown."""
     who: str = ""
-    """One of the constants above; '' where torch does not say."""
+    """One of the constants above; '' if torch does not log it."""
     origin: Origin = NOWHERE
 
 
@@ -465,7 +471,7 @@ def _who(part: Part | None, origin: Origin, values: Mapping[str, str]) -> str:
     return whose(origin.place.file) or PROGRAM if origin.place is not None else ""
 
 
-_TORCHS = (
+_TORCH_FILES = (
     "_dynamo/", "_prims_common/", "_subclasses/", "_refs/", "_decomp/", "_functorch/", "_inductor/", "_higher_order_ops/", "fx/",
     "nn/modules/", "nn/functional.py", "nn/parallel/", "optim/", "autograd/", "_tensor.py", "functional.py",
 )  # fmt: skip
@@ -475,9 +481,9 @@ _TORCHS = (
 def whose(path: str) -> str:
     """Return the owner of a file: TORCH, LIBRARY, or '' for the user. Guards name torch files relative to its folder."""
     path = path.replace("\\", "/")
-    if path.startswith("<"):  # made by exec: nobody knows
+    if path.startswith("<"):  # created by exec: unknown
         return ""
-    owner = Owner.TORCH if path.startswith(_TORCHS) else owner_of(path)
+    owner = Owner.TORCH if path.startswith(_TORCH_FILES) else owner_of(path)
     return {Owner.TORCH: TORCH, Owner.USER: ""}.get(owner, LIBRARY)
 
 
@@ -535,17 +541,17 @@ class Cause:
     kind: str
     """A class of `CAUSES`."""
     source: str = ""
-    """The Python expression that the guard looks at, `L[…]` shortened: `x`, `module.index`, `G['FACTOR']`."""
+    """The Python expression that the guard checks, `L[…]` shortened: `x`, `module.index`, `G['FACTOR']`."""
     dim: int | None = None
     expected: str = ""
     actual: str = ""
-    """'' where torch does not say."""
+    """'' if torch does not log it."""
     value: str = ""
-    """Of a closure, a global or an attribute: the class that its value alone would have (`int value`)."""
+    """The class of the value alone, of a closure, a global or an attribute: `int value`."""
     settings: tuple[str, ...] = ()
-    """Of the global state: each setting that differed."""
+    """The settings that differed, of the global state."""
     note: str = ""
-    """What torch adds in words."""
+    """A note by torch."""
 
 
 _FLOAT = re.compile(r"^-?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)$")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import said_ranks
 from tltui.documents.scope import Scope
@@ -20,7 +21,7 @@ from tltui.questions.recompiles.explanations import Explained, explained_of
 from tltui.questions.recompiles.guard_grammar import CAUSES
 from tltui.questions.recompiles.recompile_sections import RecompileLines, Variation, add_variations, rows_of, variations_of
 from tltui.questions.recompiles.remedies import Settings
-from tltui.questions.runtime.cost_sections import recompiles_said
+from tltui.questions.runtime.cost_sections import recompiles_sentence
 from tltui.questions.stacks.tracebacks import display_name
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -51,28 +52,28 @@ class FrameRecompiles:
     recompile_count: int
     recompile_seconds: float
     limit: int | None
-    """`recompile_limit`, as far as the log tells; None also where it is practically unlimited."""
+    """`recompile_limit`; None if not in the log, or practically unlimited."""
     left: int | None
-    """How many more compiles it allows."""
+    """The number of further compiles that it allows."""
     limit_ref: str | None
-    """The address of the metrics that tell."""
+    """The address of the metrics with the limit."""
     limit_hit: bool
     recompiles: tuple[Explained, ...]
-    """Those that were asked for."""
+    """The requested ones."""
     variations: tuple[Variation, ...]
     """Over all recompiles of the frame."""
 
 
 def frames_of(compiles: Iterable[Compile]) -> list[tuple[Frame, list[Compile]]]:
     """Return the frames with recompiles and these recompiles: frames at the limit first, then by cost."""
-    found: dict[int, tuple[Frame, list[Compile]]] = {}
+    frames: dict[int, tuple[Frame, list[Compile]]] = {}
     for compile_ in compiles:
         if compile_.is_compile and compile_.is_recompile:
-            found.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
+            frames.setdefault(id(compile_.frame), (compile_.frame, []))[1].append(compile_)
     def weight(item: tuple[Frame, list[Compile]]) -> tuple[bool, float, int]:
         return any(c.facts.recompile_limit for c in item[1]), sum(c.tally.seconds for c in item[1]), len(item[1])
 
-    return sorted(found.values(), key=weight, reverse=True)
+    return sorted(frames.values(), key=weight, reverse=True)
 
 
 def recompiles_of(frame: Frame) -> list[Compile]:
@@ -86,27 +87,27 @@ def seconds_of(frame: Frame) -> float:
 
 
 @part
-def whole_frame(frame: Frame, reader: Reader) -> FrameRecompiles:
+def summary_of(frame: Frame, reader: Reader) -> FrameRecompiles:
     """Return a frame with all its recompiles, cached."""
-    found = [explained_of(compile_) for compile_ in recompiles_of(frame)]
-    return frame_recompiles(frame, found, found)
+    explained = [explained_of(compile_) for compile_ in recompiles_of(frame)]
+    return frame_recompiles(frame, explained, explained)
 
 
 def frame_recompiles(frame: Frame, every: Sequence[Explained], recompiles: Sequence[Explained]) -> FrameRecompiles:
     """Summarize all recompiles of a frame and include the requested ones."""
     name, file, line = frame.code
-    told = _settings(frame)
+    config = _settings(frame)
     hit = any(c.facts.recompile_limit for c in frame.compiles)
-    spent = sum(found.seconds or 0.0 for found in every)
+    spent = sum(explained.seconds or 0.0 for explained in every)
     return FrameRecompiles(
         str(frame.ref), name, file, line, str(frame.compiles[0].ref), len(frame.compiles), seconds_of(frame), len(every),
-        spent, told.limit, 0 if hit else told.left, told.ref, hit, tuple(recompiles),
-        variations_of(every, told.settings, (name or "").startswith(RESUMED)),
+        spent, config.limit, 0 if hit else config.left, config.ref, hit, tuple(recompiles),
+        variations_of(every, config.settings, (name or "").startswith(RESUMED)),
     )  # fmt: skip
 
 
 @frozen
-class Told:
+class DynamoConfig:
     """Configuration in the metrics of a compile."""
 
     settings: Settings
@@ -116,16 +117,16 @@ class Told:
     """The address of the metrics."""
 
 
-def _settings(frame: Frame) -> Told:
+def _settings(frame: Frame) -> DynamoConfig:
     """Return the configuration in the newest metrics."""
     for compile_ in sorted(frame.compiles, key=lambda c: c.id.compile or 0, reverse=True):
-        if compile_.metrics and (told := told_by(compile_)) is not None:
-            return told
-    return Told(Settings(traced=any(compile_.is_traced for compile_ in frame.compiles)), None, None, None)
+        if compile_.metrics and (config := config_of(compile_)) is not None:
+            return config
+    return DynamoConfig(Settings(traced=any(compile_.is_traced for compile_ in frame.compiles)), None, None, None)
 
 
 @part
-def told_by(compile_: Compile, reader: Reader) -> Told | None:
+def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     """Return the configuration in the metrics of a compile; None with metrics of its backward only."""
     fields = next((f for event, f in metrics_fields(compile_, reader) if event == "compilation_metrics"), None)
     if fields is None:
@@ -141,11 +142,11 @@ def told_by(compile_: Compile, reader: Reader) -> Told | None:
         facts = compile_.facts
         left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
-    return Told(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
+    return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
 
 
 NAME = "recompiles"
-LISTED = 50
+FRAMES_SHOWN = 50
 """Maximum number of frames in full; of more, frames with the same code and causes are shown once."""
 FEW_LEFT = 2
 """Compiles left before the limit, from which on that is a warning."""
@@ -170,7 +171,7 @@ class Recompiles:
 
     schema: int
     ref: str
-    """The part; '' for the whole run."""
+    """The part; '' for the run."""
     compiles: int
     seconds: float
     """All compiles of the part."""
@@ -179,15 +180,22 @@ class Recompiles:
     causes: tuple[Count, ...]
     """(class, recompiles in which it was a reason), the most frequent first."""
     frames: tuple[FrameRecompiles, ...]
-    """Those at the limit first, then by the seconds that their recompiles took."""
+    """Frames at the limit first, then by the time of their recompiles."""
     alike: tuple[AlikeFrames, ...] = ()
-    """Frames of one code object that were compiled again for the same causes on several ranks; the page tells them once."""
+    """Frames of one code object that were compiled again for the same causes on several ranks; the page has them once."""
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `recompiles` for the frames of the scope."""
     view = _View(run, scope)
     return GrowingDocument(scope.page(NAME), f"recompiles{scope.title}", options, view.fill, Page)
+
+
+BY_CAUSE: Table[tuple[str, int]] = Table((
+    Column("", lambda row: (fmt.count(row[1]), tokens.NUMBER), right=True),
+    Column("", lambda row: (row[0], tokens.KEYWORD)),
+    Column("", lambda row: (CAUSES.get(row[0], ""), tokens.DIM)),
+))  # fmt: skip
 
 
 class _View:
@@ -199,23 +207,23 @@ class _View:
     def fill(self, page: Page) -> Generator[None, None, object]:
         compiles = [c for c in self._scope.compiles if c.is_compile]
         frames = frames_of(compiles)
-        recompiles = [c for _, own in frames for c in own]
+        recompiles = [c for _, members in frames for c in members]
         seconds, spent = sum(c.tally.seconds for c in compiles), sum(c.tally.seconds for c in recompiles)
         self._head(page, compiles, frames, seconds, spent)
         yield
-        told: dict[int, FrameRecompiles] = {}
-        seen: dict[tuple[object, ...], Group] = {}
+        summaries: dict[int, FrameRecompiles] = {}
+        by_code: dict[tuple[object, ...], Group] = {}
         kinds: dict[tuple[object, ...], str] = {}
         groups = yield from _on_ranks(frames, page.newest)
         for group in groups:
-            frame, own = group[0]
-            like = (yield from _like(frame, kinds)) if len(groups) > LISTED else None
+            frame, _ = group[0]
+            like = (yield from _like(frame, kinds)) if len(groups) > FRAMES_SHOWN else None
             if like is None:
-                told[id(frame)] = yield from self._frame(page, group, seen)
+                summaries[id(frame)] = yield from self._frame(page, group, by_code)
             else:
                 _alike(page, group, like)
-            for frame, own in group[1 if like is None else 0 :]:
-                told[id(frame)] = self._summary(frame, own)
+            for frame, members in group[1 if like is None else 0 :]:
+                summaries[id(frame)] = self._summary(frame, members)
                 yield
         if self._causes:
             self._by_cause(page)
@@ -223,78 +231,79 @@ class _View:
         alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
         return Recompiles(
             2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
-            tuple(told[id(frame)] for frame, _ in frames), alike,
+            tuple(summaries[id(frame)] for frame, _ in frames), alike,
         )  # fmt: skip
 
     def _head(
         self, page: Page, compiles: list[Compile], frames: list[tuple[Frame, list[Compile]]], seconds: float, spent: float
     ) -> None:
         if not frames:
-            _add_no_recompiles(page, self._run, self._scope, compiles)
+            _add_no_recompiles(page, self._scope, compiles)
             return
-        total = sum(len(own) for _, own in frames)
+        total = sum(len(members) for _, members in frames)
         words: list[Piece] = [(f"{fmt.plural(total, 'recompile')} of {fmt.plural(len(frames), 'frame')}", tokens.RECOMPILE)]
         if seconds:
             words.append(f"{fmt.seconds(spent)} of {fmt.seconds(seconds)} compile time")
         page.joined(words)
-        hit = [own for _, own in frames if any(c.facts.recompile_limit for c in own)]
+        hit = [members for _, members in frames if any(c.facts.recompile_limit for c in members)]
         if hit:
-            raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in own) for own in hit)
-            for number, what in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
+            raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in members) for members in hit)
+            for number, consequence in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
                 if number:
-                    frames_at_it = f"{fmt.plural(number, 'frame')} reached the recompile limit"
-                    page.say(f"{frames_at_it}: calls that fit no earlier compile {what}.", "", tokens.WARN)
+                    sentence = f"{fmt.plural(number, 'frame')} reached the recompile limit"
+                    page.say(f"{sentence}: calls that fit no earlier compile {consequence}.", "", tokens.WARN)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
 
     def _frame(
-        self, page: Page, group: Group, seen: dict[tuple[object, ...], Group]
+        self, page: Page, group: Group, by_code: dict[tuple[object, ...], Group]
     ) -> Generator[None, None, FrameRecompiles]:
-        frame, own = group[0]
+        frame, members = group[0]
         code = frame.code
-        twin = seen.get(code) if code[1] is not None else None
-        seen.setdefault(code, group)
+        twin = by_code.get(code) if code[1] is not None else None
+        by_code.setdefault(code, group)
         name = sanitize(display_name(frame) or f"frame {frame.key.frame}")
         page.close(0)
         page.blank()
         page.open(f"{frame.ref} {name}", folded=twin is not None and _is_of_a_rank(twin, group))
         self._frame_head(page, group, name, str(twin[0][0].ref) if twin else None)
-        if ran := recompiles_said(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
+        if ran := recompiles_sentence(self._run, (c for frame, _ in group for c in recompiles_of(frame))):
             page.say(ran, "  ", tokens.STRONG)
         every = recompiles_of(frame)
         for compile_ in every:
             explained_of(compile_)
             yield
-        told = self._summary(frame, own)
-        self._limit(page, told)
+        summary = self._summary(frame, members)
+        self._limit(page, summary)
         page.blank()
-        lines = RecompileLines(page, told.recompiles, told.variations, alone=len(own) == 1)
-        for row in rows_of(told.recompiles):
+        lines = RecompileLines(page, summary.recompiles, summary.variations, alone=len(members) == 1)
+        for row in rows_of(summary.recompiles):
             if len(row) == 1:
                 lines.add(row[0])
             else:
                 yield from lines.add_row(row)
             yield
         lines.add_folded()
-        if told.variations:
+        if summary.variations:
             page.blank()
-            add_variations(page, told.variations, len(every))
+            add_variations(page, summary.variations, len(every))
         yield
-        return told
+        return summary
 
     def _summary(self, frame: Frame, compiles: list[Compile]) -> FrameRecompiles:
         """Summarize a frame; variations also count its recompiles outside the scope."""
         every = recompiles_of(frame)
         if len(compiles) == len(every):
-            told = whole_frame(frame)
+            summary = summary_of(frame)
         else:
             wanted = set(map(id, compiles))
-            both = [(compile_, explained_of(compile_)) for compile_ in every]
-            told = frame_recompiles(frame, [found for _, found in both], [found for c, found in both if id(c) in wanted])
-        for found in told.recompiles:
-            self._causes.update({reason.cause for reason in found.reasons})
-        return told
+            explained = [explained_of(compile_) for compile_ in every]
+            in_scope = [item for compile_, item in zip(every, explained, strict=True) if id(compile_) in wanted]
+            summary = frame_recompiles(frame, explained, in_scope)
+        for recompile in summary.recompiles:
+            self._causes.update({reason.cause for reason in recompile.reasons})
+        return summary
 
     def _frame_head(self, page: Page, group: Group, name: str, twin: str | None) -> None:
         frame = group[0][0]
@@ -319,14 +328,14 @@ class _View:
         page.joined(words, "  ")
 
     @staticmethod
-    def _limit(page: Page, told: FrameRecompiles) -> None:
-        limit = f" of {told.limit}" if told.limit is not None else ""
-        link: list[Piece] = ["  ", ("metrics", tokens.LINK, told.limit_ref)] if told.limit_ref else []
-        if told.limit_hit:
+    def _limit(page: Page, frame: FrameRecompiles) -> None:
+        limit = f" of {frame.limit}" if frame.limit is not None else ""
+        link: list[Piece] = ["  ", ("metrics", tokens.LINK, frame.limit_ref)] if frame.limit_ref else []
+        if frame.limit_hit:
             page.row([(f"the recompile limit{limit} was reached", tokens.WARN), *link])
-        elif told.left is not None:
-            left = fmt.plural(told.left, "more compile") if told.left else "no further compile"
-            style = tokens.WARN if told.left <= FEW_LEFT else tokens.DIM
+        elif frame.left is not None:
+            left = fmt.plural(frame.left, "more compile") if frame.left else "no further compile"
+            style = tokens.WARN if frame.left <= FEW_LEFT else tokens.DIM
             page.row([(f"{left} before the recompile limit{limit}", style), *link])
 
     def _ordered(self) -> list[tuple[str, int]]:
@@ -334,30 +343,26 @@ class _View:
 
     def _by_cause(self, page: Page) -> None:
         page.heading("Reasons by class")
-        rows: list[list[Piece]] = [
-            [(fmt.count(count), tokens.NUMBER), (cause, tokens.KEYWORD), (CAUSES.get(cause, ""), tokens.DIM)]
-            for cause, count in self._ordered()
-        ]
-        page.grid(rows, right=(0,))
+        page.table(BY_CAUSE, self._ordered())
         page.add("  ", ("how many recompiles named it; one can name several", tokens.DIM))
 
 
 def _on_ranks(
     frames: Sequence[tuple[Frame, list[Compile]]], newest: Collection[str]
 ) -> Generator[None, None, list[Group]]:
-    """Frames of one code object that several ranks compiled again for the same causes together, the lowest rank first."""
+    """Group frames of one code object that several ranks compiled again for the same causes, the lowest rank first."""
     if not any(frame.process.ranks_differ for frame, _ in frames):
         return [[item] for item in frames]
     groups: dict[tuple[object, ...], Group] = {}
-    found: Counter[tuple[object, ...]] = Counter()
-    for frame, own in frames:
+    counts_by_kind: Counter[tuple[object, ...]] = Counter()
+    for frame, recompiles in frames:
         causes = yield from _causes(frame)
         process = frame.process
         is_older = not process.alone and str(process.ref).rstrip(":") not in newest
-        kind = (frame.code, len(own), process.number if is_older else 0, *causes)
-        found[process.key, kind] += 1  # which of the frames of this rank that are alike
+        kind = (frame.code, len(recompiles), process.number if is_older else 0, *causes)
+        counts_by_kind[process.key, kind] += 1  # the number among equal frames of this rank
         alone = frame.code[1] is None or process.rank is None
-        groups.setdefault((*kind, found[process.key, kind], id(frame) if alone else 0), []).append((frame, own))
+        groups.setdefault((*kind, counts_by_kind[process.key, kind], id(frame) if alone else 0), []).append((frame, recompiles))
     return [sorted(group, key=lambda item: item[0].process.rank or 0) for group in groups.values()]
 
 
@@ -401,7 +406,7 @@ def _alike(page: Page, group: Group, like: str) -> None:
     ], "")  # fmt: skip
 
 
-def _add_no_recompiles(page: Page, run: Run, scope: Scope, compiles: list[Compile]) -> None:
+def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> None:
     """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
@@ -430,19 +435,19 @@ class RecompileRow:
     line: int | None
     """The first line of the function, from 1."""
     status: str | None
-    """What became of it."""
+    """The status of the recompile."""
     seconds: float | None
-    """What the recompile took, in seconds: the same in each row of one recompile, never to be added over its reasons."""
+    """The time of the recompile in seconds: the same in each row of one recompile, never to be added over its reasons."""
     cause: str
-    """What varied, as docs/recompiles.md has it: `tensor size`, `int value`, `type` …; empty where no reason is known."""
+    """The cause, as in docs/recompiles.md: `tensor size`, `int value`, `type` …; empty where no reason is known."""
     source: str
-    """What the guard speaks of: `L['x']`."""
+    """The source that the guard checks: `L['x']`."""
     dim: int | None
     """The dimension, of a size or stride."""
     expected: str
-    """What the guard expected."""
+    """The expected value."""
     actual: str
-    """What it met."""
+    """The actual value."""
     guard: str
     """The reason in torch's words."""
     earlier: str | None
@@ -450,9 +455,9 @@ class RecompileRow:
     user_file: str | None
     """The file of the line that made the guard."""
     user_line: int | None
-    """That line, from 1."""
+    """The line that made the guard, from 1."""
     code: str | None
-    """What stands there."""
+    """The source code of that line."""
     limit_hit: bool
     """Whether the recompile limit was hit."""
 

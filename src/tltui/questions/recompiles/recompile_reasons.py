@@ -8,7 +8,7 @@ from functools import lru_cache
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
-from tltui.model.record_reader import Reader, address, logged, named, text_in, whole_in
+from tltui.model.record_reader import Reader, address, logged, named, number_in, text_in, whole_in
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
@@ -43,13 +43,13 @@ class RecompileReason:
     file: str | None = None
     line: int | None = None
     stack: tuple[StackFrame, ...] = ()
-    """Where in the user's code the guard was made, the nearest first."""
+    """The user stack at which the guard was created, innermost first."""
     hint: str = ""
-    """What torch adds about the guard."""
+    """Torch's note on the guard."""
     by: str = ""
     """The line of torch that asked for the guard, as torch names it: `_prims_common/__init__.py:1118 in infer_size`."""
     comment: Comment = NO_COMMENT
-    """All that stands behind the guard."""
+    """The parsed comment behind the guard."""
 
 
 @frozen
@@ -63,8 +63,8 @@ class Became:
     now: str
 
     @property
-    def is_unsaid(self) -> bool:
-        """Whether the text leaves out how it varied: the message that says so is of a lower level."""
+    def lacks_values(self) -> bool:
+        """Whether the log lacks the old and the new value: their message is of a lower level."""
         return (self.before, self.now) == ("?", "?")
 
 
@@ -79,7 +79,7 @@ class Recompile:
     """The address of the record."""
     became: tuple[Became, ...] = ()
     cut: bool = False
-    """The record was too large to be read whole."""
+    """Whether the record was too large to be read in full."""
 
 
 _TRIGGERED = "triggered by the following guard failure(s):\n"
@@ -87,7 +87,7 @@ _RAISED = re.compile(r"^ *- (\d+/\d+: .+(?:\n(?! *- \d+/\d+: ).+)*)", re.MULTILI
 
 
 def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None = None) -> Recompile | None:
-    """Why this compile was needed; None for the first of its frame without recorded reasons."""
+    """Return why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or reader_of(compile_)
     became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
     record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
@@ -121,19 +121,20 @@ def never_logged(compile_: Compile, reader: Reader) -> bool:
 
 
 @part
-def known_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
+def cached_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
     """Return the reasons of a recompile, cached."""
     return recompile_of(compile_, instants_of(compile_, reader), reader)
 
 
-def instants_of(compile_: Compile, reader: Reader) -> list[Event]:
-    """Return the `automatic_dynamic` events; other events are not parsed."""
+def instants_of(compile_: Compile, reader: Reader, limit: int = INSTANT) -> list[Event]:
+    """Return the `automatic_dynamic` events of at most `limit` stored bytes; other events are not parsed."""
     results = automatic_in_text(compile_, reader)
     for record, _ in named(compile_, ("chromium_event",)):
-        if reader.log.columns.size[record] <= INSTANT and b'"automatic_dynamic"' in reader.payload(record):
+        if reader.log.columns.size[record] <= limit and b'"automatic_dynamic"' in reader.payload(record):
             value = reader.json(record)
             args = value.get("args") if isinstance(value, dict) else None
-            results.append(Event("automatic_dynamic", "i", 0.0, args if isinstance(args, dict) else {}))
+            if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
+                results.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
     return results
 
 
@@ -143,26 +144,26 @@ def automatic_in_text(compile_: Compile, reader: Reader) -> list[Event]:
     Details are in a separate message of a lower level; without it, the symbols of the compile show which sizes varied.
     """
     marked: list[str] = []
-    found: dict[tuple[str, object], Event] = {}
+    events: dict[tuple[str, object], Event] = {}
     for record in logged(compile_, "automatic_dynamic"):
-        said = reader.text(record, INSTANT)
-        if match := _MARKED.match(said):
+        message = reader.text(record, INSTANT)
+        if match := _MARKED.match(message):
             marked.append(match[1])
-        elif match := _VARIED.match(said):
-            number, what, tensor, size, now, before = match.groups()
-            dim: object = "scalar" if number else int(size) if size else "all"
-            why = "scalar change" if number else f"{what} change" if size else "other"
-            found.setdefault((number or tensor, dim), _automatic(number or tensor, dim, why, before, now))
-    exact = {source for source, _ in found}
+        elif match := _VARIED.match(message):
+            number, property_, tensor, length, now, before = match.groups()
+            dim: object = "scalar" if number else int(length) if length else "all"
+            why = "scalar change" if number else f"{property_} change" if length else "other"
+            events.setdefault((number or tensor, dim), _automatic(number or tensor, dim, why, before, now))
+    exact = {source for source, _ in events}
     sizes = _symbol_sources(compile_, reader) if set(marked) - exact else []
     for source in marked:
         if source in exact:
             continue
-        for own in sizes:
-            dim = "scalar" if own == source else _dim_of(own, source)
+        for symbol in sizes:
+            dim = "scalar" if symbol == source else _dim_of(symbol, source)
             if dim is not None:
-                found.setdefault((source, dim), _automatic(source, dim, "scalar change" if dim == "scalar" else "size change"))
-    return list(found.values())
+                events.setdefault((source, dim), _automatic(source, dim, "scalar change" if dim == "scalar" else "size change"))
+    return list(events.values())
 
 
 def _automatic(source: str, dim: object, why: str, before: str | None = None, now: str | None = None) -> Event:
@@ -196,7 +197,7 @@ def parse_payload(payload: bytes) -> list[str]:
 
 
 def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
-    """One reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, maybe with the user's stack below it."""
+    """Parse one reason: `0/1: n == 2     # return x * n  # models/f.py:4 in f`, optionally with a user stack below it."""
     earlier = guards = None
     if match := _EARLIER.match(text.strip()):
         text = match[2]
@@ -209,7 +210,7 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
     place, code, file, line = traced.place, traced.code, None, None
     if place is not None:
         file, line = place.file, place.line
-    if stack:  # the stack has the whole path, the comment only its end
+    if stack:  # the stack has the full path, the comment only its end
         file, line = stack[0].file, stack[0].line
     by = next((str(origin.by) for origin in comment.origins if origin.by is not None), "")
     return RecompileReason(head, earlier, guards, code, file, line, stack, comment.note, by, comment)
@@ -217,28 +218,28 @@ def parse_reason(text: str, compile_: Compile | None = None) -> RecompileReason:
 
 def _resolve(name: str, compile_: Compile | None) -> tuple[str, str | None]:
     """Return the addresses of an earlier compile and of its guard tree."""
-    ref = ref_named(name)
+    ref = parsed_ref(name)
     if ref is None:
         return name, None
     if compile_ is None or ref.id is None:
         return str(ref), None
     process = compile_.process
-    named = ref.id.of(compile_.id.epoch)  # a guard of an earlier epoch is gone
-    earlier = process.compiles.get(named)
+    compile_id = ref.id.of(compile_.id.epoch)  # a guard of an earlier epoch is gone
+    earlier = process.compiles.get(compile_id)
     if earlier is None:  # it may still come: with the frame that it is of
-        own = process.frames.get(frame_key(named))
-        reads(compile_, own if own is not None else process)
+        frame = process.frames.get(frame_key(compile_id))
+        reads(compile_, frame if frame is not None else process)
     if earlier is None and process.parent is not None:  # a forked child has the compiles of its parent
         earlier = process.parent.find(ref.id)
         if earlier is None:
             reads(compile_, process.parent)
     if earlier is None:
-        return str(process.ref_of(named)), None
+        return str(process.ref_of(compile_id)), None
     return guards_at(earlier)
 
 
 @lru_cache(maxsize=4096)
-def ref_named(name: str) -> Ref | None:
+def parsed_ref(name: str) -> Ref | None:
     """Parse an address in a reason, cached: recompiles of a frame name the same few repeatedly."""
     try:
         return parse_ref(name)
@@ -257,9 +258,9 @@ def became_of(event: Event) -> Became:
     """Convert an `automatic_dynamic` event."""
     args = event.args
 
-    def said(key: str) -> str:
+    def text_of(key: str) -> str:
         value = args.get(key)
         return "?" if value is None else str(value)[:80]
 
     source = text_in(args, "name") or "?"
-    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", said("cached"), said("new"))
+    return Became(source, whole_in(args, "dim_changed"), text_in(args, "reason") or "", text_of("cached"), text_of("new"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
@@ -11,17 +10,15 @@ from tltui.model.ref import parse_ref
 from tltui.questions.problems.reason_sections import add_stack, no_reason
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.explanations import Dynamic, Explained, Key, Reason, name_of
-from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE, is_value
+from tltui.questions.recompiles.guard_grammar import DUCK, EXCLUSION, MARKED, ZERO_ONE
 from tltui.questions.recompiles.recompile_reasons import Recompile
-from tltui.questions.recompiles.remedies import Advice, Seen, Settings, advice_for
+from tltui.questions.recompiles.remedies import REFS_LISTED, Advice, CauseFacts, Settings, advice_for
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
-VALUES_KEPT = 12
-REFS_KEPT = 200
-REASONS_KEPT = 20
+VALUES_SHOWN = 12
 
 
 @frozen
@@ -37,9 +34,9 @@ class Variation:
     refs: tuple[str, ...]
     """Their addresses; the first ones of very many."""
     values: tuple[str, ...]
-    """What was met, in this order; the first ones of very many."""
+    """The actual values, in this order; the first ones of very many."""
     distinct: int
-    """How many values were met."""
+    """The number of actual values."""
     became: str | None
     """The compile in which torch made it dynamic by itself."""
     fixed_again: str | None
@@ -47,9 +44,9 @@ class Variation:
     only_cause: tuple[str, ...]
     """Recompiles for which no other cause is named."""
     only_cause_seconds: float
-    """What those took: what it would have saved, as far as torch tells."""
+    """Their total time: the possible saving, by torch's reasons."""
     advice: str
-    """What helps, or why nothing does; '' for nothing to say."""
+    """Advice against it, or the reason why there is none; '' for none."""
     remedy: str
     """The name of the remedy in docs/recompiles.md; '' where none is given."""
     proof: str
@@ -58,88 +55,51 @@ class Variation:
     """The remedy as Python, where it is a line to run before the first call."""
 
 
-@dataclass(slots=True)
-class _Seen:
-    reasons: list[Reason] = field(default_factory=list)
-    refs: list[str] = field(default_factory=list)
-    values: dict[str, None] = field(default_factory=dict)
-    only: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    became: str | None = None
-    fixed: str | None = None
-    free: set[str] = field(default_factory=set)
-    """The compiles since which it is dynamic."""
-    beside: tuple[tuple[str, int], ...] = ()
-    """The other sizes that became dynamic in the same compile as this one."""
-
-    def take(self, reason: Reason, ref: str) -> None:
-        """One more reason for the same cause."""
-        if len(self.reasons) < REASONS_KEPT:
-            self.reasons.append(reason)
-        nan = "nan" in (reason.expected, reason.actual)
-        if reason.earlier in self.free and reason.cause != guard_grammar.CONDITION and not nan:
-            self.fixed = self.fixed or ref
-        if reason.cause == guard_grammar.CONDITION:
-            values: Sequence[str] = (reason.expected,)
-        else:
-            values = () if reason.cause == guard_grammar.STATE and reason.settings else (reason.expected, reason.actual)
-        for value in values:
-            if is_value(value) and len(self.values) < REFS_KEPT:
-                self.values.setdefault(value)
-
-
 def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: bool = False) -> tuple[Variation, ...]:
     """Return the variations: first by seconds saved as the only cause of recompiles, then by frequency.
 
     `resumed`: the frame continues after a graph break.
     """
-    seen: dict[Key, _Seen] = {}
-    about: dict[tuple[str, int | None], list[_Seen]] = {}
+    causes: dict[Key, CauseFacts] = {}
+    about: dict[tuple[str, int | None], list[CauseFacts]] = {}
     order: dict[str | None, int] = {}
     for number, recompile in enumerate(recompiles):
         keys = recompile.keys
         # the oldest compile first: values in the order in which they were met (torch lists what was used last first)
         for reason in sorted(recompile.reasons, key=lambda reason: order.get(reason.earlier, -1)):
             for key in recompile.keys_of(reason):
-                one = seen.get(key)
-                if one is None:
-                    one = seen[key] = _Seen()
-                    about.setdefault(key[1:], []).append(one)
-                one.take(reason, recompile.ref)
+                facts = causes.get(key)
+                if facts is None:
+                    facts = causes[key] = CauseFacts(*key, resumed)
+                    about.setdefault(key[1:], []).append(facts)
+                facts.add(reason, recompile.ref)
         for key in keys:
-            one = seen[key]
-            one.refs.append(recompile.ref)
+            facts = causes[key]
+            facts.refs.append(recompile.ref)
             if len(keys) == 1:
-                one.only.append(recompile.ref)
-                one.seconds += recompile.seconds or 0.0
+                facts.only.append(recompile.ref)
+                facts.seconds += recompile.seconds or 0.0
         sizes = [(change.source, change.dim) for change in recompile.became if change.dim is not None and not change.fixed]
         for change in recompile.became:
-            for one in about.get((change.source, change.dim), ()):
-                if one.became is None:
-                    one.became = recompile.ref
-                    one.beside = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
+            for facts in about.get((change.source, change.dim), ()):
+                if facts.became is None:
+                    facts.became = recompile.ref
+                    facts.co_dynamic = tuple((d, n) for d, n in sizes if (d, n) != (change.source, change.dim))
                 if change.fixed:
-                    one.fixed = one.fixed or recompile.ref
-                one.free.add(recompile.ref)
+                    facts.fixed = facts.fixed or recompile.ref
+                facts.free.add(recompile.ref)
         order[recompile.ref] = number
-    ordered = sorted(seen.items(), key=lambda item: (-item[1].seconds, -len(item[1].only), -len(item[1].refs)))
-    return tuple(_variation(key, one, settings, resumed) for key, one in ordered)
+    ordered = sorted(causes.values(), key=lambda facts: (-facts.seconds, -len(facts.only), -len(facts.refs)))
+    return tuple(_variation(facts, settings) for facts in ordered)
 
 
-def _variation(key: Key, found: _Seen, settings: Settings, resumed: bool) -> Variation:
-    cause, source, dim = key
-    reason = found.reasons[0]
-    plain = Variation(
-        cause, source, dim, reason.value, len(found.refs), tuple(found.refs[:REFS_KEPT]),
-        tuple(found.values)[:VALUES_KEPT], len(found.values), found.became, found.fixed, tuple(found.only[:REFS_KEPT]),
-        found.seconds, "", "", "", (),
+def _variation(facts: CauseFacts, settings: Settings) -> Variation:
+    advice = advice_for(facts, settings) or Advice("")
+    return Variation(
+        facts.cause, facts.source, facts.dim, facts.value, len(facts.refs), tuple(facts.refs[:REFS_LISTED]),
+        tuple(facts.values)[:VALUES_SHOWN], len(facts.values), facts.became, facts.fixed, tuple(facts.only[:REFS_LISTED]),
+        facts.seconds, advice.text, advice.remedy, advice.proof, advice.code,
     )  # fmt: skip
-    seen = Seen(
-        cause, source, dim, reason.value, tuple(found.values), found.became, found.fixed, tuple(found.reasons),
-        found.beside, resumed,
-    )  # fmt: skip
-    advice = advice_for(seen, settings) or Advice("")
-    return replace(plain, advice=advice.text, remedy=advice.remedy, proof=advice.proof, code=advice.code)
 
 
 IN_A_ROW = 3
@@ -147,25 +107,25 @@ IN_A_ROW = 3
 BRIEF = 200
 """Number of consecutive recompiles with one cause from which each is one line; its own page has the details."""
 AT_ONCE = 50
-"""Recompiles that are written between two moments at which a reader may leave."""
+"""Recompiles that are written before the page yields."""
 CLASS = 17
-"""Columns of the class of a cause."""
+"""Width in cells of the class of a cause."""
 TIME = 8
-BESIDE = 54
-"""Columns that a reason needs next to its compiles; on narrower pages it goes below."""
+REASON_WIDTH = 54
+"""Width in cells that a reason needs next to its compiles; on narrower pages it goes below."""
 
 
 def rows_of(recompiles: Sequence[Explained]) -> list[list[Explained]]:
     """Split recompiles into rows: single ones, or runs of at least `IN_A_ROW` with the same cause."""
     runs: list[list[Explained]] = []
-    for found in recompiles:
-        if runs and len(found.keys) == 1 and found.keys == runs[-1][-1].keys:
-            runs[-1].append(found)
+    for recompile in recompiles:
+        if runs and len(recompile.keys) == 1 and recompile.keys == runs[-1][-1].keys:
+            runs[-1].append(recompile)
         else:
-            runs.append([found])
+            runs.append([recompile])
     rows: list[list[Explained]] = []
     for run in runs:
-        rows += [run] if len(run) >= IN_A_ROW else [[found] for found in run]
+        rows += [run] if len(run) >= IN_A_ROW else [[recompile] for recompile in run]
     return rows
 
 
@@ -185,15 +145,15 @@ _WHO = {
 
 
 def _condition(reason: Reason) -> str:
-    """`x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`"""
-    what = reason.failed or reason.expected
+    """Format a failed condition: `x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`."""
+    condition = reason.failed or reason.expected
     who = f" ({_WHO[reason.asked]})" if reason.asked in _WHO else ""
     text = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
-    return f"{what} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
+    return f"{condition} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
 
 
 def id_of(ref: str) -> str:
-    """`3:0/1` → `[0/1]`: the frame's head names the rank."""
+    """Format an address without its rank, which the frame's head names: `[0/1]` for `3:0/1`."""
     return f"[{ref.rpartition(':')[2]}]"
 
 
@@ -203,36 +163,40 @@ def _earlier(reason: Reason) -> Piece:
     return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
 
 
+def _guard_link(reason: Reason) -> list[Piece]:
+    return ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+
+
 class RecompileLines:
     """Writer of recompiles: reasons next to their compiles on a wide page, below on a narrow one."""
 
     def __init__(
         self, page: Page, recompiles: Sequence[Explained], variations: Sequence[Variation], alone: bool = False, indent: str = "  "
     ) -> None:
-        """`alone`: the page is about one recompile, and has room for every older compile."""
+        """Make a writer. `alone`: the page is about one recompile, and has room for every older compile."""
         self.page = page
         self._variations = variations
         self._alone = alone
         self._fixed = {(variation.source, variation.dim): variation.fixed_again for variation in variations}
         self.folded = 0
-        """Reasons that were left out, as another one names the same cause."""
+        """The number of reasons that repeat the cause of another one."""
         self.indent = indent
         pairs = [len(id_of(r.ref)) + (len(id_of(r.reasons[0].earlier or "")) + 3 if r.reasons else 0) for r in recompiles]
         self._pair = max(pairs, default=0)
         lead = self._pair + TIME + 3
-        self._beside = page.width - len(indent) - lead >= BESIDE
-        self._deep = indent + (" " * lead if self._beside else "    ")
+        self._is_wide = page.width - len(indent) - lead >= REASON_WIDTH
+        self._deep = indent + (" " * lead if self._is_wide else "    ")
         self._last: Reason | None = None  # whose place was written last
 
     def add_brief(self, recompile: Explained) -> None:
-        """Its first reason in a line, and a link to the others."""
+        """Add a recompile in one line: its first reason, and a link to the others."""
         reason, head, more = recompile.reasons[0], self._head(recompile), len(recompile.reasons) - 1
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        link = _guard_link(reason)
         if more:
             link += ["  ", (f"{fmt.count(more)} more", tokens.LINK, str(parse_ref(recompile.ref).at("recompiles")))]
         used = sum(len(piece_text(piece)) for piece in (*head, *link))
-        said = change_of(reason) or said_of(reason)
-        self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(said)), max(self.page.width - used, 8)), tokens.VALUE), *link)
+        text = change_of(reason) or reason_text(reason)
+        self.page.add(*head, (self.page.clip(fmt.one_line(sanitize(text)), max(self.page.width - used, 8)), tokens.VALUE), *link)
 
     def add(self, recompile: Explained) -> None:
         """Add a recompile: `[0/0] → [0/1]   1.42 s   tensor size   x dim 0   3 → 5   guard`, with details."""
@@ -245,7 +209,7 @@ class RecompileLines:
         for n, reason in enumerate(shown):
             if n:
                 head = self._older(reason)
-            if not self._beside:
+            if not self._is_wide:
                 page.add(*head)
                 head = [deep]
             self._reason(head, reason, recompile)
@@ -260,12 +224,12 @@ class RecompileLines:
             page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
-        what, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
+        name, again = name_of(change.source, change.dim), self._fixed.get((change.source, change.dim))
         if change.fixed:
-            return f"{what} was to be dynamic, and was fixed again to {change.fixed} in this compile"
+            return f"{name} was to be dynamic, and was fixed again to {change.fixed} in this compile"
         if again:
-            return f"{what} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
-        return f"{what} became dynamic: {change.symbol} from here on"
+            return f"{name} became dynamic: {change.symbol}, but was fixed again: {id_of(again)} is for another value"
+        return f"{name} became dynamic: {change.symbol} from here on"
 
     def _head(self, recompile: Explained) -> list[Piece]:
         pieces: list[Piece] = [self.indent]
@@ -290,17 +254,16 @@ class RecompileLines:
 
     def _reason(self, head: list[Piece], reason: Reason, recompile: Explained) -> None:
         """Add class, source, change and guard link of a reason; then the user's line unless just written."""
-        page, deep, record = self.page, self._deep, recompile.record
+        page, deep, record = self.page, self._deep, recompile.record or ""
         room = page.width - len(deep)
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-        kind: Piece = (reason.cause, tokens.KEYWORD, record) if record else (reason.cause, tokens.KEYWORD)
+        link, kind = _guard_link(reason), (reason.cause, tokens.KEYWORD, record)
         gap = " " * max(CLASS - len(reason.cause), 1)
-        said = said_of(reason, recompile)
-        if len(said) <= room - CLASS - (7 if link else 0):
-            page.add(*head, kind, gap, (said, tokens.VALUE), *link)
+        text = reason_text(reason, recompile)
+        if len(text) <= room - CLASS - (7 if link else 0):
+            page.add(*head, kind, gap, (text, tokens.VALUE), *link)
         else:
             page.add(*head, kind, *link)
-            for line in fmt.wrap(said, room - 2)[:12]:
+            for line in fmt.wrap(text, room - 2)[:12]:
                 page.add(deep, "  ", (line, tokens.VALUE))
         last = self._last
         if last is None or (last.file, last.line, last.code) != (reason.file, reason.line, reason.code):
@@ -308,29 +271,26 @@ class RecompileLines:
             self._last = reason
 
     def _same(self, same: Sequence[Reason], recompile: Explained) -> None:
-        """Older compiles that failed for a cause that was already named: listed where the page is about this recompile only."""
+        """List older compiles that failed for the same cause, where the page is about this recompile only."""
         self.folded += len(same)
         if not same or not self._alone:
             return
-        what = f"the same against {fmt.plural(len(same), 'older compile')}"
-        self.page.open(what, folded=True)
-        self.page.add(self._deep, (what, tokens.DIM))
-        for reason in same:
-            lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
-            text = f"{reason.cause}  {said_of(reason)}" if len(recompile.keys) > 1 else said_of(reason)
-            link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
-            room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
-            self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
-        self.page.close()
+        with self.page.fold(f"the same against {fmt.plural(len(same), 'older compile')}", self._deep):
+            for reason in same:
+                lead: list[Piece] = [self._deep, "  ", _earlier(reason), "  "] if reason.earlier else [self._deep, "  "]
+                text = f"{reason.cause}  {reason_text(reason)}" if len(recompile.keys) > 1 else reason_text(reason)
+                link = _guard_link(reason)
+                room = self.page.width - sum(len(piece_text(p)) for p in [*lead, *link])
+                self.page.add(*lead, (fmt.clip(text, room), tokens.VALUE), *link)
 
     def add_folded(self) -> None:
         """Add one line for all recompiles whose older reasons are folded."""
         if self.folded and not self._alone:
-            what = "Each of these also failed the guards of every older compile, for the same causes."
-            self.page.say(what, self.indent, tokens.DIM)
+            text = "Each of these also failed the guards of every older compile, for the same causes."
+            self.page.say(text, self.indent, tokens.DIM)
 
     def add_row(self, recompiles: Sequence[Explained]) -> Iterator[None]:
-        """Many recompiles for one cause as one line; each of them in a folded section. Yields while it writes."""
+        """Add many recompiles for one cause as one line, each of them in a folded section. Yields meanwhile."""
         page, indent = self.page, self.indent
         first, last = recompiles[0], recompiles[-1]
         reason, deep = first.reasons[0], indent + "    "
@@ -341,30 +301,27 @@ class RecompileLines:
         )  # fmt: skip
         met = (v for recompile in recompiles for v in (recompile.reasons[0].expected, recompile.reasons[0].actual))
         values = dict.fromkeys(value for value in met if guard_grammar.is_value(value))
-        kind: Piece = (reason.cause, tokens.KEYWORD, first.record) if first.record else (reason.cause, tokens.KEYWORD)
+        kind = (reason.cause, tokens.KEYWORD, first.record or "")
         more = f" … {fmt.count(len(values) - 6)} more" if len(values) > 6 else ""
         settings = ", ".join(key[1] for key in first.keys_of(reason)) if reason.settings else ""
-        what = settings or name_of(reason.source, reason.dim)
-        text = f"{what}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
+        title = settings or name_of(reason.source, reason.dim)
+        text = f"{title}  {' → '.join(_shown(list(values)[:6], 6, 32))}{more}"
         lines = fmt.wrap(text, page.width - len(deep) - CLASS - 7)
-        link: list[Piece] = ["  ", ("guard", tokens.LINK, reason.guard)] if reason.guard else []
+        link = _guard_link(reason)
         for n, line in enumerate(lines or [""]):
             start: list[Piece] = [kind, " " * max(CLASS - len(reason.cause), 1)] if n == 0 else [" " * CLASS]
             page.add(deep, *start, (line, tokens.VALUE), *(link if n == len(lines) - 1 else []))
         add_where(page, reason, deep)
         if last.limit_hit:
             page.add(deep, ("then the recompile limit was reached", tokens.ERROR))
-        what = f"each of the {len(recompiles)} recompiles"
-        page.open(what, folded=True)
-        page.add(deep, (what, tokens.DIM))
-        inner = RecompileLines(page, recompiles, self._variations, False, deep)
-        write = inner.add if len(recompiles) < BRIEF else inner.add_brief
-        for number, recompile in enumerate(recompiles, 1):
-            write(recompile)
-            if number % AT_ONCE == 0:
-                yield
-        self.folded += inner.folded
-        page.close()
+        with page.fold(f"each of the {len(recompiles)} recompiles", deep):
+            inner = RecompileLines(page, recompiles, self._variations, False, deep)
+            write = inner.add if len(recompiles) < BRIEF else inner.add_brief
+            for number, recompile in enumerate(recompiles, 1):
+                write(recompile)
+                if number % AT_ONCE == 0:
+                    yield
+            self.folded += inner.folded
 
 
 def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:
@@ -374,16 +331,16 @@ def differing(recompile: Explained) -> tuple[list[Reason], list[Reason]]:
     return list(first.values()), same
 
 
-def said_of(reason: Reason, recompile: Explained | None = None) -> str:
+def reason_text(reason: Reason, recompile: Explained | None = None) -> str:
     """Format a reason: `x dim 0  3 → 5`, or torch's own words; for settings of torch, those changed for this call."""
     if reason.cause in (guard_grammar.OTHER, guard_grammar.BACKEND, guard_grammar.UNEXPECTED) or (
         reason.cause == guard_grammar.STATE and not reason.source
     ):
         return fmt.one_line(sanitize(reason.text)) or "torch wrote no reason"
-    what = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
+    name = "" if reason.cause == guard_grammar.CONDITION else name_of(reason.source, reason.dim)
     if recompile is not None and reason.settings:
-        what = ", ".join(setting for _, setting, _ in recompile.keys_of(reason))
-    return "  ".join(fmt.one_line(sanitize(part)) for part in (what, change_of(reason)) if part)
+        name = ", ".join(setting for _, setting, _ in recompile.keys_of(reason))
+    return "  ".join(fmt.one_line(sanitize(part)) for part in (name, change_of(reason)) if part)
 
 
 def add_where(page: Page, reason: Reason, indent: str) -> None:
@@ -409,7 +366,7 @@ def add_where(page: Page, reason: Reason, indent: str) -> None:
 
 
 def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list[str]:
-    """`3`, `5`, `7`, `and 4 more`"""
+    """Return the first values, and how many are left: `3`, `5`, `7`, `and 4 more`."""
     shown = [fmt.clip(fmt.one_line(sanitize(value)), width) for value in values[:most]]
     more = max(total, len(values)) - len(shown)
     return [*shown, f"and {fmt.count(more)} more"] if more > 0 else shown
@@ -430,12 +387,12 @@ def add_variations(page: Page, variations: Sequence[Variation], recompiles: int,
 
 
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
-    what = name_of(variation.source, variation.dim)
-    name = fmt.clip_middle(sanitize(what), page.width // 2)
+    label = name_of(variation.source, variation.dim)
+    name = fmt.clip_middle(sanitize(label), page.width // 2)
     values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.distinct)))
-    beside = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
-    page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if beside else "")
-    if not beside:
+    fits = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
+    page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
+    if not fits:
         page.say(values, indent + "  ")
     page.say(_share(variation, recompiles), indent + "  ", tokens.DIM)
     if variation.advice:
@@ -451,11 +408,11 @@ def _share(variation: Variation, recompiles: int) -> str:
         return f"one of the causes of {of}"
     if len(variation.only_cause) == variation.count:
         return f"the only cause named for {of}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
-    which = f"[{variation.only_cause[0]}]" if len(variation.only_cause) == 1 else f"{fmt.count(len(variation.only_cause))} of them"
-    return f"a cause of {of}, the only one of {which}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
+    refs = f"[{variation.only_cause[0]}]" if len(variation.only_cause) == 1 else f"{fmt.count(len(variation.only_cause))} of them"
+    return f"a cause of {of}, the only one of {refs}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
 
 
 def _advice(page: Page, variation: Variation) -> str:
     """Return the advice; in a live run, absence so far is qualified."""
-    said = variation.advice + _PROOFS.get(variation.proof, "")
-    return page.so_far(said) if variation.became is None and "did not become" in said else said
+    text = variation.advice + _PROOFS.get(variation.proof, "")
+    return page.so_far(text) if variation.became is None and "did not become" in text else text

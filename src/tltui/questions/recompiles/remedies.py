@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tltui.questions.recompiles import guard_grammar
@@ -45,9 +46,9 @@ class Settings:
     """`allow_unspec_int_on_nn_module`"""
     specialize_float: bool | None = None
     names: frozenset[str] = frozenset()
-    """All that are stated: what is not among them this torch does not have."""
+    """All that the metrics have: this torch has no others."""
     traced: bool = True
-    """Whether a trace tells of the compiles: only that says of everything whether it became dynamic."""
+    """Whether the compiles are from a trace: only a trace has all dynamic sizes."""
 
     @classmethod
     def of(cls, config: dict[str, Any]) -> Settings:
@@ -65,26 +66,57 @@ class Settings:
         return not self.names or name in self.names
 
 
-@frozen
-class Seen:
-    """Cause with its facts over all recompiles of a frame."""
+REFS_LISTED = 200
+REASONS_USED = 20
+
+
+@dataclass(slots=True)
+class CauseFacts:
+    """A cause with its facts over the recompiles of a frame."""
 
     cause: str
     source: str
     dim: int | None
-    value: str
-    values: tuple[str, ...]
-    became: str | None
-    fixed: str | None
-    reasons: tuple[Reason, ...]
-    beside: tuple[tuple[str, int], ...] = ()
-    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
     resumed: bool = False
-    """The function goes on after a graph break: what it is called with was made inside of compiled code, or went through it."""
+    """Whether it is a resume function: its arguments come from compiled code, or went through it."""
+    reasons: list[Reason] = field(default_factory=list)
+    refs: list[str] = field(default_factory=list)
+    values: dict[str, None] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    """Recompiles without another cause."""
+    seconds: float = 0.0
+    """The time of these."""
+    became: str | None = None
+    """The compile in which torch made it dynamic by itself."""
+    fixed: str | None = None
+    """The compile that shows that its value was fixed again."""
+    free: set[str] = field(default_factory=set)
+    """The compiles since which it is dynamic."""
+    co_dynamic: tuple[tuple[str, int], ...] = ()
+    """The other sizes that became dynamic in the same compile: equal to this one, or not."""
+
+    def add(self, reason: Reason, ref: str) -> None:
+        """Add a reason of a recompile for this cause."""
+        if len(self.reasons) < REASONS_USED:
+            self.reasons.append(reason)
+        nan = "nan" in (reason.expected, reason.actual)
+        is_condition = reason.cause == guard_grammar.CONDITION
+        if reason.earlier in self.free and not is_condition and not nan:
+            self.fixed = self.fixed or ref
+        has_settings = reason.cause == guard_grammar.STATE and reason.settings
+        values = (reason.expected,) if is_condition else () if has_settings else (reason.expected, reason.actual)
+        for value in values:
+            if guard_grammar.is_value(value) and len(self.values) < REFS_LISTED:
+                self.values.setdefault(value)
+
+    @property
+    def value(self) -> str:
+        """The value of its first reason."""
+        return self.reasons[0].value
 
     @property
     def held(self) -> bool:
-        """Torch made it dynamic by itself, and it stayed so."""
+        """Whether torch made it dynamic by itself, and it stayed so."""
         return self.became is not None and self.fixed is None
 
     @property
@@ -107,92 +139,91 @@ class Advice:
         return REMEDIES[self.remedy] if self.remedy else ""
 
 
-_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
-
-
 def python_of(source: str) -> str:
     """Convert a source to Python syntax: `m._modules['a'].w` → `m.a.w`, `G['X']` → `X`."""
-    return _PART.sub(r".\1", re.sub(r"^G\['(\w+)'\]", r"\1", source))
+    return guard_grammar.strip_modules(re.sub(r"^G\['(\w+)'\]", r"\1", source))
 
 
 ONES = "0 and 1 are always compiled separately"
 
 
-def nothing(seen: Seen) -> Advice:
+def stays_dynamic(facts: CauseFacts) -> Advice:
     """Return the advice for a source that became and stayed dynamic."""
-    return Advice(f"It became dynamic at [{seen.became}] by itself: nothing to do.", "nothing to do")
+    return Advice(f"It became dynamic at [{facts.became}] by itself: nothing to do.", "nothing to do")
 
 
-def off(what: str) -> Advice:
+def automatic_off(noun: str) -> Advice:
     """Return the advice for a source that could not become dynamic."""
     return Advice(
-        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {what} needs a compile of its own. "
+        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {noun} needs a compile of its own. "
         "Leave dynamic at None, or set it to True.", "dynamic=True",
     )  # fmt: skip
 
 
-CALLS_SAID = 3
-"""More calls than these are not written out."""
+CALLS_SHOWN = 3
+"""Maximum number of calls that are written out."""
 
 
-def size(seen: Seen, settings: Settings) -> Advice:
+def size(facts: CauseFacts, settings: Settings) -> Advice:
     """Return the advice for a tensor dimension."""
-    where = f"{python_of(seen.source)}, {seen.dim}"
-    if "_parameters[" in seen.source or "_buffers[" in seen.source or "force_parameter_static_shapes" in seen.hints:
-        return _parameter(seen, settings)
-    if any(reason.value == "static" for reason in seen.reasons):
+    where = f"{python_of(facts.source)}, {facts.dim}"
+    if "_parameters[" in facts.source or "_buffers[" in facts.source or "force_parameter_static_shapes" in facts.hints:
+        return _parameter(facts, settings)
+    if any(reason.value == "static" for reason in facts.reasons):
         return Advice("It is marked static (mark_static): without the mark a size that varies becomes dynamic.", "no mark_static")
     if settings.automatic_dynamic is False:
-        return off("size")
-    if seen.fixed is not None or any(reason.fixed_by for reason in seen.reasons):
-        line = next((reason.fixed_by for reason in reversed(seen.reasons) if reason.fixed_by), "a line of the program")
+        return automatic_off("size")
+    if facts.fixed is not None or any(reason.fixed_by for reason in facts.reasons):
+        line = next((reason.fixed_by for reason in reversed(facts.reasons) if reason.fixed_by), "a line of the program")
         return Advice(f"It was dynamic, but {line} needs one size and fixed it: each such size needs a compile.")
-    if seen.source.startswith("___from_numpy("):
-        return nothing(seen) if seen.held else Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
+    if facts.source.startswith("___from_numpy("):
+        if facts.held:
+            return stays_dynamic(facts)
+        return Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
     call = f"torch._dynamo.mark_dynamic({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
-    if sum(value not in SPECIAL for value in seen.values) <= 1 < len(seen.values):
-        if seen.resumed:
+    if sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values):
+        if facts.resumed:
             return Advice(f"Sizes {ONES}.")
         return Advice(
             f"Sizes {ONES}. {unbacked} before the first call lets one compile serve all sizes, "
             "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
         )  # fmt: skip
-    note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in seen.values) else ""
-    if seen.resumed:
-        return _after_a_break(seen)
-    if seen.became is not None:
-        return _became(seen, call, note)
+    note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in facts.values) else ""
+    if facts.resumed:
+        return _after_a_break(facts)
+    if facts.became is not None:
+        return _became(facts, call, note)
     text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
     return Advice(text, "mark dynamic", (call,))
 
 
-def _became(seen: Seen, call: str, note: str) -> Advice:
-    """All that became dynamic at once: to mark one of two sizes that have to be equal is an error for torch."""
-    calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in seen.beside))
-    start = f"It became dynamic at [{seen.became}] by itself"
-    if not seen.beside:
+def _became(facts: CauseFacts, call: str, note: str) -> Advice:
+    """Advise marks for all sizes that became dynamic at once: torch raises if one of two equal sizes is marked."""
+    calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in facts.co_dynamic))
+    start = f"It became dynamic at [{facts.became}] by itself"
+    if not facts.co_dynamic:
         text = f"{start}. {call} before the first call makes it so from the start.{note}"
-    elif len(calls) <= CALLS_SAID:
-        others = " and ".join(name_of(source, dim) for source, dim in seen.beside)
+    elif len(calls) <= CALLS_SHOWN:
+        others = " and ".join(name_of(source, dim) for source, dim in facts.co_dynamic)
         text = f"{start}, and so did {others}. {' and '.join(calls)} before the first call make them so from the start.{note}"
     else:
         text = (
-            f"{start}, and so did {len(seen.beside)} other sizes. {call} before the first call, and the same for each of them, "
-            f"makes them so from the start.{note}"
+            f"{start}, and so did {len(facts.co_dynamic)} other sizes. {call} before the first call, and the same for each of "
+            f"them, makes them so from the start.{note}"
         )
     return Advice(text, "mark dynamic", calls)
 
 
-def _after_a_break(seen: Seen) -> Advice:
-    start = f"It became dynamic at [{seen.became}] by itself. " if seen.became is not None else ""
+def _after_a_break(facts: CauseFacts) -> Advice:
+    start = f"It became dynamic at [{facts.became}] by itself. " if facts.became is not None else ""
     return Advice(
         f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start. After a graph break mark_dynamic helps only for a "
         "tensor that the program made itself and passed in: compiled code can't call it.", "dynamic=True",
     )  # fmt: skip
 
 
-def _parameter(seen: Seen, settings: Settings) -> Advice:
+def _parameter(facts: CauseFacts, settings: Settings) -> Advice:
     switches = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
     code = tuple(f"torch._dynamo.config.{name} = False" for name in switches if settings.has(name))
     if not code:
@@ -203,20 +234,20 @@ def _parameter(seen: Seen, settings: Settings) -> Advice:
     )  # fmt: skip
 
 
-def condition(seen: Seen, settings: Settings) -> Advice | None:
+def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice for a condition by the origin of its failed part: decisions of the program have no remedy."""
-    found = {reason.asked: reason for reason in reversed(seen.reasons) if reason.asked}
+    by_asker = {reason.asked: reason for reason in reversed(facts.reasons) if reason.asked}
     for who, advise in _ASKED.items():
-        if who in found:
-            return advise(seen, found[who])
-    items = [item for reason in seen.reasons for item in reason.met]
+        if who in by_asker:
+            return advise(facts, by_asker[who])
+    items = [item for reason in facts.reasons for item in reason.met]
     if not items:
         return None
     more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in items) else ""
     return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
 
 
-def _zero_one(seen: Seen, reason: Reason) -> Advice:
+def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
     met = next((item for item in reason.met if item.term in reason.failed), reason.met[0])
     if met.dim is None:
         return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
@@ -227,22 +258,22 @@ def _zero_one(seen: Seen, reason: Reason) -> Advice:
     )  # fmt: skip
 
 
-def _marked(seen: Seen, reason: Reason) -> Advice:
-    name = name_of(seen.source, seen.dim)
+def _marked(facts: CauseFacts, reason: Reason) -> Advice:
+    name = name_of(facts.source, facts.dim)
     value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
     text = f"The bound {reason.bound} is that of the mark on {name} (min, max): {change}, if such sizes are meant."
-    found = condition_of(strip_local(reason.text))
-    bounds = {part.low: part.bound for part in found.parts} if found is not None and value else {}
+    parsed = condition_of(strip_local(reason.text))
+    bounds = {part.low: part.bound for part in parsed.parts} if parsed is not None and value else {}
     if len(bounds) != 2:
         return Advice(text, "wider mark")
     bounds[low] = int(value)  # torch wants both
-    call = f"torch._dynamo.mark_dynamic({python_of(seen.source)}, {seen.dim}, min={bounds[True]}, max={bounds[False]})"
+    call = f"torch._dynamo.mark_dynamic({python_of(facts.source)}, {facts.dim}, min={bounds[True]}, max={bounds[False]})"
     return Advice(text, "wider mark", (call,))
 
 
-def _duck(seen: Seen, reason: Reason) -> Advice:
+def _duck(facts: CauseFacts, reason: Reason) -> Advice:
     start = "Two sizes were equal at the first compile, and torch took them for one. "
     if any(item.value in SPECIAL for item in reason.met):
         return Advice(f"{start}Now one of them was {_small(reason)}: sizes {ONES}.")
@@ -255,7 +286,7 @@ def _small(reason: Reason) -> str:
     return next(item.value for item in reason.met if item.value in SPECIAL)
 
 
-def _decides(seen: Seen, reason: Reason) -> Advice:
+def _decides(facts: CauseFacts, reason: Reason) -> Advice:
     why = reason.why
     if reason.condition == DIVISIBLE and reason.asked == TORCH:
         return _divides(reason)
@@ -265,7 +296,7 @@ def _decides(seen: Seen, reason: Reason) -> Advice:
     else:
         who = "Your line decides" if reason.asked == PROGRAM else "Code of a library decides"
         text = f"{who} by it, and a graph holds for one outcome: each outcome needs a compile."
-    more = f" Sizes {ONES}." if any(other.asked == ZERO_ONE for other in seen.reasons) else ""
+    more = f" Sizes {ONES}." if any(other.asked == ZERO_ONE for other in facts.reasons) else ""
     return Advice(text + more)
 
 
@@ -278,59 +309,59 @@ def _divides(reason: Reason) -> Advice:
     return Advice(f"{name} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
 
 
-def _exclusion(seen: Seen, reason: Reason) -> Advice:
+def _exclusion(facts: CauseFacts, reason: Reason) -> Advice:
     return Advice("Torch keeps the size of an older compile for that one (automatic_dynamic_exclusion_guard).")
 
 
-_ASKED: dict[str, Callable[[Seen, Reason], Advice]] = {
+_ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
     MARKED: _marked, PROGRAM: _decides, TORCH: _decides, LIBRARY: _decides, ZERO_ONE: _zero_one, DUCK: _duck, EXCLUSION: _exclusion,
 }  # fmt: skip
 
 
-def advice_for(seen: Seen, settings: Settings) -> Advice | None:
+def advice_for(facts: CauseFacts, settings: Settings) -> Advice | None:
     """Return the advice against a cause; None if there is none."""
-    find = _ADVICE.get(seen.cause)
-    return find(seen, settings) if find else None
+    advice = _ADVICE.get(facts.cause)
+    return advice(facts, settings) if callable(advice) else advice
 
 
-def _int(seen: Seen, settings: Settings) -> Advice:
-    if seen.held:
-        return nothing(seen)
-    if ".__defaults__" in seen.source or ".__kwdefaults__" in seen.source:
+def _int(facts: CauseFacts, settings: Settings) -> Advice:
+    if facts.held:
+        return stays_dynamic(facts)
+    if ".__defaults__" in facts.source or ".__kwdefaults__" in facts.source:
         return Advice("Torch takes default values of arguments as constants: pass the value as an argument.", "argument")
-    if seen.fixed is not None:
-        return Advice(_again(seen))
+    if facts.fixed is not None:
+        return Advice(_again(facts))
     if settings.automatic_dynamic is False:
-        return off("value")
+        return automatic_off("value")
     start = "It did not become dynamic in this log. " if settings.traced else ""
     return Advice(f"{start}A tensor in its place has one compile for all values.", "tensor")
 
 
-def _again(seen: Seen) -> str:
-    """Torch made it dynamic, and something fixed it again."""
-    last = seen.reasons[-1]
-    start = f"Torch made it dynamic at [{seen.became}] and fixed it again to each value"
+def _again(facts: CauseFacts) -> str:
+    """Return the text for a value that became dynamic and was specialized again."""
+    last = facts.reasons[-1]
+    start = f"Torch made it dynamic at [{facts.became}] and fixed it again to each value"
     if last.by and "evaluate_expr" not in last.by:
         return f"{start}: torch needs the number itself ({last.by}). Each value needs a compile."
     return f"{start}: {'code of ' + last.whose if last.whose else 'your line'} needs the number itself. Each value needs a compile."
 
 
-def _float(seen: Seen, settings: Settings) -> Advice:
-    if "nan" in seen.values:
+def _float(facts: CauseFacts, settings: Settings) -> Advice:
+    if "nan" in facts.values:
         return Advice("NaN is compiled separately, once: it equals no number.")
-    if seen.held:
-        return nothing(seen)
-    if any("remove_tensorify_specialized_graphargs" in reason.by for reason in seen.reasons):
-        key = re.search(r"\['(\w+)'\]$", seen.source)
+    if facts.held:
+        return stays_dynamic(facts)
+    if any("remove_tensorify_specialized_graphargs" in reason.by for reason in facts.reasons):
+        key = re.search(r"\['(\w+)'\]$", facts.source)
         example = f" ({key[1]}=torch.tensor(…))" if key else ""
         return Advice(
-            f"Torch made it dynamic at [{seen.became}] and fixed it again to each value, as it could not compute with it as with "
+            f"Torch made it dynamic at [{facts.became}] and fixed it again to each value, as it could not compute with it as with "
             f"a tensor. A tensor in its place{example} has one compile for all values.", "tensor",
         )  # fmt: skip
-    if seen.fixed is not None:
-        return Advice(_again(seen))
+    if facts.fixed is not None:
+        return Advice(_again(facts))
     if settings.automatic_dynamic is False:
-        return off("value")
+        return automatic_off("value")
     if settings.specialize_float and settings.has("specialize_float"):
         switch = "torch._dynamo.config.specialize_float"
         text = f"{switch} is on: with False, a float that varies becomes dynamic."
@@ -338,26 +369,26 @@ def _float(seen: Seen, settings: Settings) -> Advice:
     return Advice("A tensor in its place has one compile for all values.", "tensor")
 
 
-def _text(seen: Seen, settings: Settings) -> Advice:
-    what = "A string can't be dynamic: each value needs a compile of its own."
-    if len(seen.values) <= 3:
-        return Advice(what)
-    return Advice(f"{what} Keep it out of the compiled function, or reduce it to few values before the call.", "keep strings out")
+def _text(facts: CauseFacts, settings: Settings) -> Advice:
+    text = "A string can't be dynamic: each value needs a compile of its own."
+    if len(facts.values) <= 3:
+        return Advice(text)
+    return Advice(f"{text} Keep it out of the compiled function, or reduce it to few values before the call.", "keep strings out")
 
 
-def _attribute(seen: Seen, settings: Settings) -> Advice | None:
+def _attribute(facts: CauseFacts, settings: Settings) -> Advice | None:
     switch = "allow_unspec_int_on_nn_module"
-    if seen.source.endswith(".training"):
+    if facts.source.endswith(".training"):
         return Advice("model.train() and model.eval() need a compile each. That is two in all; switch rarely.")
-    if seen.value in (guard_grammar.BOOL, guard_grammar.STR):
+    if facts.value in (guard_grammar.BOOL, guard_grammar.STR):
         return Advice("It can't be dynamic: each value needs a compile of its own.")
-    if seen.value == guard_grammar.VALUE:
+    if facts.value == guard_grammar.VALUE:
         return None
-    if seen.held:
-        return nothing(seen)
-    if seen.fixed is not None:
-        return Advice(_again(seen))
-    if seen.value != guard_grammar.INT or not settings.has(switch) or settings.automatic_dynamic is False:
+    if facts.held:
+        return stays_dynamic(facts)
+    if facts.fixed is not None:
+        return Advice(_again(facts))
+    if facts.value != guard_grammar.INT or not settings.has(switch) or settings.automatic_dynamic is False:
         text = "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
         return Advice(text, "buffer")
     if settings.unspec_int:
@@ -367,29 +398,29 @@ def _attribute(seen: Seen, settings: Settings) -> Advice | None:
     return Advice(text, "dynamic attribute", (code,))
 
 
-def _outside(what: str) -> Callable[[Seen, Settings], Advice]:
+def _outside(noun: str) -> Callable[[CauseFacts, Settings], Advice]:
     """Return the advice for a global or a closure variable."""
 
-    def advice(seen: Seen, settings: Settings) -> Advice:
-        if seen.held:
-            return nothing(seen)
-        if seen.value in (guard_grammar.INT, guard_grammar.FLOAT) and seen.fixed is None:
-            return Advice(f"Torch takes {what} as constants: pass what varies as an argument.", "argument")
-        if seen.fixed is not None:
-            return Advice(_again(seen))
+    def advice(facts: CauseFacts, settings: Settings) -> Advice:
+        if facts.held:
+            return stays_dynamic(facts)
+        if facts.value in (guard_grammar.INT, guard_grammar.FLOAT) and facts.fixed is None:
+            return Advice(f"Torch takes {noun} as constants: pass what varies as an argument.", "argument")
+        if facts.fixed is not None:
+            return Advice(_again(facts))
         return Advice("It can't be dynamic: each value needs a compile of its own.")
 
     return advice
 
 
-def _object(seen: Seen, settings: Settings) -> Advice:
-    if seen.source.endswith(".__code__"):
-        name = seen.source.removesuffix(".__code__")
+def _object(facts: CauseFacts, settings: Settings) -> Advice:
+    if facts.source.endswith(".__code__"):
+        name = facts.source.removesuffix(".__code__")
         return Advice(f"{name} was another function: each needs a compile, as its code is part of the graph.")
-    if seen.value == "enum":
+    if facts.value == "enum":
         return Advice("Members of an Enum: each needs a compile of its own.")
-    if seen.value in ("class", "module", "function", "builtin"):
-        return Advice(f"Another {seen.value}: each needs a compile, as its code is part of the graph.")
+    if facts.value in ("class", "module", "function", "builtin"):
+        return Advice(f"Another {facts.value}: each needs a compile, as its code is part of the graph.")
     return Advice("The compiled code is for one object: each other object needs a compile.")
 
 
@@ -410,12 +441,12 @@ _MODES = {
 }  # fmt: skip
 
 
-def _state(seen: Seen, settings: Settings) -> Advice | None:
-    """One setting."""
-    name = seen.source
+def _state(facts: CauseFacts, settings: Settings) -> Advice | None:
+    """Return the advice for a setting of torch."""
+    name = facts.source
     if name in _CALLS:
-        what = "Set" if "backends" in _CALLS[name] else "Call"
-        return Advice(f"{what} {_CALLS[name]} once, before the first call: each value needs a compile.", "set first")
+        verb = "Set" if "backends" in _CALLS[name] else "Call"
+        return Advice(f"{verb} {_CALLS[name]} once, before the first call: each value needs a compile.", "set first")
     if name.startswith("autocast"):
         text = "Calls inside and outside of torch.autocast (or of another dtype) need a compile each: call it under the same one."
         return Advice(text, "same mode")
@@ -424,87 +455,80 @@ def _state(seen: Seen, settings: Settings) -> Advice | None:
     return Advice("It is set for all of torch, and each value of it needs a compile.") if name else None
 
 
-def _tensor(seen: Seen, settings: Settings) -> Advice:
-    said = " ".join(f"{reason.expected} {reason.actual}" for reason in seen.reasons)
-    if "inference tensor" in said:
+def _tensor(facts: CauseFacts, settings: Settings) -> Advice:
+    changes = " ".join(f"{reason.expected} {reason.actual}" for reason in facts.reasons)
+    if "inference tensor" in changes:
         text = (
             "Tensors made under torch.inference_mode, and calls inside of it, need a compile of their own: make and use them "
             "under the same mode (.clone() outside of it makes an ordinary tensor)."
         )
         return Advice(text, "no inference tensor")
-    if "conjugate view" in said or "negative view" in said:
-        name = "resolve_conj()" if "conjugate view" in said else "resolve_neg()"
+    if "conjugate view" in changes or "negative view" in changes:
+        name = "resolve_conj()" if "conjugate view" in changes else "resolve_neg()"
         text = f"A view that is computed only when it is used: .{name} before the call makes it an ordinary tensor."
         return Advice(text, "resolve")
-    if "sparse" in said:
+    if "sparse" in changes:
         return Advice("Each layout needs a compile of its own: .to_dense() before the call, if the mixture is not meant.", "dense")
     return Advice("Each kind needs a compile of its own.")
 
 
-def _length(seen: Seen, settings: Settings) -> Advice:
-    if seen.source.endswith("_hooks"):
+def _length(facts: CauseFacts, settings: Settings) -> Advice:
+    if facts.source.endswith("_hooks"):
         return Advice("Hooks are part of the graph: register them before the first call.", "hooks first")
-    if "._modules" in seen.source:
+    if "._modules" in facts.source:
         return Advice("Which submodules there are is part of the graph: each structure needs a compile.")
-    if any(reason.value == "dict" for reason in seen.reasons):
+    if any(reason.value == "dict" for reason in facts.reasons):
         text = "Which keys a dict has is part of the graph: each set of keys needs a compile. Give it the same keys in every call."
         return Advice(text, "same keys")
     text = "The length of a container is part of the graph. Tensors stacked into one have a size in its place: it can be dynamic."
     return Advice(text, "stack")
 
 
-def _key(seen: Seen, settings: Settings) -> Advice:
-    if seen.source.startswith("list("):
+def _key(facts: CauseFacts, settings: Settings) -> Advice:
+    if facts.source.startswith("list("):
         return Advice("The keys and their order are part of the graph: the same keys in the same order in each call.", "same keys")
     return Advice("Which keys and attributes there are is part of the graph: each combination needs a compile.")
 
 
-def _aliasing(seen: Seen, settings: Settings) -> Advice:
-    if any(reason.actual in ("one tensor", "shared otherwise") for reason in seen.reasons):
+def _aliasing(facts: CauseFacts, settings: Settings) -> Advice:
+    if any(reason.actual in ("one tensor", "shared otherwise") for reason in facts.reasons):
         return Advice("Calls in which arguments share memory need another compile: pass a clone(), if it is not meant.", "clone")
     return Advice("The code is for calls in which these are one object: calls in which they are not need a compile of their own.")
 
 
-def _mark(seen: Seen, settings: Settings) -> Advice:
-    name = next((reason.actual for reason in seen.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
+def _mark(facts: CauseFacts, settings: Settings) -> Advice:
+    name = next((reason.actual for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
     return Advice(f"{name} belongs before the first call: a mark that comes later is a reason to compile again.", "mark first")
-
-
-def _fixed(what: str, remedy: str = "") -> Callable[[Seen, Settings], Advice]:
-    def advice(seen: Seen, settings: Settings) -> Advice:
-        return Advice(what, remedy)
-
-    return advice
 
 
 _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter", "int", "float", "bool", "complex", "numpy.")
 
 
-def _type(seen: Seen, settings: Settings) -> Advice:
-    if all(value.startswith(_NUMBERS) for value in seen.values):
+def _type(facts: CauseFacts, settings: Settings) -> Advice:
+    if all(value.startswith(_NUMBERS) for value in facts.values):
         return Advice(_EACH, "one type")
     return Advice("Each type needs a compile of its own.")
 
 
 _EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
 
-_ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
+_ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.SIZE: size,
-    guard_grammar.STRIDE: _fixed("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
-    guard_grammar.RANK: _fixed(
+    guard_grammar.STRIDE: Advice("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
+    guard_grammar.RANK: Advice(
         "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
     ),
-    guard_grammar.DTYPE: _fixed(_EACH, "one dtype"),
-    guard_grammar.DEVICE: _fixed(_EACH, "one device"),
+    guard_grammar.DTYPE: Advice(_EACH, "one dtype"),
+    guard_grammar.DEVICE: Advice(_EACH, "one device"),
     guard_grammar.TENSOR: _tensor,
     guard_grammar.MARK: _mark,
-    guard_grammar.GRAD: _fixed(
+    guard_grammar.GRAD: Advice(
         "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant.",
         "detach",
     ),
     guard_grammar.INT: _int,
     guard_grammar.FLOAT: _float,
-    guard_grammar.BOOL: _fixed("A bool can't be dynamic: True and False need a compile each."),
+    guard_grammar.BOOL: Advice("A bool can't be dynamic: True and False need a compile each."),
     guard_grammar.STR: _text,
     guard_grammar.TYPE: _type,
     guard_grammar.OBJECT: _object,
@@ -516,6 +540,6 @@ _ADVICE: dict[str, Callable[[Seen, Settings], Advice | None]] = {
     guard_grammar.LENGTH: _length,
     guard_grammar.KEY: _key,
     guard_grammar.ALIASING: _aliasing,
-    guard_grammar.BACKEND: _fixed("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
-    guard_grammar.FREED: _fixed("Keep the object alive as long as the compiled function is used.", "keep alive"),
+    guard_grammar.BACKEND: Advice("Make the backend once and pass the same object to each torch.compile call.", "one backend"),
+    guard_grammar.FREED: Advice("Keep the object alive as long as the compiled function is used.", "keep alive"),
 }

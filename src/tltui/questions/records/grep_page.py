@@ -18,8 +18,8 @@ from tltui.model.nodes import Compile
 from tltui.model.ref import Ref, at_line, parse_ref
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
+from tltui.questions.question import view_document
 from tltui.questions.records.records_page import record_ref
-from tltui.questions.view_document import view_document
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, Piece

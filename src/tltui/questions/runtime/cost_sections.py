@@ -9,96 +9,100 @@ from tltui.documents.page import Page
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak
-from tltui.questions.runtime.costs import Costs, costs_of, whole_us
-from tltui.questions.runtime.eager_code import BreakTime, break_times
-from tltui.questions.runtime.profile_results import Refused, Runtime, compile_at, process_of
+from tltui.questions.runtime.costs import Costs, costs_of, window_us
+from tltui.questions.runtime.profile_results import BreakTime, Refused, Runtime, break_times, compile_at, process_of
 from tltui.text import tokens
 from tltui.text.document import Piece
 from tltui.text.formatting import micros
 from tltui.text.sanitize import sanitize
 
 
-def _place(found: GraphBreak) -> tuple[object, object]:
-    return (found.lead.file, found.lead.line) if found.lead is not None else (found.headline, None)
+def _place(graph_break: GraphBreak) -> tuple[object, object]:
+    return (graph_break.lead.file, graph_break.lead.line) if graph_break.lead is not None else (graph_break.headline, None)
 
 
 NEVER_SHOWN = 6
 Breaks = list[tuple[Runtime, tuple[BreakTime, ...]]]
 
 
-def breaks_told(run: Run) -> Breaks:
-    """The graph breaks that ran, of each profile; read once for a page."""
+def break_costs(run: Run) -> Breaks:
+    """Return the graph breaks that ran, by profile; computed once for a page."""
     costs = costs_of(run)
     return [(runtime, break_times(run, runtime)) for runtime in costs.runtimes] if costs is not None else []
 
 
-def break_said(ran: Breaks, found: GraphBreak, refs: Collection[str]) -> str:
-    """What a graph break of some compiles costs: `this break costs 14 % of a step: 1.8 ms eager, 160 µs for the guards behind it`.
-    Of several ranks the one where it costs most. '' where nothing tells."""
-    wanted, told = set(refs), []
-    for runtime, items in ran:
-        own = [item for item in items if item.ref in wanted and _is_known(item, found)]
-        if own:
-            told.append((sum(item.us for item in own) / max(whole_us(runtime), 1e-9), runtime, own))
-    if not told:
+def break_sentence(breaks: Breaks, graph_break: GraphBreak, refs: Collection[str]) -> str:
+    """Return the cost of a graph break of some compiles, on the rank where it costs most; '' if unknown.
+
+    `this break costs 14 % of a step: 1.8 ms eager, 160 µs for the guards behind it`.
+    """
+    wanted, costs = set(refs), []
+    for runtime, items in breaks:
+        matches = [item for item in items if item.ref in wanted and _is_only_break(item, graph_break)]
+        if matches:
+            costs.append((sum(item.us for item in matches) / max(window_us(runtime), 1e-9), runtime, matches))
+    if not costs:
         return ""
-    share, runtime, own = max(told, key=lambda item: item[0])
+    share, runtime, matches = max(costs, key=lambda item: item[0])
     steps = max(len(runtime.steps), 1)
-    eager, guards = sum(item.eager_us for item in own) / steps, sum(item.guards_us for item in own) / steps
+    eager, guards = sum(item.eager_us for item in matches) / steps, sum(item.guards_us for item in matches) / steps
     parts = [f"{micros(eager)} eager"] * bool(eager) + [f"{micros(guards)} for the guards behind it"] * bool(guards)
-    on = f" on rank {runtime.rank}" if len(told) > 1 and runtime.rank is not None else ""
+    on = f" on rank {runtime.rank}" if len(costs) > 1 and runtime.rank is not None else ""
     of = "a step" if runtime.steps else "the profile"
     return f"this break costs {fmt.percent(share, 1)} of {of}{on}: {', '.join(parts) or 'nothing ran eagerly'}"
 
 
-def _is_known(item: BreakTime, found: GraphBreak) -> bool:
-    """Whether it is this break that made the time: the only one that ends the graph."""
-    return len(item.breaks) == 1 and _place(item.breaks[0]) == _place(found)
+def _is_only_break(item: BreakTime, graph_break: GraphBreak) -> bool:
+    """Return whether this break is the cause: the only one that ends the graph."""
+    return len(item.breaks) == 1 and _place(item.breaks[0]) == _place(graph_break)
 
 
-def recompiles_said(run: Run, recompiles: Iterable[Compile]) -> str:
-    """`these 7 recompiles cost 41 s of compiling and were called twice`; '' without a profile."""
+def recompiles_sentence(run: Run, recompiles: Iterable[Compile]) -> str:
+    """Return the cost of recompiles: `these 7 recompiles cost 41 s of compiling and were called twice`; '' without a profile."""
     costs = costs_of(run)
-    own = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit]
-    if costs is None or not own:
+    counted = [compile_ for compile_ in recompiles if not compile_.facts.recompile_limit]
+    if costs is None or not counted:
         return ""
     measured = [process_of(run, runtime) for runtime in costs.runtimes]
-    own = [c for c in own if c.process in measured]
-    if not own:
+    counted = [c for c in counted if c.process in measured]
+    if not counted:
         return ""
-    calls = sum(found.regions.calls for c in own if (found := costs.of_compile(str(c.ref))) is not None)
-    seconds = sum(c.tally.seconds for c in own)
-    who = "this recompile" if len(own) == 1 else f"these {fmt.count(len(own))} recompiles"
-    verb = "was" if len(own) == 1 else "were"
+    calls = sum(times.regions.calls for c in counted if (times := costs.of_compile(str(c.ref))) is not None)
+    seconds = sum(c.tally.seconds for c in counted)
+    who = "this recompile" if len(counted) == 1 else f"these {fmt.count(len(counted))} recompiles"
+    verb = "was" if len(counted) == 1 else "were"
     how = {0: "never called", 1: "called once", 2: "called twice"}.get(calls, f"called {fmt.count(calls)} times")
     took = f"cost {fmt.seconds(seconds)} of compiling and " if seconds else ""
     return f"{who} {took}{verb} {how} while the profiler ran"
 
 
-def limit_said(run: Run, refs: Collection[str]) -> str:
-    """How many calls of a function that reached the recompile limit ran eagerly; '' where nothing tells."""
+def fallbacks_sentence(run: Run, refs: Collection[str]) -> str:
+    """Return how many calls of a function that reached the recompile limit ran eagerly; '' if unknown."""
     costs = costs_of(run)
     if costs is None:
         return ""
-    own = [item for runtime in costs.runtimes for item in runtime.fallbacks if item.ref and item.ref in refs]
-    if not own:
+    fallbacks = [item for runtime in costs.runtimes for item in runtime.fallbacks if item.ref and item.ref in refs]
+    if not fallbacks:
         return ""
-    us = sum(item.lookup_us for item in own)
-    return f"{fmt.plural(len(own), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guards before them"
+    us = sum(item.lookup_us for item in fallbacks)
+    return f"{fmt.plural(len(fallbacks), 'call')} ran in eager mode while the profiler ran, {micros(us)} of guards before them"
 
 
 def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
-    """What went wrong when compiled code ran: compiles that never did, what in a profile is of no graph of the trace, profiles of
-    another run. `refs`: the compiles that the page is about."""
+    """Add what went wrong at run time: compiles that never ran, events of no graph in the trace, profiles of another run.
+
+    `refs` are the compiles that the page is about.
+    """
     if not run.profiles.version:
         return
     from tltui.questions.runtime.profile_sums import runtimes_of
 
-    found = runtimes_of(run)
+    results = runtimes_of(run)
     wanted = set(refs)
-    never = [ref for one in found if isinstance(one, Runtime) for ref in one.never_called if ref in wanted]
-    unmatched = [(one, count, what) for one in found if isinstance(one, Runtime) for what, count in one.unmatched.items() if count]
-    refused = [one for one in found if isinstance(one, Refused)]
+    joined = [result for result in results if isinstance(result, Runtime)]
+    unmatched = [(result, count, kind) for result in joined for kind, count in result.unmatched.items() if count]
+    never = [ref for result in joined for ref in result.never_called if ref in wanted]
+    refused = [result for result in results if isinstance(result, Refused)]
     if not (never or unmatched or refused):
         return
     page.heading("At run time")
@@ -109,17 +113,16 @@ def add_ran(page: Page, run: Run, refs: Collection[str]) -> None:
         for ref in sorted(never, key=lambda ref: -seconds.get(ref, 0.0))[:NEVER_SHOWN]:
             pieces.append((f"[{ref}] ", tokens.LINK, ref))
         page.row([*pieces, (f"and {fmt.count(len(never) - NEVER_SHOWN)} more", tokens.DIM)] if len(never) > NEVER_SHOWN else pieces)
-    for one, count, what in unmatched:
-        name = sanitize(fmt.file_name(one.profile))
+    for result, count, kind in unmatched:
+        name = sanitize(fmt.file_name(result.profile))
         of: list[Piece] = [" of ", (name, tokens.NAME), ": nothing in the trace is like that"]
-        page.row([(f"{fmt.count(count)} {sanitize(what)}", tokens.WARN), *of])
+        page.row([(f"{fmt.count(count)} {sanitize(kind)}", tokens.WARN), *of])
     for item in refused:
         page.row([(sanitize(fmt.file_name(item.profile)), tokens.NAME), (f" was not joined: {sanitize(item.why)}", tokens.WARN)])
 
 
-def worth_knowing(run: Run) -> tuple[str, str]:
-    """(compile or '', sentence): the fact that costs most, of the rank that takes longest. ('', '') without a profile, or where
-    nothing stands out."""
+def costliest_finding(run: Run) -> tuple[str, str]:
+    """Return the compile and a sentence of the finding that costs most, on the slowest rank; ('', '') if there is none."""
     costs = costs_of(run)
     if costs is None:
         return "", ""
@@ -127,21 +130,21 @@ def worth_knowing(run: Run) -> tuple[str, str]:
     from tltui.questions.runtime.runtime_report import Fact, findings_of
 
     slowest = max(costs.runtimes, key=_step)
-    # the limit for which calls fell back is told anyway
-    found = sorted(findings_of(run, slowest), key=lambda item: item.fact is Fact.FALLBACK)
-    first = next((item for item in found if item.fact is not Fact.KERNEL), None)
+    # the page has the limit for which calls fell back anyway
+    findings = sorted(findings_of(run, slowest), key=lambda item: item.fact is Fact.FALLBACK)
+    first = next((item for item in findings if item.fact is not Fact.KERNEL), None)
     return (first.ref, sentence(first, bool(slowest.steps))) if first is not None else ("", "")
 
 
 def _step(runtime: Runtime) -> float:
-    return whole_us(runtime) / max(len(runtime.steps), 1)
+    return window_us(runtime) / max(len(runtime.steps), 1)
 
 
-def compile_said(costs: Costs, ref: str) -> str:
-    """`690 µs a step, 32 % of it, 4 calls; guards 143 µs a call`; '' of a compile that no profile tells of."""
-    found, us = costs.of_compile(ref), costs.us_of(ref)
-    if found is None or us is None:
+def compile_sentence(costs: Costs, ref: str) -> str:
+    """Return the cost of a compile: `690 µs a step, 32 % of it, 4 calls; guards 143 µs a call`; '' if it is in no profile."""
+    times, us = costs.of_compile(ref), costs.us_of(ref)
+    if times is None or us is None:
         return ""
-    guards = f"; guards {micros(found.lookups.mean_us)} a call" if found.lookups.calls else ""
+    guards = f"; guards {micros(times.lookups.mean_us)} a call" if times.lookups.calls else ""
     share = f", {fmt.percent(costs.share_of(ref, us), 1)} of {'a step' if costs.per_step else 'the profile'}"
-    return f"{micros(us)} {costs.of}{share}, {fmt.plural(found.regions.calls, 'call')}{guards}"
+    return f"{micros(us)} {costs.of}{share}, {fmt.plural(times.regions.calls, 'call')}{guards}"

@@ -22,7 +22,7 @@ class Costs:
     def __init__(self, runtimes: Sequence[Runtime]) -> None:
         self.runtimes = tuple(runtimes)
         self.per_step = all(runtime.steps for runtime in self.runtimes)
-        """Whether figures are of a step on average; else they are of the whole window."""
+        """Whether figures are of a step on average; else they are of the entire window."""
         self._compiles: dict[str, tuple[CompileTime, Runtime]] = {}
         for runtime in self.runtimes:
             for compile_ in runtime.compiles:  # of two profiles of one process the one that saw more of it
@@ -48,10 +48,6 @@ class Costs:
         """Return the total times of a compile; None if it ran in no profile."""
         return self._compiles[ref][0] if ref in self._compiles else None
 
-    def runtime_of(self, ref: str) -> Runtime | None:
-        """Return the profile with a compile."""
-        return self._compiles[ref][1] if ref in self._compiles else None
-
     def us_of(self, ref: str) -> float | None:
         """Return the cost of a compile in µs; None if it did not run.
 
@@ -59,14 +55,14 @@ class Costs:
         costs may be added up.
         """
         entry = self._compiles.get(ref)
-        return None if entry is None else own_us(entry[0]) / self._steps(entry[1])
+        return None if entry is None else self_us(entry[0]) / self._steps(entry[1])
 
     def share_of(self, ref: str, us: float) -> float:
         """Return the share (0…1) of `us`, a figure of a compile, in a step or in the window."""
         entry = self._compiles.get(ref)
         if entry is None:
             return 0.0
-        total_us = whole_us(entry[1]) / self._steps(entry[1])
+        total_us = window_us(entry[1]) / self._steps(entry[1])
         return us / total_us if total_us > 0 else 0.0
 
     def scaled(self, ref: str, us: float) -> float:
@@ -118,7 +114,7 @@ def costs_of(run: Run) -> Costs | None:
     return _costs(run, runtimes_of(run))
 
 
-def known_costs(run: Run) -> Costs | None:
+def computed_costs(run: Run) -> Costs | None:
     """Return the last computed costs of a run, for drawing, which never waits for a profile."""
     return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
 
@@ -135,12 +131,12 @@ def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:
     return cached[1]
 
 
-def own_us(compile_: CompileTime) -> float:
+def self_us(compile_: CompileTime) -> float:
     """Return a compile's time without nested compiles: guards, regions, backward."""
     outside = sum(graph.time.us for graph in compile_.graphs if graph.unit.startswith(BACKWARD))
     return compile_.region_self_us + compile_.lookups.us + outside
 
 
-def whole_us(runtime: Runtime) -> float:
+def window_us(runtime: Runtime) -> float:
     """Return the denominator of shares: the length of the window."""
     return runtime.share.whole_us or max(runtime.end_us - runtime.begin_us, 0.0)

@@ -15,7 +15,7 @@ from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
 from tltui.model.ref import CompileId
-from tltui.questions.caches.cache_lookups import BUNDLED, FX, NAMES, answer_of
+from tltui.questions.caches.cache_report import BUNDLED, FX, NAMES, answer_of
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.questions.provenance.records import Kernel
 from tltui.questions.runtime.event_nesting import (
@@ -51,7 +51,7 @@ class CodeGraph:
     direction: str
     """As `tltui.model.artifacts.Unit.direction`."""
     keys: frozenset[str]
-    """Of the FX graph cache; none where it was off, or said nothing."""
+    """Its FX graph cache keys; none if the cache was off or logged none."""
     calls: tuple[CodeCall, ...]
     """In the order of the code."""
     has_code: bool
@@ -110,8 +110,8 @@ class Joined:
     calls: dict[Group, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Graph → the spans of its calls."""
     graph_of: dict[Group, CodeGraph | None] = field(default_factory=dict)
-    strange: Counter[str] = field(default_factory=Counter)
-    """What belongs to nothing in the trace."""
+    unmatched: Counter[str] = field(default_factory=Counter)
+    """Events without a counterpart in the trace, counted by kind."""
     same_key: int = 0
     """Calls of which the key is that of the trace."""
     other_key: int = 0
@@ -127,13 +127,13 @@ class Joiner:
 
     def __init__(self, profile: Profile, nested: Nested, process: Process) -> None:
         self._profile, self._nested, self._process = profile, nested, process
-        self.found = Joined()
+        self.joined = Joined()
         self._by_name: dict[int, list[Compile]] = {}
         self._graphs: dict[Compile, tuple[CodeGraph, ...]] = {}
         self._forwards: dict[tuple[int, str], list[int]] = defaultdict(list)
         self._begun: dict[tuple[int, int], int] = {}
         self._tied: dict[tuple[int, int], tuple[int, int]] = {}
-        """Where an arrow ends → where it begins: thread and time."""
+        """End of an arrow → its begin: thread and time."""
         self._kernel_names: dict[int, str] = {}
 
     def join(self) -> Joined:
@@ -146,11 +146,11 @@ class Joiner:
                 self._remember(span)
         self._tie()
         for span, kind in enumerate(nested.kind):
-            if kind == CALL and self.is_whole(span):
+            if kind == CALL and self.is_complete(span):
                 self._call(span)
-        return self.found
+        return self.joined
 
-    def is_whole(self, span: int) -> bool:
+    def is_complete(self, span: int) -> bool:
         """Return whether a span ended within the window."""
         return self._profile.end(self._nested.event[span]) <= self._profile.window[1]
 
@@ -169,17 +169,17 @@ class Joiner:
         event = self._nested.event[span]
         name = self._profile.name[event]
         if name not in self._by_name:
-            self._by_name[name] = self._compiles_named(region_id(self._profile.names[name]))
+            self._by_name[name] = self._compiles_by_name(region_id(self._profile.names[name]))
         compiles = self._by_name[name]
         if not compiles and not region_id(self._profile.names[name]):
             return  # its graph has the id of the compile
         if not compiles:
-            self.found.strange["regions of compiles that are not in the trace"] += 1
+            self.joined.unmatched["regions of compiles that are not in the trace"] += 1
             return
         begin = self._profile.epoch_us(self._profile.begin[event])
-        self.found.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
+        self.joined.compile_of[span] = compiles[0] if len(compiles) == 1 else self._at(compiles, begin)
 
-    def _compiles_named(self, text: str) -> list[Compile]:
+    def _compiles_by_name(self, text: str) -> list[Compile]:
         match = _ID.match(text)
         if match is None:
             return []
@@ -204,21 +204,21 @@ class Joiner:
         key = graph_key(self._profile.name_of(self._nested.event[span]))
         above, is_backward = self._above(span)
         names = self._names(span)
-        compile_ = self.found.compile_of.get(above) if above >= 0 else None
+        compile_ = self.joined.compile_of.get(above) if above >= 0 else None
         if compile_ is None and (above < 0 or not region_id(self._profile.name_of(self._nested.event[above]))):
             compile_ = self._by_graph(key, names, is_backward)
             if compile_ is not None and above >= 0:
-                self.found.compile_of[above] = compile_
+                self.joined.compile_of[above] = compile_
         if compile_ is None:
-            self.found.strange["calls of graphs whose compile is not known"] += 1
+            self.joined.unmatched["calls of graphs whose compile is not known"] += 1
             return
         graphs = [graph for graph in self._graphs_of(compile_) if (graph.direction == "backward") == is_backward]
         graph = _chosen(graphs, key, names)
         self._weigh(graphs, graph, key, names)
         unit = graph.unit if graph is not None else "backward" if is_backward else ""
         group = Group(compile_, unit, key)
-        self.found.graph_of.setdefault(group, graph)
-        self.found.calls[group].append(span)
+        self.joined.graph_of.setdefault(group, graph)
+        self.joined.calls[group].append(span)
 
     def loose(self) -> dict[Group, list[int]]:
         """Assign device events without a recorded launch.
@@ -227,28 +227,28 @@ class Joiner:
         """
         results: dict[Group, list[int]] = defaultdict(list)
         by_name: dict[str, list[Group]] = defaultdict(list)
-        for group, graph in self.found.graph_of.items():
+        for group, graph in self.joined.graph_of.items():
             for name in {call.name for call in graph.calls} if graph is not None else ():
                 by_name[name].append(group)
         for event in self._nested.loose:
-            groups = by_name.get(self.kernel_named(event), [])
+            groups = by_name.get(self.kernel_name_of(event), [])
             if len(groups) == 1:
                 results[groups[0]].append(event)
             else:
-                self.found.strange["events on a device whose launch was not recorded"] += 1
+                self.joined.unmatched["events on a device whose launch was not recorded"] += 1
         return results
 
     def _weigh(self, graphs: list[CodeGraph], graph: CodeGraph | None, key: str | None, names: Counter[str]) -> None:
         """Count evidence from a call for or against this process."""
         graph_keys = {graph_key for each in graphs for graph_key in each.keys}
         if key is not None and graph_keys:
-            self.found.same_key += key in graph_keys
-            self.found.other_key += key not in graph_keys
+            self.joined.same_key += key in graph_keys
+            self.joined.other_key += key not in graph_keys
         fused = {name for name in names if "::" not in name}
         if fused and any(each.has_code for each in graphs):
             is_same = graph is not None and fused <= {call.name for call in graph.calls}
-            self.found.same_names += is_same
-            self.found.other_names += not is_same
+            self.joined.same_names += is_same
+            self.joined.other_names += not is_same
 
     def _above(self, span: int) -> tuple[int, bool]:
         """Return the region around a call or its forward, -1 for none; and whether it is a backward."""
@@ -295,11 +295,11 @@ class Joiner:
     def _names(self, span: int) -> Counter[str]:
         """Count the kernels of a call, by their names in the code."""
         nested = self._nested
-        return Counter(self.kernel_named(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
+        return Counter(self.kernel_name_of(nested.kernels[row]) for row in range(nested.first[span], nested.last[span]))
 
-    def kernel_named(self, event: int) -> str:
+    def kernel_name_of(self, event: int) -> str:
         """Return the name in the code of an event's kernel."""
-        number = self._profile.name[self._nested.named_by.get(event, event)]
+        number = self._profile.name[self._nested.name_source.get(event, event)]
         if number not in self._kernel_names:
             self._kernel_names[number] = kernel_name(self._profile.names[number])
         return self._kernel_names[number]
@@ -319,14 +319,14 @@ def _chosen(graphs: list[CodeGraph], key: str | None, names: Counter[str]) -> Co
     return same[0] if same else None
 
 
-def lookups_of(nested: Nested, joined: Joined, is_whole: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
+def lookups_of(nested: Nested, joined: Joined, is_complete: Callable[[int], bool]) -> tuple[dict[Compile, list[int]], list[int]]:
     """Return the lookups of each compile, and those that no region followed."""
     lookups: dict[Compile, list[int]] = defaultdict(list)
     lost: list[int] = []
     for span, kind in enumerate(nested.kind):
-        if kind != LOOKUP or not is_whole(span):
+        if kind != LOOKUP or not is_complete(span):
             continue
-        region = nested.led[span]
+        region = nested.region_after[span]
         if region == -1:
             lost.append(span)
         elif region >= 0 and (compile_ := joined.compile_of.get(region)) is not None:
@@ -415,7 +415,7 @@ class Kernels:
         for span in calls:
             count: Counter[str] = Counter()
             for row in range(nested.first[span], nested.last[span]):
-                name = self._joiner.kernel_named(nested.kernels[row])
+                name = self._joiner.kernel_name_of(nested.kernels[row])
                 rows[name, count[name]].append(row)
                 count[name] += 1
             uneven.update(name for name in calls_by_name.keys() | count.keys() if count[name] != len(calls_by_name[name]))
@@ -461,7 +461,7 @@ class Kernels:
         """Return device events by name, or by the handle of the call if present (`debug_handle`)."""
         times: dict[tuple[str, int | None], list[int]] = defaultdict(list)
         for event in events:
-            name = self._joiner.kernel_named(event)
+            name = self._joiner.kernel_name_of(event)
             handle = self._profile.extra.get(event, {}).get("debug_handle")
             has_call = isinstance(handle, int) and any(call.kernel.handle == handle for call in calls_by_name.get(name, ()))
             times[name, handle if has_call else None].append(self._profile.duration[event])

@@ -43,7 +43,7 @@ class Kinds:
 
     of_name: bytes
     of_category: bytes
-    """The kind of events of a category whose name says none."""
+    """The kind of events of a category whose names have none."""
     is_launch: bytes
     """1: its events are calls of a device's runtime, whatever their names."""
     nests: bytes
@@ -118,15 +118,15 @@ def code_name(name: str) -> str:
 
 
 IDLE, EAGER, OVERHEAD, GUARDS, WRAPPER, KERNELS = range(6)
-"""What a thread is at. Where several threads are at something the larger one counts."""
+"""Activities of a thread. If several threads are active, the larger number counts."""
 RUN = 1 << 16
 """Events that are sorted at a time, where they are out of order."""
 BY_OPERATOR = frozenset((OPERATOR, ALLOCATION))
-"""Names that mean nothing where a user gave them."""
+"""Kinds by names that users may give to annotations too."""
 GRAPH_LAUNCH = "GraphLaunch"
 """In the names of launches of CUDA graphs: `cudaGraphLaunch`, `hipGraphLaunch`, `cuGraphLaunch`."""
 ROUGH = 1000
-"""ns by which an end may be beyond that of the event around it where the file has whole µs."""
+"""ns by which an end may be beyond that of the event around it in files with integer µs."""
 
 
 Events = int | list[int]
@@ -159,34 +159,34 @@ class Nested:
     """The relevant events of a profile, as columns. A *span* is one of them, an *event* a number of the profile."""
 
     event: array[int] = field(default_factory=_u)
-    """Of each span."""
+    """The event of each span."""
     kind: array[int] = field(default_factory=lambda: array("B"))
     parent: array[int] = field(default_factory=_i)
     """The span around it, -1 for none."""
     inner: array[int] = field(default_factory=lambda: array("q"))
     """ns of the lookups and regions in it that are in no other of these."""
     first: array[int] = field(default_factory=_u)
-    """Of a call: its first kernel, a number of `kernels`."""
+    """The first kernel of a call, a number of `kernels`."""
     last: array[int] = field(default_factory=_u)
-    """Of a call: behind its last kernel."""
-    led: array[int] = field(default_factory=_i)
-    """Of a lookup: the region that followed, -1 where something else did, -2 where nothing is recorded behind it."""
+    """The number behind the last kernel of a call."""
+    region_after: array[int] = field(default_factory=_i)
+    """The region after a lookup; -1 if another event followed, -2 if none is recorded."""
     kernels: array[int] = field(default_factory=_u)
-    """Events that stand directly in calls."""
-    named_by: dict[int, int] = field(default_factory=dict)
-    """Of a kernel that is the launch itself, no operator around it: the event on the device, which has the name."""
+    """Direct child events of calls."""
+    name_source: dict[int, int] = field(default_factory=dict)
+    """Kernel that is a bare launch, without an operator → the device event with its name."""
     device: array[int] = field(default_factory=_u)
     """Events on a device that were launched in calls."""
     launched_by: array[int] = field(default_factory=_i)
-    """Of these: the number of the kernel; -1 - the span of the call where it was launched by no kernel (replayed graphs)."""
+    """The number of the kernel of each; -1 - the span of the call for those without a kernel (replayed graphs)."""
     loose: list[int] = field(default_factory=list)
     """Events on a device of which no launch was recorded."""
     eager: array[int] = field(default_factory=_u)
     """Operators that are in no graph and no other operator."""
     eager_in: array[int] = field(default_factory=_i)
-    """Of these: the region, -1 outside of all."""
+    """The region of each; -1 outside of all."""
     eager_after: array[int] = field(default_factory=_i)
-    """Of these: the lookup that no region has followed yet, -1."""
+    """The lookup of each that no region has followed yet; -1."""
     annotations: array[int] = field(default_factory=_u)
     compiling: array[int] = field(default_factory=_u)
     """The outermost events of compiling."""
@@ -202,7 +202,7 @@ def nested(profile: Profile) -> Nested:
     """Nest the events of a profile, in linear time if they are sorted."""
     for _ in (walk := Walk(profile)).steps():
         pass
-    return walk.found
+    return walk.nested
 
 
 @dataclass(slots=True)
@@ -210,7 +210,7 @@ class _Open:
     """An event that has not ended."""
 
     end: int
-    what: int
+    state: int
     span: int
     """The innermost span that it is, or is in; -1."""
     kernel: int
@@ -232,12 +232,12 @@ class Walk:
     """Stepwise nesting of a profile's events, thread by thread."""
 
     def __init__(self, profile: Profile) -> None:
-        self.found = Nested()
+        self.nested = Nested()
         self._profile = profile
         self._kinds = kinds_of(profile)
         self._by_correlation: dict[int, Events] = {}
         self._by_external: dict[int, Events] = {}
-        self._taken = bytearray(len(profile))
+        self._attached = bytearray(len(profile))
         self._changes: list[tuple[array[int], array[int]]] = []
         """Per thread: when it began something else, and what."""
         self._stack: list[_Open] = []
@@ -251,7 +251,7 @@ class Walk:
         for item in self._by_thread():
             if item:
                 yield from self._thread(self._ordered(item))
-        self.found.loose = [event for event in self._profile.on_device if not self._taken[event]]
+        self.nested.loose = [event for event in self._profile.on_device if not self._attached[event]]
         self._sum()
 
     def _find_device(self) -> None:
@@ -294,7 +294,7 @@ class Walk:
         profile, kinds = self._profile, self._kinds
         begins, durations, names, categories = profile.begin, profile.duration, profile.name, profile.category
         of_name, of_category, is_launch = kinds.of_name, kinds.of_category, kinds.is_launch
-        times, whats = array("q"), array("B")
+        times, states = array("q"), array("B")
         stack = self._stack = [_Open(1 << 62, IDLE, -1, -1, -1, -1, -1, False)]
         state, event = IDLE, -1
         for count, event in enumerate(events):
@@ -308,12 +308,12 @@ class Walk:
                     stack.append(top)
                     end = top.end
                     break
-                self.found.overlapping += is_cut
+                self.nested.overlapping += is_cut
                 top = stack[-1]
-                if top.what != state:
-                    state = top.what
+                if top.state != state:
+                    state = top.state
                     times.append(at)
-                    whats.append(state)
+                    states.append(state)
             category = categories[event]
             kind = LAUNCH if is_launch[category] else of_name[names[event]] or of_category[category]
             if kind in BY_OPERATOR and of_category[category]:
@@ -324,35 +324,35 @@ class Walk:
                 continue
             new = self._opened(event, kind, end, top)
             stack.append(new)
-            if new.what != state:
-                state = new.what
+            if new.state != state:
+                state = new.state
                 times.append(begin)
-                whats.append(state)
+                states.append(state)
             if not count % RUN:
                 yield None
-        if self.found.event and self.found.event[-1] == event and self.found.kind[-1] == LOOKUP:
-            self.found.led[-1] = -2
+        if self.nested.event and self.nested.event[-1] == event and self.nested.kind[-1] == LOOKUP:
+            self.nested.region_after[-1] = -2
         while len(stack) > 1:
             end = stack.pop().end
-            if stack[-1].what != state:
-                state = stack[-1].what
+            if stack[-1].state != state:
+                state = stack[-1].state
                 times.append(end)
-                whats.append(state)
+                states.append(state)
         if times:
-            self._changes.append((times, whats))
+            self._changes.append((times, states))
 
     def _opened(self, event: int, kind: int, end: int, top: _Open) -> _Open:
         """Open an event inside of another one."""
-        columns = self.found
+        columns = self.nested
         fell = top.waiting if top.waiting >= 0 else top.fell
         if kind in SPANS:
             return self._span(event, kind, end, top)
-        new = _Open(end, top.what, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
+        new = _Open(end, top.state, top.span, top.kernel, top.call, top.region, top.within, top.is_operator, fell=fell)
         if kind == ANNOTATION:
             columns.annotations.append(event)
             top.waiting = top.fell = new.fell = -1
         elif kind == COMPILING:
-            new.what, new.is_operator = IDLE, True
+            new.state, new.is_operator = IDLE, True
             columns.compiling.append(event)
         elif kind == LAUNCH:
             self._launched(event, top, new)
@@ -362,26 +362,26 @@ class Walk:
             if self._by_external:
                 self._attach(event, False, top.call, new.kernel)
         elif kind in (OPERATOR, ALLOCATION):
-            new.what, new.is_operator = max(top.what, EAGER) if top.what != OVERHEAD else EAGER, True
+            new.state, new.is_operator = max(top.state, EAGER) if top.state != OVERHEAD else EAGER, True
             columns.eager.append(event)
             columns.eager_in.append(top.region)
             columns.eager_after.append(fell)
             if self._by_external:
                 self._attach(event, False, -1, -1)
         elif kind == ENGINE:
-            new.what = OVERHEAD
+            new.state = OVERHEAD
             top.waiting = top.fell = new.fell = -1
         return new
 
     def _span(self, event: int, kind: int, end: int, top: _Open) -> _Open:
-        columns, number = self.found, len(self.found.event)
+        columns, number = self.nested, len(self.nested.event)
         columns.event.append(event)
         columns.kind.append(kind)
         columns.parent.append(top.span)
         columns.inner.append(0)
         columns.first.append(len(columns.kernels))
         columns.last.append(len(columns.kernels))
-        columns.led.append(-1)
+        columns.region_after.append(-1)
         new = _Open(end, OVERHEAD, number, top.kernel, top.call, top.region, top.within, top.is_operator)
         if kind in (REGION, LOOKUP):
             if top.within >= 0:
@@ -390,20 +390,20 @@ class Walk:
         if kind == REGION:
             new.region = number
             if top.waiting >= 0:
-                columns.led[top.waiting] = number
+                columns.region_after[top.waiting] = number
             top.waiting = -1
             new.is_operator = False
         elif kind == LOOKUP:
-            top.waiting, new.what, new.is_operator = number, GUARDS, True
+            top.waiting, new.state, new.is_operator = number, GUARDS, True
         elif kind == CALL:
-            new.call, new.what, new.kernel, new.is_operator = number, WRAPPER, -1, False
+            new.call, new.state, new.kernel, new.is_operator = number, WRAPPER, -1, False
         return new
 
     def _kernel(self, event: int, top: _Open, new: _Open) -> None:
         """Record a direct child of a call as a kernel."""
-        new.kernel, new.what, new.is_operator = len(self.found.kernels), KERNELS, True
-        self.found.kernels.append(event)
-        self.found.last[top.call] = len(self.found.kernels)
+        new.kernel, new.state, new.is_operator = len(self.nested.kernels), KERNELS, True
+        self.nested.kernels.append(event)
+        self.nested.last[top.call] = len(self.nested.kernels)
 
     def _launched(self, event: int, top: _Open, new: _Open) -> None:
         """Record a launch outside of operators.
@@ -414,7 +414,7 @@ class Walk:
         is_graph = GRAPH_LAUNCH in self._profile.name_of(event)
         if top.call >= 0 and top.kernel < 0 and len(device_events) == 1 and not is_graph and self._is_kernel(device_events[0]):
             self._kernel(event, top, new)
-            self.found.named_by[event] = device_events[0]
+            self.nested.name_source[event] = device_events[0]
         self._attach(event, True, top.call, new.kernel)
 
     def _is_kernel(self, event: int) -> bool:
@@ -428,17 +428,17 @@ class Walk:
         """
         kernels_by_id = self._by_correlation if is_launch else self._by_external
         for item in _got(kernels_by_id, self._profile.link[event]):
-            if not self._taken[item]:
-                self._taken[item] = 1
+            if not self._attached[item]:
+                self._attached[item] = 1
                 if call >= 0:
-                    self.found.device.append(item)
-                    self.found.launched_by.append(kernel if kernel >= 0 else -1 - call)
+                    self.nested.device.append(item)
+                    self.nested.launched_by.append(kernel if kernel >= 0 else -1 - call)
 
     def _sum(self) -> None:
         """Sum up time by kind; of several threads the busiest counts."""
         total = [0] * 6
         states = [IDLE] * len(self._changes)
-        streams = [zip(times, repeat(number), whats) for number, (times, whats) in enumerate(self._changes)]
+        streams = [zip(times, repeat(number), new_states) for number, (times, new_states) in enumerate(self._changes)]
         begin, end = self._profile.window
         before, state = begin, IDLE
         for time, number, kind in heapq.merge(*streams):
@@ -446,5 +446,5 @@ class Walk:
             total[state] += time - before
             states[number] = kind
             before, state = time, max(states)
-        self.found.us_of = [ns / 1000 for ns in total]
-        self.found.us_of[IDLE] = max((end - begin) / 1000 - sum(self.found.us_of[EAGER:]), 0.0)
+        self.nested.us_of = [ns / 1000 for ns in total]
+        self.nested.us_of[IDLE] = max((end - begin) / 1000 - sum(self.nested.us_of[EAGER:]), 0.0)

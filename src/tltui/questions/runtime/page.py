@@ -1,28 +1,33 @@
-"""The page `runtime`: findings, window, shares of time, ranks and a flame view of one step."""
+"""The page `runtime`: findings, window, shares of time, ranks, a flame view of one step; and how to record a profile."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import islice
 from statistics import median
 from typing import cast
 
 from tltui.documents import format as fmt
+from tltui.documents.columns import Column, Table
 from tltui.documents.format import joined
 from tltui.documents.page import BAR, Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
+from tltui.model.node_answers import reader_of
+from tltui.model.nodes import Compile
 from tltui.model.rank_ranges import ranges
+from tltui.model.record_reader import named
 from tltui.model.run import Run
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question
 from tltui.questions.runtime import profile_sums
-from tltui.questions.runtime.costs import whole_us
+from tltui.questions.runtime.costs import window_us
 from tltui.questions.runtime.graph_sections import (
     NARROW,
     SORTS,
-    Told,
+    Figures,
     add_breaks,
     add_compile,
     add_compiles,
@@ -42,8 +47,8 @@ from tltui.questions.runtime.profile_results import (
     rank_kernels,
 )
 from tltui.questions.runtime.profile_sums import StepFlame, compiling_us, runtimes_of, step_flames
-from tltui.questions.runtime.recording_sections import add_recording, recording_of
 from tltui.questions.runtime.runtime_report import Fact, Finding, RuntimeJson, RuntimesJson, findings_of, runtimes_json
+from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
 from tltui.questions.timing.page import draw_flame
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -52,10 +57,145 @@ from tltui.text.formatting import micros
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
 
+COMPILES_READ = 16
+"""Compiles by which the program is judged."""
+CODE = ("inductor_output_code", "output_code")
+CPP, TRITON = "async_compile.cpp", "async_compile.triton"
+"""Functions that generated code calls to compile its kernels."""
+KERNEL_PROFILE = "torch._inductor.config.cpp.enable_kernel_profile"
+
+
+@frozen
+class Recording:
+    """Lines to add to a program, and facts for remarks on them."""
+
+    lines: tuple[str, ...]
+    """Python, to be pasted."""
+    loop: StackFrame | None
+    """The call of the compiled function in the program, for the loop around it; None if unknown."""
+    trains: bool
+    """Whether a backward was compiled: a step ends with the optimizer."""
+    cpu: bool
+    """Whether there are C++ kernels, or may be: they need a setting to be in the profile."""
+    gpu: bool
+    """Whether there are Triton kernels, which need no setting."""
+    ranks: int
+
+
+def recording_of(run: Run | None) -> Recording:
+    """Return how to record a profile of the program of a run; without a run, of any program."""
+    compiles = [] if run is None else list(islice(_compiles(run), COMPILES_READ))
+    cpu, gpu = _kernels(compiles)
+    ranks = 1 if run is None else max(len({process.rank for process in run.processes()}), 1)
+    trains = not compiles or any(compile_.facts.has_backward for compile_ in compiles)
+    lines = (*_setting(cpu), *_profiler(ranks > 1), *_loop(trains))
+    return Recording(lines, _called_at(compiles), trains, cpu, gpu, ranks)
+
+
+def _compiles(run: Run) -> Iterator[Compile]:
+    return (compile_ for process in run.processes() for compile_ in process.ordered() if compile_.is_compile)
+
+
+def _kernels(compiles: list[Compile]) -> tuple[bool, bool]:
+    """Return whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
+    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in named(compile_, CODE)]
+    return not codes or any(CPP in code for code in codes), any(TRITON in code for code in codes)
+
+
+def _called_at(compiles: list[Compile]) -> StackFrame | None:
+    """Return the nearest line of user code above the first compiled function."""
+    for compile_ in compiles:
+        if frames := user_frames(callers_of(compile_)):
+            return frames[0]
+    return None
+
+
+def _setting(cpu: bool) -> tuple[str, ...]:
+    if not cpu:
+        return ("import os", "import torch", "")
+    return (
+        "import os", "import torch", "import torch._inductor.config", "",
+        "# before the first compile: C++ kernels then tell the profiler when they run",
+        f"{KERNEL_PROFILE} = True", "",
+    )  # fmt: skip
+
+
+def _profiler(ranks: bool) -> tuple[str, ...]:
+    """Return the lines with the profiler, which write the file beside the log."""
+    name = "profile_rank_{rank}.json" if ranks else "profile.json"
+    return (
+        "def save(profiler):",
+        '    directory = os.environ.get("TORCH_TRACE") or "."',
+        *(("    rank = torch.distributed.get_rank()",) if ranks else ()),
+        f'    profiler.export_chrome_trace(f"{{directory}}/{name}")',
+        "",
+        "with torch.profiler.profile(",
+        "    schedule=torch.profiler.schedule(wait=3, warmup=1, active=6, repeat=1),",
+        "    on_trace_ready=save,",
+        ") as profiler:",
+    )
+
+
+def _loop(trains: bool) -> tuple[str, ...]:
+    if trains:
+        return ("    for batch in loader:  # your loop", "        ...", "        optimizer.step()", "        profiler.step()")
+    return ("    for batch in batches:  # your loop", "        model(batch)", "        profiler.step()")
+
+
+WITHOUT_EDITING = "tltui run --record-steps 5:10 -- "
+CHANGES_KEY = (
+    "The setting is part of the key of Inductor's caches: such a run finds nothing that other runs cached, its kernels do a little "
+    "more, and how long it compiles says nothing about the job without it."
+)
+TRITON_REMARK = "Triton kernels are in a profile without a setting."
+
+
+def add_recording(page: Page, recording: Recording) -> None:
+    """Add how to record a profile."""
+    page.say("Record some steps without a change to the program (tltui run --help says what a step is):", "")
+    started = f"torchrun --nproc-per-node {recording.ranks} train.py" if recording.ranks > 1 else "python train.py"
+    page.add("  ", (WITHOUT_EDITING + started, tokens.NAME))
+    page.blank()
+    page.say("Or put this into the program, and run it with TORCH_TRACE:", "")
+    add_lines(page, recording)
+
+
+def recording_document(run: Run | None, options: Options) -> Document:
+    """Return a document with the lines to paste alone, for programs where the start-up hook does not run."""
+    page = Page("recording", "how to record", options)
+    add_lines(page, recording_of(run))
+    return page.document()
+
+
+def add_lines(page: Page, recording: Recording) -> None:
+    """Add the lines to paste, and remarks."""
+    for line in recording.lines:
+        page.add("  ", (line, tokens.NAME)) if line else page.blank()
+    page.blank()
+    if recording.loop is not None:
+        place = page.place(recording.loop.file, recording.loop.line)
+        page.row(["The loop is the one around the call at ", place, "."], "")
+    for text in remarks(recording):
+        page.say(text, "")
+
+
+def remarks(recording: Recording) -> tuple[str, ...]:
+    """Return the remarks on a recording."""
+    sentences = []
+    if recording.ranks > 1:
+        sentences.append(f"Each of the {fmt.count(recording.ranks)} ranks writes a file of its own.")
+    if recording.cpu:
+        sentences.append(CHANGES_KEY)
+    if recording.gpu:
+        sentences.append(TRITON_REMARK)
+    sentences.append("tltui runtime DIR reads the profile that lies beside the log; --profile FILE names one that lies elsewhere.")
+    return tuple(sentences)
+
+
 FINDINGS_SHOWN = 4
 BAR_MOST = 40
 EXPLAINED = 96
-"""Columns from which on each part says what it is; on fewer they are explained below."""
+"""Width in cells from which on each part is explained beside it; below that a line explains them."""
 DOUBTS_SHOWN = 4
 
 PARTS: tuple[tuple[str, str, str, str], ...] = (
@@ -66,21 +206,21 @@ PARTS: tuple[tuple[str, str, str, str], ...] = (
     ("eager", "eager_us", tokens.PHASE_CACHE, "operators outside of compiled graphs"),
     ("idle", "idle_us", tokens.DIM, "none of these: other Python, data, waiting"),
 )
-"""Name, field of `Share`, style, what it is."""
+"""Name, field of `Share`, style, meaning."""
 COMPILING = ("compile", "", tokens.PHASE_DYNAMO, "torch compiled while the profiler ran")
 NAMED_STEP = re.compile(r"step|iter|batch|token", re.IGNORECASE)
-"""Annotations that say themselves that they are steps."""
+"""Names of annotations that are steps by their names."""
 ROOMY = 64
-"""Columns from which on a heading has room for more than its figure."""
+"""Width in cells from which on a heading has room for more than its figure."""
 APART = 0.95
-"""Of the window that steps take, from which on down it is said that the rest is in the figures of a step."""
+"""Share of the steps in the window, below which a heading notes that a step includes the time between steps."""
 UNCLEAR = ("wrapper", "around", "idle")
-"""Names that alone do not say what they are."""
-UNCLEAR_SAID = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
+"""Parts whose names need an explanation."""
+UNCLEAR_EXPLAINED = "wrapper: in graphs, between kernels; around: bytecode around graphs; idle: none of these"
 
 
 def sentence(finding: Finding, per_step: bool) -> str:
-    """A fact in a sentence without its end."""
+    """Return a finding as a sentence without a full stop."""
     of, share = " a step" if per_step else "", fmt.percent(finding.share, 1)
     ref = f"[{finding.ref}]"
     if finding.fact is Fact.GUARDS:
@@ -107,8 +247,8 @@ def sentence(finding: Finding, per_step: bool) -> str:
     if finding.fact is Fact.COMPILING:
         rest = f" and {fmt.plural(finding.count - 1, 'other')}" if finding.count > 1 else ""
         verb = "were" if finding.count > 1 else "was"
-        what = f"{ref}{rest} {verb} compiled" if finding.ref else "torch compiled"
-        return f"{what} while the profiler ran: {micros(finding.seconds * 1e6)}, {share} of the time"
+        subject = f"{ref}{rest} {verb} compiled" if finding.ref else "torch compiled"
+        return f"{subject} while the profiler ran: {micros(finding.seconds * 1e6)}, {share} of the time"
     if finding.fact is Fact.NEVER:
         took = fmt.took(finding.seconds)
         if finding.count == 1:
@@ -128,35 +268,35 @@ def _lines(lines: Sequence[str]) -> str:
     return f"from {fmt.place(file, int(line))}{more}" if line.isdecimal() else sanitize(lines[0])
 
 
-def add_findings(page: Page, found: Sequence[Finding], runtime: Runtime) -> None:
-    """What is worth knowing, the dearest first."""
-    if not found:
+def add_findings(page: Page, findings: Sequence[Finding], runtime: Runtime) -> None:
+    """Add the findings, the most expensive first."""
+    if not findings:
         share = fmt.percent(runtime.share.kernels_us, runtime.share.whole_us)
         page.say(f"nothing stands out: {share} of the time is in kernels of compiled graphs", "", tokens.STRONG)
-    for number, finding in enumerate(found[:FINDINGS_SHOWN]):
-        said = sentence(finding, bool(runtime.steps))
-        page.row(list(_linked(said, finding.ref, "" if number else tokens.STRONG)), "")
+    for number, finding in enumerate(findings[:FINDINGS_SHOWN]):
+        text = sentence(finding, bool(runtime.steps))
+        page.row(list(_linked(text, finding.ref, "" if number else tokens.STRONG)), "")
 
 
-def _linked(said: str, ref: str, style: str) -> list[Piece]:
-    """Words, the address in them as a link."""
-    before, label, behind = said.partition(f"[{ref}]") if ref else (said, "", "")
+def _linked(text: str, ref: str, style: str) -> list[Piece]:
+    """Split into words, with the address as a link."""
+    before, label, behind = text.partition(f"[{ref}]") if ref else (text, "", "")
     words: list[Piece] = [(word, style) for word in _words(before)]
     return words + ([(label, tokens.LINK, ref)] if label else []) + [(word, style) for word in _words(behind)]
 
 
 def _words(text: str) -> list[str]:
-    """Words with the blanks behind them: `row` breaks lines between them."""
+    """Split into words with the blanks behind them: `row` breaks lines between them."""
     return re.findall(r"\S+\s*|^\s+", text)
 
 
 def add_window(page: Page, runtime: Runtime) -> None:
-    """The profile, its steps, and what is not certain of it."""
-    whole = runtime.share.whole_us
+    """Add the profile, its steps, and doubts."""
+    total = runtime.share.whole_us
     words: list[Piece] = [(fmt.clip_middle(sanitize(fmt.file_name(runtime.profile)), page.width), tokens.NAME)]
     if runtime.rank is not None:
         words.append(f"rank {runtime.rank}")
-    words += [(fmt.pid(runtime.pid), tokens.DIM), f"{micros(whole)} from {fmt.clock(runtime.begin_us)}"]
+    words += [(fmt.pid(runtime.pid), tokens.DIM), f"{micros(total)} from {fmt.clock(runtime.begin_us)}"]
     if runtime.steps:
         times = [step.us for step in runtime.steps]
         middle = f", median {micros(median(times))}" if len(times) > 2 else ""
@@ -170,42 +310,39 @@ def add_window(page: Page, runtime: Runtime) -> None:
     for doubt in runtime.doubts[:DOUBTS_SHOWN]:
         page.say(sanitize(doubt), "", tokens.WARN)
     if more := runtime.doubts[DOUBTS_SHOWN:]:
-        what = fmt.plural(len(more), "more doubt")
-        page.open(what, folded=True)
-        page.add((what, tokens.DIM))
-        for doubt in more:
-            page.say(sanitize(doubt), "  ", tokens.WARN)
-        page.close()
+        with page.fold(fmt.plural(len(more), "more doubt"), ""):
+            for doubt in more:
+                page.say(sanitize(doubt), "  ", tokens.WARN)
 
 
 def add_share(page: Page, runtime: Runtime, compiling_us: float = 0.0) -> None:
-    """Where the time went: disjoint parts that are the whole. `compiling_us`: what compiling took of the window."""
+    """Add the disjoint parts of the window. `compiling_us` is the part of it in which torch compiled."""
     share, steps = runtime.share, max(len(runtime.steps), 1)
-    whole = share.whole_us / steps
+    total = share.whole_us / steps
     is_apart = runtime.steps and sum(step.us for step in runtime.steps) < APART * share.whole_us
     rest = ", with what is between steps" if is_apart and page.width >= ROOMY else ""
-    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(whole)}{rest}")
-    rows = [(name, _us(share, field) / steps, style, told) for name, field, style, told in PARTS]
+    page.heading(f"Where {'a step' if runtime.steps else 'the time'} goes: {micros(total)}{rest}")
+    rows = [(name, _us(share, field) / steps, style, meaning) for name, field, style, meaning in PARTS]
     if compiling := min(compiling_us, share.idle_us) / steps:
-        name, us, style, told = rows[-1]
-        rows[-1:] = [(COMPILING[0], compiling, *COMPILING[2:]), (name, us - compiling, style, told)]
+        name, us, style, meaning = rows[-1]
+        rows[-1:] = [(COMPILING[0], compiling, *COMPILING[2:]), (name, us - compiling, style, meaning)]
     widest = max(len(micros(us)) for _, us, _, _ in rows)
     room = min(page.width - 2 - 8 - 2 - widest - 2 - 5 - 2, BAR_MOST)
-    explained = max(len(told) for *_, told in rows) if page.width >= EXPLAINED else 0
+    explained = max(len(meaning) for *_, meaning in rows) if page.width >= EXPLAINED else 0
     room = min(room, page.width - 21 - widest - explained - 2) if explained else room
-    for name, us, style, told in rows:
-        cells = round(room * us / whole) if whole > 0 else 0
+    for name, us, style, meaning in rows:
+        cells = round(room * us / total) if total > 0 else 0
         bar = BAR * max(cells, 1 if us > 0 else 0)
-        beside: list[Piece] = [(" " * (room - len(bar) + 2), ""), (told, tokens.DIM)] if explained else []
+        legend: list[Piece] = [(" " * (room - len(bar) + 2), ""), (meaning, tokens.DIM)] if explained else []
         page.add(
             "  ", (name.ljust(8), tokens.LABEL), "  ", (micros(us).rjust(widest), tokens.NUMBER), "  ",
-            (fmt.percent(us, whole).rjust(5), tokens.DIM), "  ", (bar, style), *beside,
+            (fmt.percent(us, total).rjust(5), tokens.DIM), "  ", (bar, style), *legend,
         )  # fmt: skip
-    if device := sum(graph.device_us for own in runtime.compiles for graph in own.graphs):
-        said = f"Times of the host, which launches kernels: on the device they take {micros(device / steps)}"
-        page.say(f"{said}{' a step' if runtime.steps else ''}.", "  ", tokens.WARN)
+    if device := sum(graph.device_us for compile_ in runtime.compiles for graph in compile_.graphs):
+        text = f"Times of the host, which launches kernels: on the device they take {micros(device / steps)}"
+        page.say(f"{text}{' a step' if runtime.steps else ''}.", "  ", tokens.WARN)
     if not explained:
-        page.say(UNCLEAR_SAID, "  ", tokens.DIM)
+        page.say(UNCLEAR_EXPLAINED, "  ", tokens.DIM)
 
 
 def _us(share: Share, field: str) -> float:
@@ -220,34 +357,34 @@ THREADS_SHOWN = 4
 
 
 def add_step(page: Page, flames: tuple[StepFlame, ...], folded: bool = True) -> None:
-    """The step in the middle, thread by thread."""
-    for number, found in enumerate(flames[:THREADS_SHOWN]):
-        which = f" on thread {number + 1}" if len(flames) > 1 else ""
-        what = f"One step, {sanitize(found.step)}" if found.step else "The window"
-        page.heading(f"{what}{which}: {micros(found.flame.seconds * 1e6)}", folded)
-        draw_flame(page, found.flame, _style_of(found), lambda bar: micros(bar.seconds * 1e6))
-        if found.cut:
+    """Add the median step, thread by thread."""
+    for number, flame in enumerate(flames[:THREADS_SHOWN]):
+        on = f" on thread {number + 1}" if len(flames) > 1 else ""
+        scope = f"One step, {sanitize(flame.step)}" if flame.step else "The window"
+        page.heading(f"{scope}{on}: {micros(flame.flame.seconds * 1e6)}", folded)
+        draw_flame(page, flame.flame, _style_of(flame), lambda bar: micros(bar.seconds * 1e6))
+        if flame.cut:
             page.say("Only its beginning is drawn: it has too many events.", "  ", tokens.DIM)
     if len(flames) > THREADS_SHOWN:
         page.add("  ", (f"and {fmt.plural(len(flames) - THREADS_SHOWN, 'more thread')}", tokens.DIM))
 
 
-def _style_of(found: StepFlame) -> Callable[[str], str]:
-    return lambda name: STYLES.get(found.kinds.get(name, ""), tokens.PHASE_OTHER)
+def _style_of(flame: StepFlame) -> Callable[[str], str]:
+    return lambda name: STYLES.get(flame.kinds.get(name, ""), tokens.PHASE_OTHER)
 
 
 RANKS_SHOWN = 16
 KERNELS_SHOWN = 12
 FOLDED = 400
 ALL_PARTS = 62
-"""Columns from which on all parts of the time have a column."""
+"""Width in cells from which on all parts of the time have a column."""
 SLOW = 1.2
 """Times what the rank in the middle takes, from which on a rank is named as slow."""
 
 
 def step_us(runtime: Runtime) -> float:
-    """A step on average; without steps the window."""
-    return whole_us(runtime) / max(len(runtime.steps), 1)
+    """Return the mean time of a step in µs; without steps that of the window."""
+    return window_us(runtime) / max(len(runtime.steps), 1)
 
 
 def _ranges(ranks: Sequence[int]) -> str:
@@ -255,7 +392,7 @@ def _ranges(ranks: Sequence[int]) -> str:
 
 
 def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
-    """A row a profile, the slowest first."""
+    """Add one row a profile, the slowest first."""
     of = "a step" if all(runtime.steps for runtime in runtimes) else "the window"
     ordered = sorted(runtimes, key=lambda runtime: -step_us(runtime))
     slowest, middle = ordered[0], median(step_us(runtime) for runtime in runtimes)
@@ -263,17 +400,15 @@ def add_ranks(page: Page, runtimes: Sequence[Runtime]) -> None:
     numbers = sorted({runtime.rank for runtime in runtimes if runtime.rank is not None})
     page.heading(f"{fmt.plural(len(runtimes), 'profile')}{f' of {_ranges(numbers)}' if numbers else ''}")
     hidden = () if page.width >= ALL_PARTS else ("wrapper", "around") if page.width > NARROW else ("guards", *UNCLEAR)
-    parts = [part for part in PARTS if part[0] not in hidden]
-    names = [name for name, *_ in parts]
-    rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in ("rank", of, *names)]]
-    for runtime in ordered:
-        share = runtime.share
-        rows.append([
-            _who(runtime), (micros(step_us(runtime)), tokens.NUMBER),
-            *((fmt.percent(float(getattr(share, field)), share.whole_us), style) for _, field, style, _ in parts),
-        ])  # fmt: skip
-    shown = 1 + RANKS_SHOWN if len(ordered) > RANKS_SHOWN + 2 else -1
-    page.grid(rows, right=range(1, len(rows[0])), shown=shown, more=f"{fmt.count(len(ordered) - RANKS_SHOWN)} more ranks")
+    page.table(Table((
+        Column("rank", _who),
+        Column(of, lambda runtime: (micros(step_us(runtime)), tokens.NUMBER), right=True),
+        *(_part_column(*part) for part in PARTS if part[0] not in hidden),
+    ), "ranks", RANKS_SHOWN), ordered)  # fmt: skip
+
+
+def _part_column(name: str, field: str, style: str, _: str) -> Column[Runtime]:
+    return Column(name, lambda runtime: (fmt.percent(_us(runtime.share, field), runtime.share.whole_us), style), right=True)
 
 
 def _who(runtime: Runtime) -> Piece:
@@ -287,91 +422,94 @@ def _slowest(page: Page, slowest: Runtime, middle: float, of: str) -> None:
     who = f"rank {slowest.rank}" if slowest.rank is not None else fmt.pid(slowest.pid)
     if middle > 0 and us >= SLOW * middle:
         more = fmt.percent(us - middle, middle)
-        said = f"{who} is the slowest: {micros(us)} {of}, {more} more than the rank in the middle"
+        text = f"{who} is the slowest: {micros(us)} {of}, {more} more than the rank in the middle"
     else:
-        said = f"the ranks take about the same time: {micros(middle)} {of} in the middle, {micros(us)} on {who}"
-    page.say(said, "", tokens.STRONG)
+        text = f"the ranks take about the same time: {micros(middle)} {of} in the middle, {micros(us)} on {who}"
+    page.say(text, "", tokens.STRONG)
 
 
 def add_rank_kernels(page: Page, runtimes: Sequence[Runtime]) -> None:
-    """Kernels that take longer on some rank than on the one in the middle, by how much."""
-    found = [item for item in rank_kernels(runtimes) if item.lost_us > 0]
-    if not found:
+    """Add kernels that take longer on some rank than on the median one."""
+    kernels = [item for item in rank_kernels(runtimes) if item.lost_us > 0]
+    if not kernels:
         return
     page.heading("Kernels across ranks")
-    rows: list[list[Piece]] = [[(name, tokens.LABEL) for name in ("middle", "slowest", "on", "kernel")]]
-    for item in found[: KERNELS_SHOWN + FOLDED]:
-        means = dict(item.means)
-        rows.append([
-            (micros(item.median_us), tokens.NUMBER),
-            (micros(means[item.slowest]), tokens.WARN if means[item.slowest] >= SLOW * item.median_us else tokens.NUMBER),
-            (_slow(item), tokens.LABEL),
-            (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}"),
-        ])  # fmt: skip
-    shown = 1 + KERNELS_SHOWN if len(found) > KERNELS_SHOWN + 2 else -1
-    page.grid(rows, right=(0, 1), shown=shown, more=f"{fmt.count(len(found) - KERNELS_SHOWN)} more kernels")
-    said = "A call on average, on the rank in the middle and on the slowest; which ranks are slow. Those first that differ most."
-    page.say(said, "  ", tokens.DIM)
+    page.table(RANK_KERNELS, kernels)
+    text = "A call on average, on the rank in the middle and on the slowest; which ranks are slow. Those first that differ most."
+    page.say(text, "  ", tokens.DIM)
 
 
 def _slow(item: RankKernel) -> str:
-    """The ranks that are slow for a kernel; else the one that is slowest."""
+    """Return the ranks that are slow for a kernel; else the slowest one."""
     slow = [rank for rank, us in item.means if us >= SLOW * item.median_us]
     return _ranges(slow or [item.slowest])
 
 
+def _slowest_mean(item: RankKernel) -> Piece:
+    us = dict(item.means)[item.slowest]
+    return (micros(us), tokens.WARN if us >= SLOW * item.median_us else tokens.NUMBER)
+
+
+RANK_KERNELS: Table[RankKernel] = Table((
+    Column("middle", lambda item: (micros(item.median_us), tokens.NUMBER), right=True),
+    Column("slowest", _slowest_mean, right=True),
+    Column("on", lambda item: (_slow(item), tokens.LABEL)),
+    Column("kernel", lambda item: (sanitize(item.kernel.key or item.kernel.name), tokens.LINK, f"@runtime:{item.ref}")),
+), "kernels", KERNELS_SHOWN, FOLDED)  # fmt: skip
+
+
 FULL = 12
-"""Compiles that are told with their graphs; the table has a link to each of the others."""
+"""Compiles whose graphs are shown; the table has links to the others."""
 FLAME = "flame"
 """As `Options.filter`: the flame alone."""
-TOLD = 4
-"""Profiles of one process that are told, one after the other."""
-Made = Generator[None, None, RuntimeJson | RuntimesJson]
+PROFILES_SHOWN = 4
+"""Profiles of one process that are shown, one after the other."""
+_Result = Generator[None, None, RuntimeJson | RuntimesJson]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command has beside the options of every view."""
+    """Add the options of the command."""
     parser.add_argument("--flame", action="store_const", dest="filter", const=FLAME, default="",
                         help="one step as a flame: what ran in what, and when")  # fmt: skip
     parser.add_argument("--sort", choices=SORTS, default="time", help="the order of the tables (default: time)")
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
-    """The run time of the scope."""
+    """Return the page about the scope."""
 
-    def fill(page: Page) -> Made:
+    def fill(page: Page) -> _Result:
         return (yield from _fill(page, run, scope, options.sort if options.sort in SORTS else "time"))
 
     return GrowingDocument(scope.page("runtime"), f"run time{scope.title}", options, fill, Page)
 
 
-def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Made:
+def _fill(page: Page, run: Run, scope: Scope, sort: str) -> _Result:
     page.add((f"Run time{scope.title}", tokens.TITLE))
-    found = runtimes_of(run)
+    results = runtimes_of(run)
     yield
-    refused = [item for item in found if isinstance(item, Refused)]
-    runtimes = [item for item in found if isinstance(item, Runtime) and _is_of(run, item, scope)]
+    refused = [item for item in results if isinstance(item, Refused)]
+    runtimes = [item for item in results if isinstance(item, Runtime) and _is_of(run, item, scope)]
     refs = {str(compile_.ref) for compile_ in scope.compiles} if scope.ref.id is not None else None
     _refused(page, refused)
     if not runtimes:
-        _nothing(page, run, scope, bool(found))
+        _add_no_profile(page, run, scope, bool(results))
     elif len({runtime.rank if runtime.rank is not None else -1 - runtime.pid for runtime in runtimes}) > 1 and refs is None:
         add_ranks(page, runtimes)
         yield
         add_rank_kernels(page, runtimes)
     else:
-        for number, runtime in enumerate(runtimes[:TOLD]):
+        for number, runtime in enumerate(runtimes[:PROFILES_SHOWN]):
             if number:
                 page.close(0)
                 page.blank()
-            yield from _one(page, Told(run, runtime, sort), refs)
-        if len(runtimes) > TOLD:
-            page.say(f"and {fmt.plural(len(runtimes) - TOLD, 'more profile')}: --json has all of them", "", tokens.DIM)
+            yield from _one(page, Figures(run, runtime, sort), refs)
+        if len(runtimes) > PROFILES_SHOWN:
+            page.say(f"and {fmt.plural(len(runtimes) - PROFILES_SHOWN, 'more profile')}: --json has all of them", "", tokens.DIM)
     return runtimes_json(runtimes, refused, refs)
 
 
 def _is_of(run: Run, runtime: Runtime, scope: Scope) -> bool:
-    """Whether a profile is of a process of the scope."""
+    """Return whether a profile is of a process of the scope."""
     return not str(scope.ref) or process_of(run, runtime) in scope.processes
 
 
@@ -382,8 +520,8 @@ def _refused(page: Page, refused: Sequence[Refused]) -> None:
         page.say(f"{sanitize(item.why)}.", "  ")
 
 
-def _nothing(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
-    """Why there is nothing to tell, and how to record a profile."""
+def _add_no_profile(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
+    """Add why there are no times, and how to record a profile."""
     if has_profiles:
         page.say(f"No profile here tells of {scope.title.removeprefix(' of ') or 'this run'}.", "", tokens.STRONG)
         return
@@ -392,62 +530,64 @@ def _nothing(page: Page, run: Run, scope: Scope, has_profiles: bool) -> None:
     add_recording(page, recording_of(run))
 
 
-def _one(page: Page, told: Told, refs: set[str] | None) -> Generator[None, None, None]:
-    """One profile, of one process."""
-    runtime = told.runtime
-    found = findings_of(told.run, runtime)
-    add_findings(page, [item for item in found if refs is None or item.ref in refs], runtime)
+def _one(page: Page, figures: Figures, refs: set[str] | None) -> Generator[None, None, None]:
+    """Add one profile, of one process."""
+    runtime = figures.runtime
+    findings = findings_of(figures.run, runtime)
+    add_findings(page, [item for item in findings if refs is None or item.ref in refs], runtime)
     add_window(page, runtime)
     if page.options.filter == FLAME:
-        yield from _flame(page, told, folded=False)
+        yield from _flame(page, figures, folded=False)
         return
     if refs is None:
-        add_share(page, runtime, compiling_us(told.run, runtime))
+        add_share(page, runtime, compiling_us(figures.run, runtime))
     yield
-    compiles = by_cost([own for own in runtime.compiles if refs is None or own.ref in refs], told.sort)
+    compiles = by_cost([compile_ for compile_ in runtime.compiles if refs is None or compile_.ref in refs], figures.sort)
     if refs is not None and not compiles:
         page.say("It did not run while the profiler did.", "", tokens.STRONG)
     if len(compiles) > 1 or refs is None:
-        add_compiles(page, told, compiles)
+        add_compiles(page, figures, compiles)
     yield
-    add_breaks(page, told, refs)
-    add_fallbacks(page, told, refs)
+    add_breaks(page, figures, refs)
+    add_fallbacks(page, figures, refs)
     if refs is None:
-        add_outside(page, told)
+        add_outside(page, figures)
     yield
-    for own in compiles[:FULL]:
-        yield from add_compile(page, told, own, _layers(told.run, own))
+    for compile_ in compiles[:FULL]:
+        yield from add_compile(page, figures, compile_, _layers(figures.run, compile_))
     if len(compiles) > FULL:
         page.close(0)
         page.blank()
-        what = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: the table above has a link to each"
-        page.say(what, "", tokens.DIM)
-    add_never(page, told, refs)
+        text = f"and {fmt.plural(len(compiles) - FULL, 'more compile')}: the table above has a link to each"
+        page.say(text, "", tokens.DIM)
+    add_never(page, figures, refs)
     yield
     if refs is None:
         if page.options.key_of is not None:
-            yield from _flame(page, told, folded=True)
+            yield from _flame(page, figures, folded=True)
         page.blank()
         on_screen = page.options.key_of is not None
-        what = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame: "
-        page.row([(what, tokens.DIM), "tltui timing PATH --perfetto FILE" if on_screen else "tltui runtime PATH --flame"], "")
+        text = "for ui.perfetto.dev, with compiling: " if on_screen else "one step as a flame: "
+        page.row([(text, tokens.DIM), "tltui timing PATH --perfetto FILE" if on_screen else "tltui runtime PATH --flame"], "")
 
 
-def _flame(page: Page, told: Told, folded: bool) -> Generator[None, None, None]:
-    flames = yield from step_flames(told.run, told.runtime)
+def _flame(page: Page, figures: Figures, folded: bool) -> Generator[None, None, None]:
+    flames = yield from step_flames(figures.run, figures.runtime)
     add_step(page, flames, folded)
 
 
-def _layers(run: Run, own: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Unit → key of a kernel → the layers that it is in."""
-    compile_ = compile_at(run, own.ref)
+def _layers(run: Run, compile_time: CompileTime) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the layers of kernels: unit → key of a kernel → paths."""
+    compile_ = compile_at(run, compile_time.ref)
     return {unit.unit: unit.of_kernel for unit in layers_of(compile_).units} if compile_ is not None else {}
 
 
 @frozen
 class RuntimeRow:
-    """One call of a kernel in the code of a graph. Times are wall clock, with the profiler on, of a step where the profile has
-    steps."""
+    """One call of a kernel in the code of a graph.
+
+    Times are wall clock, with the profiler on, of a step where the profile has steps.
+    """
 
     profile: str
     """The profile."""
@@ -460,13 +600,13 @@ class RuntimeRow:
     unit: str
     """The lowering."""
     kernel: str
-    """What the kernel is called."""
+    """The name of the kernel."""
     key: str
     """As in provenance: `NAME:HANDLE`; empty where the code is not in the trace."""
     device: str
-    """Where it ran."""
+    """The device that it ran on."""
     calls: int
-    """How often it was called."""
+    """The number of its calls."""
     us: float
     """All calls together, in microseconds."""
     mean_us: float
@@ -480,20 +620,21 @@ class RuntimeRow:
     nodes: str
     """The post-grad nodes that it computes."""
     lines: str
-    """The lines of source, `FILE:LINE`. Each has the whole time of the kernel: never to be added over lines."""
+    """The lines of source, `FILE:LINE`. Each has the full time of the kernel: never to be added over lines."""
 
 
 def runtime_rows(data: RuntimeJson | RuntimesJson) -> Iterator[RuntimeRow]:
-    """A row a kernel."""
+    """Yield one row a kernel."""
     several = cast(dict[str, list[RuntimeJson]], data).get("runtimes")
     for run in [cast(RuntimeJson, data)] if several is None else several:
         for compile_ in run["compiles"]:
             for graph in compile_["graphs"]:
-                for own in graph["kernels"]:
+                for kernel in graph["kernels"]:
                     yield RuntimeRow(
-                        run["profile"], run["rank"], run["pid"], compile_["ref"], graph["unit"], own["name"], own["key"],
-                        own["device"], own["calls"], own["us"], own["mean_us"], own["median_us"], own["min_us"], own["max_us"],
-                        joined(own["nodes"]), joined(own["lines"]),
+                        run["profile"], run["rank"], run["pid"], compile_["ref"], graph["unit"],
+                        kernel["name"], kernel["key"], kernel["device"], kernel["calls"],
+                        kernel["us"], kernel["mean_us"], kernel["median_us"], kernel["min_us"], kernel["max_us"],
+                        joined(kernel["nodes"]), joined(kernel["lines"]),
                     )  # fmt: skip
 
 

@@ -1,16 +1,20 @@
-"""Results of a profile: times in µs with the profiler on, by graph, kernel and line; also over several calls or ranks."""
+"""Results of a profile: times in µs with the profiler on, by graph, kernel, line, rank, eager operator and graph break."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process
+from tltui.model.record_reader import Reader
 from tltui.model.ref import BadAddress
 from tltui.model.run import Run
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks
 from tltui.text.frozen import frozen
+from tltui.text.torch_names import PREFIX
 
 
 @frozen
@@ -38,7 +42,7 @@ class KernelTime:
     """As `tltui.questions.provenance.records.Kernel.key`; '' where the code of the graph is not in the trace."""
     name: str
     nth: int
-    """Which call of that name in the code of the unit, from 0; -1 for all of them together."""
+    """The number of the call among those of that name in the code of the unit, from 0; -1 for all of them together."""
     handle: int | None
     time: Spread
     nodes: tuple[str, ...]
@@ -53,7 +57,7 @@ class GraphTime:
     """One lowered graph."""
 
     unit: str
-    """As in provenance: `forward`, `backward`, …; '' where it is not known."""
+    """As in provenance: `forward`, `backward`, …; '' if unknown."""
     key: str | None
     """The cache key by which the profile names it; None with caches off."""
     time: Spread
@@ -108,7 +112,7 @@ class Fallback:
     ops: tuple[str, ...]
     """The operators that ran then, in order, each once."""
     ref: str
-    """A compile of the frame, where that is known; else ''."""
+    """A compile of the frame; '' if unknown."""
 
 
 @frozen
@@ -122,7 +126,7 @@ class Step:
 
 @frozen
 class Share:
-    """Where the time of the window went. The parts are disjoint; with `idle_us` they are the whole."""
+    """The parts of the window: disjoint, and complete with `idle_us`."""
 
     whole_us: float
     kernels_us: float
@@ -137,7 +141,7 @@ class Share:
 
 @frozen
 class Runtime:
-    """What one profile says of one process."""
+    """The result of one profile for one process."""
 
     profile: str
     """The path of the file."""
@@ -154,7 +158,7 @@ class Runtime:
     eager: tuple[EagerTime, ...]
     fallbacks: tuple[Fallback, ...]
     unmatched: dict[str, int]
-    """What in the profile belongs to nothing in the trace: what it is → how many."""
+    """Events without a counterpart in the trace: kind → number."""
     doubts: tuple[str, ...]
     """Sentences on what is not certain: kernels not by call, replayed graphs, events cut at the edge, compiling in the window."""
 
@@ -195,7 +199,7 @@ class LineTime:
     name: str
     us: float = 0.0
     alone_us: float = 0.0
-    """Of that, in kernels that have nothing but it."""
+    """The part of that in kernels of this line alone."""
     calls: int = 0
     kernels: list[KernelTime] = field(default_factory=list)
 
@@ -291,3 +295,92 @@ def rank_kernels(runtimes: Sequence[Runtime]) -> list[RankKernel]:
             _, ref, kernel = max(members, key=lambda item: item[2].time.mean_us)
             results.append(RankKernel(ref, unit, kernel, tuple((rank, compile_id.time.mean_us) for rank, _, compile_id in members)))
     return sorted(results, key=lambda item: -item.lost_us)
+
+
+@frozen
+class BreakTime:
+    """The cost of a compile's graph break in a window."""
+
+    ref: str
+    """The compile whose graph it ends."""
+    breaks: tuple[GraphBreak, ...]
+    """One; several if any of them may be it; none if unknown."""
+    eager_us: float
+    """Operators that ran eagerly in the region of the compile, outside of the regions in it."""
+    ops: tuple[EagerTime, ...]
+    """The most expensive first."""
+    resumed: tuple[str, ...]
+    """The compiles of resume functions behind it that ran."""
+    guards_us: float
+    """The time in their guards."""
+
+    @property
+    def us(self) -> float:
+        """The eager time plus the guards of the resume functions."""
+        return self.eager_us + self.guards_us
+
+
+@frozen
+class FallbackTime:
+    """Calls of one function that fell back to eager mode."""
+
+    ref: str
+    """A compile of the function, '' if unknown."""
+    calls: int
+    lookup_us: float
+    ops: tuple[str, ...]
+
+
+def break_times(run: Run, runtime: Runtime) -> tuple[BreakTime, ...]:
+    """Return the graph breaks of compiles that ran, most expensive first."""
+    eager: defaultdict[str, list[EagerTime]] = defaultdict(list)
+    for item in runtime.eager:
+        if item.inside is not None:
+            eager[item.inside].append(item)
+    ran = {compile_.ref: compile_ for compile_ in runtime.compiles}
+    results = []
+    for ref in ran:
+        node = compile_at(run, ref)
+        breaks = breaks_at(node) if node is not None else ()
+        if breaks or eager[ref]:
+            resumed = tuple(_resumed(node, breaks, ran)) if node is not None else ()
+            ops = tuple(sorted(eager[ref], key=lambda item: -item.us))
+            guards = sum(ran[name].lookups.us for name in resumed)
+            results.append(BreakTime(ref, breaks, sum(item.us for item in ops), ops, resumed, guards))
+    return tuple(sorted(results, key=lambda item: -item.us))
+
+
+@part
+def breaks_at(compile_: Compile, reader: Reader) -> tuple[GraphBreak, ...]:
+    """Return the graph breaks that end a compile's graph, without duplicate places.
+
+    Those of the last attempt with any; earlier ones came up while Dynamo searched for a place to break.
+    """
+    graph_breaks = cached_breaks(compile_)
+    last = max((graph_break.attempt for graph_break in graph_breaks), default=0)
+    places: dict[tuple[str, int | None], GraphBreak] = {}
+    for graph_break in graph_breaks:
+        if graph_break.attempt == last:
+            lead = graph_break.lead
+            places.setdefault((lead.file, lead.line) if lead else (graph_break.headline, None), graph_break)
+    return tuple(places.values())
+
+
+def _resumed(compile_: Compile, breaks: Sequence[GraphBreak], ran: Mapping[str, CompileTime]) -> list[str]:
+    """Return the compiles of resume functions: torch names them by function and line."""
+    lines = {frame.line for graph_break in breaks for frame in (graph_break.at, *graph_break.stack) if frame is not None}
+    name, file, _ = compile_.frame.code
+    names = {f"{PREFIX}{name}_at_{line}" for line in lines if line is not None}
+    return [
+        str(candidate.ref) for frame in compile_.process.frames.values() if frame.code[0] in names and frame.code[1] == file
+        for candidate in frame.compiles if str(candidate.ref) in ran
+    ]  # fmt: skip
+
+
+def fallback_times(fallbacks: Sequence[Fallback]) -> tuple[FallbackTime, ...]:
+    """Group fallbacks by function and executed code, most frequent first."""
+    groups: defaultdict[tuple[str, tuple[str, ...]], list[Fallback]] = defaultdict(list)
+    for item in fallbacks:
+        groups[item.ref, item.ops].append(item)
+    results = [FallbackTime(ref, len(group), sum(item.lookup_us for item in group), ops) for (ref, ops), group in groups.items()]
+    return tuple(sorted(results, key=lambda item: -item.calls))

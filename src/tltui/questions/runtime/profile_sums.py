@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import cast
 
 from tltui.inputs.profile_reader import Profile
@@ -36,11 +36,11 @@ _NUMBER = re.compile(r"\d+")
 _OTHERS = re.compile(
     r"^(?:Optimizer\.|DistributedDataParallel\.|FullyShardedDataParallel\.|FSDP::|enumerate\(DataLoader\)|[a-z0-9_]+:\w+$|## )"
 )
-"""What torch annotates itself: optimizers, wrappers, loaders, `gloo:all_reduce`."""
+"""Annotations by torch: optimizers, wrappers, loaders, `gloo:all_reduce`."""
 
 
 MOST_STEPS = 0.5
-"""Of the time from the first to the last that annotations take where they may be the steps."""
+"""The least share of annotations in the time from the first to the last, for them to be steps."""
 
 
 def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
@@ -48,11 +48,11 @@ def steps_of(profile: Profile, nested: Nested) -> tuple[Step, ...]:
 
     Among repeated annotations, the outermost ones with the largest total time.
     """
-    named = [(event, profile.name_of(event)) for event in nested.annotations]
-    annotations = [event for event, name in named if _PROFILER.match(name)]
+    names = [(event, profile.name_of(event)) for event in nested.annotations]
+    annotations = [event for event, name in names if _PROFILER.match(name)]
     if not annotations:
         families: dict[str, list[int]] = defaultdict(list)
-        for event, name in named:
+        for event, name in names:
             if not _OTHERS.match(name):
                 families[_NUMBER.sub("#", name)].append(event)
         several = [events for events in families.values() if len(events) > 1 and _cover(profile, events)]
@@ -81,7 +81,7 @@ class Sums:
         self.joiner = Joiner(profile, nested, process)
         self.joined: Joined = self.joiner.join()
         self._kernels = Kernels(profile, nested, self.joiner, Devices(profile, nested))
-        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_whole)
+        self._lookups, self._lost = lookups_of(nested, self.joined, self.joiner.is_complete)
 
     def runtime(self, doubts: tuple[str, ...]) -> Runtime:
         """Return all sums."""
@@ -102,7 +102,6 @@ class Sums:
         compiles = [compile_ for compile_ in compiles if compile_.regions.calls or compile_.lookups.calls or compile_.graphs]
         begin, end = profile.window
         us = self._nested.us_of
-        strange = dict(joined.strange)
         return Runtime(
             profile.path, self._process.rank if self._process.rank is not None else profile.rank, profile.pid,
             profile.epoch_us(begin), profile.epoch_us(end), steps_of(profile, self._nested),
@@ -111,14 +110,14 @@ class Sums:
                 us[event_nesting.OVERHEAD],
                 us[event_nesting.EAGER], us[event_nesting.IDLE],
             ),
-            tuple(compiles), self._never_called(), eager, self._fallbacks(), strange, (*doubts, *self._doubts()),
+            tuple(compiles), self._never_called(), eager, self._fallbacks(), dict(joined.unmatched), (*doubts, *self._doubts()),
         )  # fmt: skip
 
     def _regions(self) -> dict[Compile, list[int]]:
         """Return the complete regions of each compile."""
         regions: dict[Compile, list[int]] = defaultdict(list)
         for span, item in self.joined.compile_of.items():
-            if self.joiner.is_whole(span):
+            if self.joiner.is_complete(span):
                 regions[item].append(span)
         return regions
 
@@ -154,7 +153,7 @@ class Sums:
         nested, profile = self._nested, self._profile
         inside: dict[Compile, float] = defaultdict(float)
         for event, region, lookup in zip(nested.eager, nested.eager_in, nested.eager_after, strict=True):
-            if lookup >= 0 and nested.led[lookup] >= 0:
+            if lookup >= 0 and nested.region_after[lookup] >= 0:
                 continue  # while the frame was compiled
             if profile.end(event) > profile.window[1]:
                 continue
@@ -174,7 +173,7 @@ class Sums:
         nested, profile = self._nested, self._profile
         ops: dict[int, dict[str, None]] = defaultdict(dict)
         for event, lookup in zip(nested.eager, nested.eager_after, strict=True):
-            if lookup >= 0 and nested.led[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
+            if lookup >= 0 and nested.region_after[lookup] < 0 and len(ops[lookup]) < MOST_OPS:
                 ops[lookup][profile.name_of(event)] = None
         ref = self._limited()
         return tuple(
@@ -208,10 +207,10 @@ class Sums:
     def _doubts(self) -> list[str]:
         doubts = list(self._profile.faults)
         profile, nested = self._profile, self._nested
-        if cut := sum(kind in SPANS and not self.joiner.is_whole(span) for span, kind in enumerate(nested.kind)):
+        if cut := sum(kind in SPANS and not self.joiner.is_complete(span) for span, kind in enumerate(nested.kind)):
             doubts.append(f"{cut:,} events of compiled code were not over when the window ended: they do not count")
         if nested.compiling:
-            seconds = _covered([(profile.begin[event], profile.end(event)) for event in nested.compiling]) / 1e9
+            seconds = _covered(profile, nested.compiling) / 1e9
             doubts.append(f"torch compiled inside of the window, for {seconds:.3g} s: steps without it take less")
         if nested.overlapping:
             doubts.append(f"{nested.overlapping:,} events begin in one and end outside of it: they count where they begin")
@@ -222,10 +221,10 @@ class Sums:
         return doubts
 
 
-def _covered(intervals: list[tuple[int, int]]) -> int:
-    """Return the length of the union of intervals."""
+def _covered(profile: Profile, events: Iterable[int]) -> int:
+    """Return the time in ns that is covered by any of some events."""
     total, reached = 0, -(1 << 62)
-    for begin, end in sorted(intervals):
+    for begin, end in sorted((profile.begin[event], profile.end(event)) for event in events):
         total += max(end - max(begin, reached), 0)
         reached = max(reached, end)
     return total
@@ -273,7 +272,7 @@ def belonging(profile: Profile, nested: Nested, processes: Sequence[Process]) ->
         candidates = [process for process in candidates if process.rank in (profile.rank, None)]
         if not candidates:
             return Refused(profile.path, f"it is of rank {profile.rank}, of which there is no trace")
-    # another process of the same rank or pid is looked at last: joining reads the code
+    # another process of the same rank or pid comes last: joining reads the code
     candidates.sort(key=lambda process: (process.pid != profile.pid, process.rank != profile.rank))
     matching = [process for process in candidates if process.pid == profile.pid] or candidates
     cases = [
@@ -360,7 +359,7 @@ def preparing(run: Run) -> Iterator[None]:
         if not run.profiles.is_derived(profile):
             walk = Walk(profile)
             yield from walk.steps()
-            run.profiles.derived(profile, lambda _, walk=walk: walk.found)  # type: ignore[misc]
+            run.profiles.derived(profile, lambda _, walk=walk: walk.nested)  # type: ignore[misc]
 
 
 def nested_of(run: Run, profile: Profile) -> Nested:
@@ -369,12 +368,12 @@ def nested_of(run: Run, profile: Profile) -> Nested:
 
 
 GUARDS, GRAPH, KERNEL, EAGER, AROUND, DEVICE = "guards", "graph", "kernel", "eager", "around", "device"
-"""What an event is, beside a region."""
+"""Kinds of events, besides regions."""
 REGIONS = "region"
 MOST = 20_000
 """Events of a flame."""
 AT_ONCE = 50_000
-"""Events that are looked at between two moments at which a reader may leave."""
+"""Events between two yields."""
 SLACK = 500
 """ns by which an event may lie beyond the step that it is in."""
 
@@ -390,7 +389,7 @@ class RunSpan:
     """A number of `Profile.threads`."""
     kind: str
     name: str
-    """What people call it: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
+    """Its label: `[0/0]`, `guards`, `graph fxqmjx…`, the name of a kernel in the code, an operator."""
 
 
 @frozen
@@ -398,12 +397,12 @@ class StepFlame:
     """One step on one thread."""
 
     step: str
-    """Its name, '' for the whole window."""
+    """Its name, '' for the entire window."""
     flame: Flame
     kinds: dict[str, str]
-    """Name of a bar → what it is."""
+    """Name of a bar → its kind."""
     cut: bool
-    """Whether there was more than is in it."""
+    """Whether it lacks events."""
 
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
@@ -417,12 +416,7 @@ def compiling_us(run: Run, runtime: Runtime) -> float:
     profile = profile_of(run, runtime)
     if profile is None:
         return 0.0
-    total, until = 0, 0
-    for event in sorted(nested_of(run, profile).compiling, key=lambda event: profile.begin[event]):
-        end = profile.end(event)
-        total += max(end - max(profile.begin[event], until), 0)
-        until = max(until, end)
-    return total / 1000
+    return _covered(profile, nested_of(run, profile).compiling) / 1000
 
 
 def spans_of(profile: Profile, nested: Nested, begin: int, end: int) -> Iterator[RunSpan | None]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from enum import Enum
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
@@ -12,15 +13,14 @@ from tltui.model.record_reader import Reader, metrics_fields
 from tltui.model.run import Run
 from tltui.questions.problems.compile_problems import GraphBreak
 from tltui.questions.provenance.provenance import provenance_of
-from tltui.questions.runtime.costs import own_us, whole_us
-from tltui.questions.runtime.eager_code import break_times
+from tltui.questions.runtime.costs import self_us, window_us
 from tltui.questions.runtime.profile_results import (
     CompileTime,
-    Fallback,
     GraphTime,
     KernelTime,
     Refused,
     Runtime,
+    break_times,
     compile_at,
     process_of,
 )
@@ -41,7 +41,7 @@ def estimated_us(compile_: Compile, reader: Reader) -> float | None:
 
 
 CPP = "cpp_"
-"""How the names of Inductor's C++ kernels begin (torch/_inductor/codegen/cpp.py)."""
+"""The prefix of Inductor's C++ kernels (torch/_inductor/codegen/cpp.py)."""
 
 
 def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
@@ -53,20 +53,20 @@ def unseen(compile_: Compile | None, graph: GraphTime) -> tuple[int, int, bool]:
     if unit is None or unit.unit != graph.unit:
         return 0, 0, False
     measured, all_of = {kernel.key for kernel in graph.kernels}, {kernel.name for kernel in graph.kernels if kernel.nth < 0}
-    lacking = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
-    return len(lacking), len(unit.kernels), bool(lacking) and all(name.startswith(CPP) for name in lacking)
+    missing = [kernel.name for kernel in unit.kernels if kernel.key not in measured and kernel.name not in all_of]
+    return len(missing), len(unit.kernels), bool(missing) and all(name.startswith(CPP) for name in missing)
 
 
 GUARDS_SHARE = 0.1
-"""Of the time of a compile that guards take, from which on that is worth a sentence."""
+"""Share of guards in the time of a compile, from which on they are a finding."""
 STEP_SHARE = 0.02
-"""Of the whole that anything takes, from which on it is."""
+"""Share of anything in the total time, from which on it is a finding."""
 WRAPPER_SHARE = 0.5
-"""Of the time of a graph that is in no kernel, from which on it is launch-bound."""
+"""Share of a graph outside of kernels, from which on it is launch-bound."""
 IDLE_SHARE = 0.3
 KERNEL_SHARE = 0.05
 EAGER_SHARE = 0.2
-"""Of the whole that operators take outside of all regions, from which on it is worth a sentence."""
+"""Share of operators outside of regions in the total time, from which on they are a finding."""
 
 
 class Fact(Enum):
@@ -91,9 +91,9 @@ class Finding:
     ref: str
     """The compile that it is about, '' for all."""
     us: float
-    """What it takes in the window, or in a step where there are steps."""
+    """Its time in the window, or in a step where there are steps."""
     share: float
-    """Of that: of the compile for guards, of the graph for launches, of the whole for all else. 0…1."""
+    """Its share (0…1): in the compile for guards, in the graph for launches, else in the total time."""
     calls: int = 0
     """Calls in the window."""
     mean_us: float = 0.0
@@ -102,31 +102,31 @@ class Finding:
     """A kernel, an operator, or a function; `device` where kernels run on one, of launches and of idle time."""
     lines: tuple[str, ...] = ()
     broke: GraphBreak | None = None
-    """Where the break is, if it is known."""
+    """The graph break, if known."""
     seconds: float = 0.0
-    """What compiling it took."""
+    """Its compile time."""
     count: int = 1
-    """Of how many compiles this is the first."""
+    """The number of compiles, of which this is the first."""
 
 
 def findings_of(run: Run, runtime: Runtime) -> tuple[Finding, ...]:
     """Return the findings of a profile: improvements by cost, then the largest times."""
     steps = max(len(runtime.steps), 1)
-    total_us = max(whole_us(runtime), 1e-9)
+    total_us = max(window_us(runtime), 1e-9)
     findings = [*_guards(runtime, steps), *_breaks(run, runtime, steps, total_us), *_fallbacks(run, runtime, steps, total_us),
              *_launches(run, runtime, steps, total_us), *_eager(runtime, steps, total_us),
              *(compiling := tuple(_compiling(run, runtime, steps, total_us)))]  # fmt: skip
     findings.sort(key=lambda item: -item.us)
-    dear = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
-    idle = () if any(item in dear for item in compiling) else _idle(runtime, steps)
-    return (*dear, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
+    expensive = [item for item in findings if item.us >= STEP_SHARE * total_us / steps or item.fact is Fact.FALLBACK]
+    idle = () if any(item in expensive for item in compiling) else _idle(runtime, steps)
+    return (*expensive, *_kernels(runtime, steps, total_us), *idle, *_never(run, runtime))
 
 
 def _guards(runtime: Runtime, steps: int) -> Iterator[Finding]:
     for compile_ in runtime.compiles:
-        self_us, lookups = own_us(compile_), compile_.lookups
-        if lookups.calls and lookups.us >= GUARDS_SHARE * self_us > 0:
-            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / self_us, lookups.calls, lookups.mean_us)
+        compile_us, lookups = self_us(compile_), compile_.lookups
+        if lookups.calls and lookups.us >= GUARDS_SHARE * compile_us > 0:
+            yield Finding(Fact.GUARDS, compile_.ref, lookups.us / steps, lookups.us / compile_us, lookups.calls, lookups.mean_us)
 
 
 def _breaks(run: Run, runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
@@ -202,20 +202,20 @@ def _idle(runtime: Runtime, steps: int) -> Iterator[Finding]:
 
 def _kernels(runtime: Runtime, steps: int, total_us: float) -> Iterator[Finding]:
     """Yield the most expensive kernel call."""
-    dearest: tuple[float, CompileTime, Finding] | None = None
+    slowest: tuple[float, CompileTime, Finding] | None = None
     for compile_ in runtime.compiles:
         for graph in compile_.graphs:
             for kernel in graph.kernels:
                 us = kernel.time.us
-                if us >= KERNEL_SHARE * total_us and (dearest is None or us > dearest[0]):
+                if us >= KERNEL_SHARE * total_us and (slowest is None or us > slowest[0]):
                     name = kernel.key or kernel.name
-                    dearest = us, compile_, Finding(
+                    slowest = us, compile_, Finding(
                         Fact.KERNEL, compile_.ref, us / steps, us / total_us, kernel.time.calls,
                         kernel.time.mean_us, graph.unit, name,
                         kernel.lines,
                     )  # fmt: skip
-    if dearest is not None:
-        yield dearest[2]
+    if slowest is not None:
+        yield slowest[2]
 
 
 def _never(run: Run, runtime: Runtime) -> Iterator[Finding]:
@@ -240,7 +240,7 @@ class KernelTimeJson(TypedDict):
 
     name: str
     nth: int
-    """Which call of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
+    """The number of the call among those of that name in the code, from 0; -1: all of them, as they cannot be told apart."""
     handle: int | None
     """Torch's number of the call."""
     calls: int
@@ -251,7 +251,7 @@ class KernelTimeJson(TypedDict):
     max_us: float
     nodes: list[str]
     lines: list[str]
-    """`FILE:LINE`. Each has the whole time of the kernel: never to be added."""
+    """`FILE:LINE`. Each has the full time of the kernel: never to be added."""
     key: str
     """As in `tltui provenance --json`; '' where the code is not in the trace."""
     device: str
@@ -311,7 +311,7 @@ class FallbackJson(TypedDict):
 
 
 class ShareJson(TypedDict):
-    """Where the time of the window went: disjoint parts of the whole."""
+    """The parts of the window: disjoint and complete."""
 
     whole_us: float
     kernels_us: float
@@ -331,7 +331,7 @@ class StepJson(TypedDict):
 
 
 class RuntimeJson(TypedDict):
-    """What one profile says of one process."""
+    """The result of one profile for one process."""
 
     schema: int
     profile: str
@@ -377,13 +377,12 @@ def runtimes_json(
     return {
         "schema": SCHEMA,
         "runtimes": [runtime_json(runtime, refs) for runtime in runtimes],
-        "refused": [{"profile": item.profile, "why": item.why} for item in refused],
+        "refused": [cast(RefusedJson, asdict(item)) for item in refused],
     }
 
 
 def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> RuntimeJson:
     """Return one profile as JSON."""
-    share = runtime.share
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {
         "schema": SCHEMA,
@@ -392,19 +391,13 @@ def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> Runti
         "end_us": runtime.end_us,
         "rank": runtime.rank,
         "pid": runtime.pid,
-        "steps": [{"name": step.name, "begin_us": step.begin_us, "us": step.us} for step in runtime.steps],
-        "share": {
-            "whole_us": share.whole_us, "kernels_us": share.kernels_us, "wrapper_us": share.wrapper_us,
-            "guards_us": share.guards_us, "overhead_us": share.overhead_us, "eager_us": share.eager_us, "idle_us": share.idle_us,
-        },
+        "steps": [cast(StepJson, asdict(step)) for step in runtime.steps],
+        "share": cast(ShareJson, asdict(runtime.share)),
         "fallbacks_count": len(fallbacks),
         "compiles": [_compile(compile_) for compile_ in runtime.compiles if refs is None or compile_.ref in refs],
         "never_called": [ref for ref in runtime.never_called if refs is None or ref in refs],
-        "eager": [
-            {"inside": item.inside, "op": item.op, "calls": item.calls, "us": item.us}
-            for item in runtime.eager if refs is None or item.inside in refs
-        ],
-        "fallbacks": [_fallback(item) for item in fallbacks],
+        "eager": [cast(EagerJson, asdict(item)) for item in runtime.eager if refs is None or item.inside in refs],
+        "fallbacks": [cast(FallbackJson, asdict(item) | {"ops": list(item.ops)}) for item in fallbacks],
         "unmatched": dict(runtime.unmatched),
         "doubts": list(runtime.doubts),
     }  # fmt: skip
@@ -457,7 +450,3 @@ def _kernel(kernel: KernelTime) -> KernelTimeJson:
         "key": kernel.key,
         "device": kernel.device,
     }
-
-
-def _fallback(item: Fallback) -> FallbackJson:
-    return {"ts_us": item.ts_us, "lookup_us": item.lookup_us, "ops": list(item.ops), "ref": item.ref}

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, named, number_in, text_in
-from tltui.questions.recompiles.recompile_reasons import Became, automatic_in_text, became_of
-from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.model.record_reader import Reader, named
+from tltui.questions.recompiles.guard_grammar import strip_modules
+from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.shapes.shape_env import (
     EVENTS,
     PROGRAM,
@@ -22,14 +22,16 @@ from tltui.questions.shapes.shape_env import (
     RealValue,
     ShapeGuard,
     ShapeRecords,
+    TensorInput,
+    full_path,
     graph_sizes,
     guarded_sizes,
+    inputs_of,
     plain_name,
     shape_records,
-    whole_path,
 )
 from tltui.questions.stacks.tracebacks import StackFrame
-from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
+from tltui.questions.timing.timing_events import EVENT_LIMIT
 from tltui.text.frozen import frozen
 
 _SIZE = re.compile(r"^(?P<tensor>.+)\.size\(\)\[(?P<dim>\d{1,6})\]$")
@@ -45,12 +47,12 @@ class Dim:
     tensor: str
     dim: int
     size: str
-    """The size at this compile; a symbol where the log does not say."""
+    """The size at this compile; a symbol if the log lacks it."""
     state: str
     """`dynamic`, `fixed` (it had a symbol, which was fixed), `unbacked`, or `static`."""
     symbol: str | None = None
     mark: str = ""
-    """How the user marked it: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
+    """The user's mark: `dynamic`, `maybe dynamic`, `unbacked`, `static`."""
     parameter: bool = False
     """Whether the tensor is a parameter or buffer: its sizes never vary."""
 
@@ -83,7 +85,7 @@ class SymbolShape:
     shared: tuple[str, ...]
     """Further dims that had the same size and so got the same symbol."""
     partners: tuple[Dim, ...]
-    """Of a fixed one: static dims of other inputs that have this size."""
+    """Static dims of other inputs with the size of a fixed one."""
     became: tuple[Became, ...]
     """Why torch made it dynamic by itself."""
 
@@ -122,13 +124,13 @@ class CompileShapes:
     """Whether the log has the guards of this compile."""
     real: tuple[RealValue, ...]
     became: tuple[Became, ...]
-    """What torch marked as dynamic by itself, as it had varied."""
+    """Sizes and numbers that torch marked as dynamic by itself, as they had varied."""
     guards: int
     """Guards on symbols that were added while tracing."""
     more_guards: int
-    """Of those, how many were not read."""
+    """The number of those that were not read."""
     advice: tuple[str, ...] = ()
-    """What may be done, as `shape_advice.advice_of` found it."""
+    """Advice, by `advice_of`."""
 
     @property
     def weight(self) -> tuple[int, int, int]:
@@ -145,12 +147,12 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     inputs = inputs_of(compile_, reader)
     graph = graph_sizes(compile_, reader)
     tensors = _tensors(inputs.tensors, records, guarded, graph)
-    became = tuple(became_of(event) for event in automatic(compile_, reader))
+    became = tuple(became_of(event) for event in instants_of(compile_, reader, EVENT_LIMIT))
     users = _users(records)
     sources = _by_length(symbol.source for symbol in records.symbols if symbol.source)
     guards = tuple(
-        replace(guard, user=whole_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
-        for guard in guarded.kept
+        replace(guard, user=full_path(guard.user, users.get(guard.user.line, {}).values()) if guard.user else None)
+        for guard in guarded.guards
         if _OF_SIZES.search(guard.expr) or _holds(guard.expr, sources)
     )
     symbols = _symbols(records, guards, tensors, became)
@@ -161,22 +163,9 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
     return CompileShapes(
         str(compile_.ref), str(status) if status else None, compile_.facts.fail_type,
         (compile_.facts.fail_reason or "").partition("\n")[0][:500] or None, function, file, line, symbols,
-        stuck, interesting, len(tensors) - len(interesting), guards, guarded.found,
+        stuck, interesting, len(tensors) - len(interesting), guards, guarded.has_tree,
         records.real, became, len(records.guards) + records.more_guards, records.more_guards,
     )  # fmt: skip
-
-
-def automatic(compile_: Compile, reader: Reader) -> list[Event]:
-    """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
-    events = automatic_in_text(compile_, reader)
-    for record, _ in named(compile_, ("chromium_event",)):
-        if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
-            continue
-        value = reader.json(record, EVENT_LIMIT)
-        args = value.get("args") if isinstance(value, dict) else None
-        if text_in(value, "name") == "automatic_dynamic" and isinstance(args, dict):
-            events.append(Event("automatic_dynamic", "i", number_in(value, "ts") or 0.0, args))
-    return events
 
 
 def _users(records: ShapeRecords) -> dict[int | None, dict[str, StackFrame]]:
@@ -201,7 +190,7 @@ def _holds(expr: str, sources: dict[int, set[str]]) -> bool:
 
     There may be thousands of sources, but of few lengths.
     """
-    return any(expr[at : at + size] in some for size, some in sources.items() for at in range(len(expr) - size + 1))
+    return any(expr[at : at + size] in of_size for size, of_size in sources.items() for at in range(len(expr) - size + 1))
 
 
 def has_marks(compile_: Compile, reader: Reader) -> bool:
@@ -254,7 +243,7 @@ def _tensors(
             if dim_symbol is not None:
                 state = "fixed" if dim_symbol.name in fixed else "dynamic"
                 dim = replace(dim, size=dim_symbol.hint or size, state=state, symbol=dim_symbol.name)
-            elif unbacked and (mark == "unbacked" or (not guarded.found and len(unbacked) == len(tensor.size or ()))):
+            elif unbacked and (mark == "unbacked" or (not guarded.has_tree and len(unbacked) == len(tensor.size or ()))):
                 dim = replace(dim, state="unbacked", symbol=unbacked.pop(0).name)
             elif free or (shown and not _NUMBER.match(shown)):
                 symbolic = shown if shown and not _NUMBER.match(shown) else None
@@ -265,7 +254,7 @@ def _tensors(
 
 
 def _symbols(
-    records: ShapeRecords, kept_guards: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
+    records: ShapeRecords, checks: tuple[KeptGuard, ...], tensors: list[TensorShape], became: tuple[Became, ...]
 ) -> tuple[SymbolShape, ...]:
     """Return each symbol with all facts about it."""
     guards: dict[str, list[ShapeGuard]] = defaultdict(list)
@@ -281,8 +270,8 @@ def _symbols(
         elif dim.state == "static":
             static[dim.size].append(dim)
     by_source: dict[str | None, list[KeptGuard]] = defaultdict(list)
-    for kept_guard in kept_guards:
-        by_source[kept_guard.source].append(kept_guard)
+    for check in checks:
+        by_source[check.source].append(check)
     changes: dict[str | None, list[Became]] = defaultdict(list)
     for change in became:
         changes[change.source].append(change)
@@ -343,10 +332,9 @@ def readable_dim(tensor: str | None, dim: int | None, source: str | None) -> str
 
 
 FIXED, GUARDED, SYMBOLS, MARKED, PLAIN = range(5)
-"""What a compile has to show, the most interesting first."""
+"""Kinds of compiles by their shape records, the most interesting first."""
 
 _ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
-_MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 
 
 @part
@@ -370,7 +358,7 @@ def shapes_in(compile_: Compile, reader: Reader) -> CompileShapes:
 def python_name(source: str) -> str:
     """Return a source as in user code: `L['x']` → `x`."""
     match = _ARGUMENT.match(source)
-    return _MODULE_PART.sub(r".\1", match["name"] + match["rest"]) if match else source
+    return strip_modules(match["name"] + match["rest"]) if match else source
 
 
 def advice_of(shapes: CompileShapes) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
-from tltui.questions.overview.compile_sections import readable
 from tltui.questions.question import Question
+from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Became
 from tltui.questions.shapes.dynamic_sizes import (
     FIXED,
@@ -38,7 +38,7 @@ from tltui.text.sanitize import sanitize
 
 SYMBOLS_SHOWN = 6
 GUARDS_SHOWN = 4
-KEPT_SHOWN = 8
+CHECKS_SHOWN = 8
 REASON = 240
 """Characters of the reason of a failure that are shown."""
 Names = dict[str, tuple[int, SymbolShape]]
@@ -48,7 +48,7 @@ Names = dict[str, tuple[int, SymbolShape]]
 def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, notes: set[str], known_as: str = "") -> None:
     """Add the size history of a compile, specializations first.
 
-    `said` holds the page's one-time texts.
+    `notes` has the one-time notes that the page has.
     """
     shown = known_as or shapes.function or ""
     name = f"[{shapes.ref}]"
@@ -90,7 +90,7 @@ def add_compile(page: Page, shapes: CompileShapes, single: bool, folded: bool, n
 def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str]) -> None:
     """Add `dim 0 of L['x']` and its outcome.
 
-    `told` holds the guards already on the page.
+    `shown_guards` has the guards that the page has.
     """
     text = _name(symbol)
     page.open(text)
@@ -108,7 +108,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
         notes.append(_at("first used at " if symbol.source else "made at ", symbol.user))
     page.joined(notes, "    ")
     for change in symbol.became:
-        if not change.is_unsaid:
+        if not change.lacks_values:
             page.say(_became(change), "    ")
     if symbol.shared:
         page.say(f"had the same size, so they share the symbol: {', '.join(symbol.shared)}", "    ", tokens.DIM)
@@ -124,7 +124,7 @@ def _symbol(page: Page, symbol: SymbolShape, names: Names, shown_guards: set[str
 
 
 def _name(symbol: SymbolShape) -> str:
-    return readable(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
+    return strip_modules(sanitize(readable_dim(symbol.tensor, symbol.dim, symbol.source) or symbol.name))
 
 
 def _same(first: StackFrame | None, right: StackFrame | None) -> bool:
@@ -189,7 +189,7 @@ def _fixed(page: Page, symbol: SymbolShape) -> None:
     _add_reason(page, fixed.why, fixed.by, "    ")
     for partner in symbol.partners[:3]:
         kind = "a parameter's, so " if partner.parameter else ""
-        text = f"dim {partner.dim} of {readable(partner.tensor)} has this size, and is {kind}static"
+        text = f"dim {partner.dim} of {strip_modules(partner.tensor)} has this size, and is {kind}static"
         page.say(text, "    ", tokens.VALUE)
 
 
@@ -218,13 +218,10 @@ def _guards(page: Page, guards: Sequence[ShapeGuard]) -> None:
         _guard(page, group, "    ", last)
         last = group[0].user
     if len(members) > GUARDS_SHOWN:
-        text = fmt.plural(len(members) - GUARDS_SHOWN, "more condition")
-        page.open(text, folded=True)
-        page.add("    ", (text, tokens.DIM))
-        for group in members[GUARDS_SHOWN:]:
-            _guard(page, group, "      ", last)
-            last = group[0].user
-        page.close()
+        with page.fold(fmt.plural(len(members) - GUARDS_SHOWN, "more condition"), "    "):
+            for group in members[GUARDS_SHOWN:]:
+                _guard(page, group, "      ", last)
+                last = group[0].user
 
 
 def _guard(page: Page, group: Sequence[ShapeGuard], indent: str, before: StackFrame | None) -> None:
@@ -265,7 +262,7 @@ def _became(change: Became) -> str:
 
 def _stuck(page: Page, dim: Dim) -> None:
     """Add a mark without effect."""
-    text = f"dim {dim.dim} of {readable(dim.tensor)}"
+    text = f"dim {dim.dim} of {strip_modules(dim.tensor)}"
     words: list[Piece] = [("  " + fmt.clip_middle(text, page.width - 4), tokens.WARN)]
     words.append((f"marked {dim.mark}, but static: its size was {dim.size}", tokens.WARN))
     page.joined(words)
@@ -276,12 +273,9 @@ def _stuck(page: Page, dim: Dim) -> None:
 def _more(page: Page, shapes: CompileShapes, names: Names, shown_guards: set[str]) -> None:
     symbols = shapes.symbols[SYMBOLS_SHOWN:]
     if symbols:
-        text = fmt.plural(len(symbols), "more symbol")
-        page.open(text, folded=True)
-        page.add("  ", (text, tokens.DIM))
-        for symbol in symbols:
-            _symbol(page, symbol, names, shown_guards)
-        page.close()
+        with page.fold(fmt.plural(len(symbols), "more symbol")):
+            for symbol in symbols:
+                _symbol(page, symbol, names, shown_guards)
     if shapes.more_guards:
         page.add("  ", (f"{fmt.plural(shapes.more_guards, 'more guard')} on symbols not read", tokens.DIM))
 
@@ -302,23 +296,20 @@ def _add_call_checks(page: Page, shapes: CompileShapes, notes: set[str]) -> None
     backed = any(not symbol.unbacked for symbol in shapes.symbols)
     text = "Guards that stay" + (": a call that breaks one is compiled again" if backed else "")
     page.add("  ", (text, tokens.LABEL))
-    for guard in shapes.kept[:KEPT_SHOWN]:
-        _kept_guard(page, guard)
-    remaining = shapes.kept[KEPT_SHOWN:]
+    for guard in shapes.kept[:CHECKS_SHOWN]:
+        _call_check(page, guard)
+    remaining = shapes.kept[CHECKS_SHOWN:]
     if remaining:
-        text = fmt.plural(len(remaining), "more guard")
-        page.open(text, folded=True)
-        page.add("    ", (text, tokens.DIM))
-        for guard in remaining:
-            _kept_guard(page, guard)
-        page.close()
+        with page.fold(fmt.plural(len(remaining), "more guard"), "    "):
+            for guard in remaining:
+                _call_check(page, guard)
     if any(guard.zero_one for guard in shapes.kept) and "0/1" not in notes:
         notes.add("0/1")
         text = "2 as the least size: torch compiles sizes 0 and 1 for themselves (0/1 specialisation); mark_unbacked avoids that."
         page.say(text, "    ", tokens.DIM)
 
 
-def _kept_guard(page: Page, guard: KeptGuard) -> None:
+def _call_check(page: Page, guard: KeptGuard) -> None:
     pieces: list[Piece] = [(fmt.clip(sanitize(guard.expr), page.width - 6), tokens.LINK, guard.ref)]
     if guard.user is not None:
         pieces += ["  ", _at("", guard.user)]
@@ -336,7 +327,7 @@ def _inputs(page: Page, shapes: CompileShapes) -> None:
         return
     for n, tensor in enumerate(shapes.tensors):
         sizes = ", ".join(_size(dim) for dim in tensor.dims)
-        name = fmt.clip_middle(readable(sanitize(tensor.source)), page.width // 2)
+        name = fmt.clip_middle(strip_modules(sanitize(tensor.source)), page.width // 2)
         label = ("inputs" if n == 0 else "").ljust(8)
         page.add("  ", (label, tokens.LABEL), (name, tokens.NAME), "  ", (f"{tensor.dtype} [{sizes}]", tokens.TYPE))
     if shapes.static_tensors:
@@ -364,7 +355,7 @@ class ShapesReport:
 
     schema: int
     compiles: tuple[CompileShapes, ...]
-    """Those with symbols or with dims that were marked: fixed ones first, then those with conditions."""
+    """Compiles with symbols or marked dims: those with fixed ones first, then those with conditions."""
     without: tuple[str, ...]
     """The addresses of the compiles that have neither."""
 
@@ -423,8 +414,8 @@ def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, Non
         return
     page.blank()
     text = f"{fmt.plural(len(more), 'more compile')} with symbols"
-    named = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
-    yield from add_named(page, text, [functions([shapes.function for shapes in more], page.width - len(text) - 4)], named, "")
+    links = [(shapes.ref, tokens.LINK, f"@shapes:{shapes.ref}") for shapes in more]
+    yield from add_named(page, text, [functions([shapes.function for shapes in more], page.width - len(text) - 4)], links, "")
     page.close(0)
 
 
@@ -464,14 +455,14 @@ def _head(page: Page, with_symbols: list[Compile], plain: list[Compile]) -> None
     page.joined([(text, tokens.STRONG)] + ([(f"{fmt.count(fixed)} in which a size was fixed", tokens.WARN)] if fixed else []))
 
 
-def _plain(page: Page, plain: list[Compile], some: bool) -> None:
+def _plain(page: Page, plain: list[Compile], has_symbols: bool) -> None:
     """Add the compiles without symbols, folded."""
     if not plain:
         return
     page.close(0)
     page.blank()
     real = [node for node in plain if node.is_compile]
-    if not some:
+    if not has_symbols:
         text = "No compile has a symbol: every size that torch saw was static, or this torch does not log symbols."
         if page.untold:
             text = "No symbol of a dynamic size."
@@ -480,18 +471,16 @@ def _plain(page: Page, plain: list[Compile], some: bool) -> None:
     if not real:
         return
     text = page.so_far(f"{fmt.plural(len(real), 'compile')} without symbols{'' if page.untold else ': all sizes static'}")
-    page.open(text, folded=True)
-    page.add((text, tokens.DIM))
-    groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
-    for group in groups[:NAMED]:
-        _, file, line = group[0].frame.code
-        name = display_name(group[0].frame)
-        refs = tuple(str(node.ref) for node in group)
-        link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
-        page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
-    if len(groups) > NAMED:
-        page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
-    page.close()
+    with page.fold(text, ""):
+        groups = alike_on_ranks(real, lambda node: str(node.ref), page.newest, lambda node: node.frame.code)
+        for group in groups[:NAMED]:
+            _, file, line = group[0].frame.code
+            name = display_name(group[0].frame)
+            refs = tuple(str(node.ref) for node in group)
+            link, *ranks = OnRanks(refs, said_ranks(refs, page.newest)).pieces()
+            page.row([link, "  ", (name or "", tokens.FUNCTION), "  ", page.place(file, line), *(["  "] if ranks else []), *ranks])
+        if len(groups) > NAMED:
+            page.add("  ", (f"and {fmt.count(sum(map(len, groups[NAMED:])))} more", tokens.DIM))
 
 
 @frozen
@@ -503,9 +492,9 @@ class ShapeRow:
     function: str | None
     """The function."""
     symbol: str
-    """What torch calls it: `s0`."""
+    """Its name: `s0`."""
     source: str | None
-    """What it stands for: `L['x'].size()[0]`."""
+    """Its source: `L['x'].size()[0]`."""
     tensor: str | None
     """The tensor, of a size."""
     dim: int | None
@@ -521,7 +510,7 @@ class ShapeRow:
     fixed_file: str | None
     """The file of the line that fixed it."""
     fixed_line: int | None
-    """That line, from 1."""
+    """The line that fixed it, from 1."""
     guards: int
     """Conditions that torch noted down of it while it traced."""
 

@@ -1,4 +1,4 @@
-"""Shape environment: symbols, guards on sizes and specializations."""
+"""Sizes of a compile: its inputs, symbols, and the guards on them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,207 @@ from dataclasses import replace
 from typing import Any
 
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, address, list_in, named, record_ref, text_in
+from tltui.model.record_reader import Reader, address, list_in, named, record_ref, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
 from tltui.text.frozen import frozen
+
+_DEVICE = re.compile(r"device\(type='([^']*)'(?:, index=(\d+))?\)")
+_SIZE = re.compile(r"^(?P<source>.+)\.size\(\)\[(?P<dim>\d+)\]$")
+_EVENTS = (
+    "describe_storage", "describe_tensor", "describe_source", "create_symbol", "create_unbacked_symbol",
+    "symbolic_shape_specialization",
+)  # fmt: skip
+
+
+@frozen
+class Symbol:
+    """A symbol of the shape environment."""
+
+    name: str
+    source: str | None
+    """Its source expression, e.g. `L['x'].size()[0]`; None for an unbacked one."""
+    hint: str | None
+    range: str | None
+    where: StackFrame | None = None
+    """The user's line that was being traced."""
+    specialized: str | None = None
+    """The number that it was fixed to."""
+    specialized_why: str | None = None
+
+    @property
+    def unbacked(self) -> bool:
+        """Whether the value depends on data and so has no hint."""
+        return self.hint is None
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a tensor's size, stride or offset rather than a Python number."""
+        return self.source is not None and any(word in self.source for word in ("size()", "stride()", "storage_offset"))
+
+
+@frozen
+class TensorInput:
+    """A tensor as described by Dynamo."""
+
+    source: str
+    dtype: str
+    size: tuple[str, ...] | None
+    """The sizes, with symbols for dynamic ones; None if not logged."""
+    stride: tuple[str, ...] | None
+    device: str
+    requires_grad: bool = False
+    is_parameter: bool = False
+    dynamic: tuple[int, ...] = ()
+    """Dimensions that the user marked as dynamic."""
+    hints: tuple[str, ...] = ()
+    """`s77=5` for the symbols of its size."""
+    storage_bytes: int | None = None
+    note: str = ""
+    """Further properties that are not the usual ones: `view`, `nested`, `subclass` …"""
+
+
+@frozen
+class Inputs:
+    """The inputs of a compile."""
+
+    tensors: tuple[TensorInput, ...]
+    numbers: tuple[Symbol, ...]
+    """Python ints and floats that became symbols."""
+    symbols: tuple[Symbol, ...]
+    """All symbols, the sizes included."""
+    unnamed: int
+    """Described tensors without a source: bases of views, gradients, parts of subclasses."""
+
+
+def short_dtype(dtype: str | None) -> str:
+    """Shorten `torch.float32` to `float32`."""
+    return (dtype or "?").removeprefix("torch.")
+
+
+def short_device(device: str | None) -> str:
+    """Shorten `device(type='cuda', index=0)` to `cuda:0`."""
+    match = _DEVICE.search(device or "")
+    if match is None:
+        return device or "?"
+    return match[1] + (f":{match[2]}" if match[2] else "")
+
+
+def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | None = None) -> Inputs:
+    """Return the inputs of an attempt; by default of the last one with a description."""
+    log = compile_.process.log
+    reader = reader or Reader(log)
+    records = list(named(compile_, _EVENTS))
+    if attempt is None:
+        attempt = max((log.context(record).attempt or 0 for record, _ in records), default=0)
+    collected = _Collected(compile_)
+    for record, name in records:
+        if (log.context(record).attempt or 0) == attempt:
+            collected.add(name, reader.event(record))
+    return collected.result()
+
+
+class _Collected:
+    """The records of one attempt during reading."""
+
+    def __init__(self, compile_: Compile) -> None:
+        self._process = compile_.process
+        self._storages: dict[tuple[object, object], int] = {}
+        self._tensors: dict[tuple[object, object], dict[str, Any]] = {}
+        self._sources: dict[str, tuple[object, object]] = {}
+        self._symbols: dict[str, Symbol] = {}
+
+    def add(self, event: str, fields: dict[str, Any]) -> None:
+        """Add one record."""
+        key = (_key(fields.get("describer_id")), _key(fields.get("id")))
+        if event == "describe_storage":
+            size = whole_in(fields, "size")
+            if size is not None:
+                self._storages[key] = size
+        elif event == "describe_tensor":
+            self._tensors.setdefault(key, fields)
+        elif event == "describe_source":
+            if source := text_in(fields, "source"):
+                self._sources.setdefault(source, key)
+        elif event == "symbolic_shape_specialization":
+            name = text_in(fields, "symbol")
+            if name in self._symbols:
+                value, why = fields.get("value"), text_in(fields, "reason")
+                self._symbols[name] = replace(self._symbols[name], specialized=str(value)[:80], specialized_why=why)
+        elif name := text_in(fields, "symbol"):
+            where = user_frames(frames_of(self._process, list_in(fields, "user_stack")))
+            hint = fields.get("val") if event == "create_symbol" else None
+            self._symbols.setdefault(
+                name,
+                Symbol(
+                    name,
+                    text_in(fields, "source"),
+                    None if hint is None else str(hint)[:80],
+                    text_in(fields, "vr"),
+                    where[0] if where else None,
+                ),
+            )
+
+    def result(self) -> Inputs:
+        """Return the joined records."""
+        by_source = {symbol.source: symbol for symbol in self._symbols.values() if symbol.source}
+        tensors = tuple(
+            self._tensor(source, self._tensors[key], key, by_source)
+            for source, key in self._sources.items()
+            if key in self._tensors
+        )
+        numbers = tuple(s for s in self._symbols.values() if s.source is not None and not s.is_size)
+        unnamed = len(self._tensors.keys() - set(self._sources.values()))
+        return Inputs(tensors, numbers, tuple(self._symbols.values()), unnamed)
+
+    def _tensor(
+        self, source: str, fields: dict[str, Any], key: tuple[object, object], symbols: dict[str, Symbol]
+    ) -> TensorInput:
+        raw = fields.get("size")
+        size: tuple[str, ...] | None = None
+        hints = []
+        if isinstance(raw, list):
+            sizes = []
+            for dim, value in enumerate(raw):
+                symbol = symbols.get(f"{source}.size()[{dim}]")
+                if symbol is not None:
+                    hints.append(f"{symbol.name}={symbol.hint}")
+                sizes.append(symbol.name if symbol is not None else str(value)[:40])
+            size = tuple(sizes)
+        stride = fields.get("stride")
+        return TensorInput(
+            source,
+            short_dtype(text_in(fields, "dtype")),
+            size,
+            tuple(str(value)[:40] for value in stride) if isinstance(stride, list) else None,
+            short_device(text_in(fields, "device")),
+            fields.get("requires_grad") is True,
+            fields.get("is_parameter") is True,
+            tuple(dim for dim in list_in(fields, "dynamo_dynamic_indices") if isinstance(dim, int)),
+            tuple(hints),
+            self._storages.get((key[0], _key(fields.get("storage")))),
+            _note(fields),
+        )
+
+
+_NOTES = {
+    "is_view": "view",
+    "is_nested": "nested",
+    "is_traceable_wrapper_subclass": "subclass",
+    "is_sparse": "sparse",
+    "is_functorch_wrapped": "functorch",
+    "is_conj": "conj",
+    "is_inference": "inference tensor",
+}
+
+
+def _note(fields: dict[str, Any]) -> str:
+    return ", ".join(word for key, word in _NOTES.items() if fields.get(key) is True)
+
+
+def _key(value: object) -> object:
+    """Convert an id of any JSON type to a hashable key."""
+    return value if isinstance(value, (int, str)) else repr(value)[:80]
+
 
 BROADCAST = "broadcasting: sizes that meet in one operation have to be equal"
 MATMUL = "a matrix product: the inner sizes have to be equal"
@@ -68,13 +266,13 @@ class KeptGuard:
     """A size condition checked on every call; a failure causes a recompile."""
 
     expr: str
-    """In the words of the caller: `2 <= L['x'].size()[0] <= 9`."""
+    """The condition, by sources: `2 <= L['x'].size()[0] <= 9`."""
     source: str | None
-    """What is bounded, if it is one thing and the condition a range."""
+    """The bounded source, if the condition is a range of one."""
     low: int | None
     high: int | None
     zero_one: bool
-    """The lower bound is torch's own: it compiles sizes 0 and 1 for themselves."""
+    """Whether the lower bound is torch's, which compiles sizes 0 and 1 separately."""
     user: StackFrame | None
     ref: str
     """The address of the guard tree."""
@@ -85,12 +283,12 @@ class GuardedSizes:
     """The guards on tensor sizes and symbols."""
 
     marks: dict[tuple[str, int], str]
-    """(tensor, dim) → how the user marked it, as in `MARKS`."""
+    """(tensor, dim) → its mark, as in `MARKS`."""
     sizes: dict[str, tuple[str, ...]]
     """Tensor → its sizes as they are checked; `None` for a free one."""
-    kept: tuple[KeptGuard, ...]
-    found: bool
-    """Whether there is a guard tree at all."""
+    guards: tuple[KeptGuard, ...]
+    has_tree: bool
+    """Whether the log has a guard tree."""
 
 
 def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
@@ -106,10 +304,10 @@ def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
                 marks[match["source"], int(dim.strip()[:6])] = MARKS[match["mark"]]
     sizes = {m["source"]: tuple(size.strip() for size in m["size"].split(",")) for m in _TENSOR.finditer(text)}
     ref = address(compile_, records[-1], GUARDS)
-    return GuardedSizes(marks, sizes, tuple(_kept_guard(shape_match[1], ref) for shape_match in _SHAPE.finditer(text)), True)
+    return GuardedSizes(marks, sizes, tuple(_call_check(shape_match[1], ref) for shape_match in _SHAPE.finditer(text)), True)
 
 
-def _kept_guard(text: str, ref: str) -> KeptGuard:
+def _call_check(text: str, ref: str) -> KeptGuard:
     expr, _, comment = text.partition("  # ")
     expr = expr.strip()
     place = _PLACE.search("# " + comment)
@@ -139,7 +337,7 @@ def plain_name(source: str) -> str:
     return re.sub(r"[\W_]+", "", source).lower()
 
 
-def whole_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
+def full_path(frame: StackFrame | None, frames: Iterable[StackFrame | None]) -> StackFrame | None:
     """Resolve a guard's path suffix to the equal place in another record, if any."""
     if frame is None:
         return None
@@ -156,7 +354,7 @@ EVENTS = (CREATED, UNBACKED, FIXED, GUARD, DTRACE_GUARD, REAL, DTRACE_REAL)
 GUARDS_READ = 2000
 """Guards of one compile that are read; the rest is counted."""
 EXPRESSION = 2000
-"""Characters of an expression that are kept."""
+"""Maximum characters of an expression."""
 _MACHINERY = re.compile(
     r"torch/(?:fx/experimental/|fx/_symbolic_trace\.py|fx/interpreter\.py|_logging/|__init__\.py|_compile\.py|utils/_stats\.py"
     r"|_dynamo/eval_frame\.py|_dynamo/guards\.py|_inductor/sizevars\.py|_library/(?:custom_ops|fake_impl)\.py"
@@ -176,12 +374,12 @@ class ShapeGuard:
     user: StackFrame | None
     """The user's line that was being traced."""
     by: StackFrame | None
-    """The line of torch that asked."""
+    """The line of torch that added the guard."""
     deferred: bool
-    """It is checked by an assertion in the graph at run time; breaking it is an error, not a recompile."""
+    """Whether an assertion in the graph checks it at run time: breaking it is an error, not a recompile."""
     ref: str
     why: str = ""
-    """What the line of torch is about, as far as it is known."""
+    """The purpose of the line of torch, if known."""
 
 
 @frozen
@@ -205,14 +403,14 @@ class NewSymbol:
 
     name: str
     source: str | None
-    """The expression that it stands for; None for an unbacked one, whose value depends on data."""
+    """Its source expression; None for an unbacked one, whose value depends on data."""
     hint: str | None
     range: str | None
     user: StackFrame | None
     by: StackFrame | None
     ref: str
     input: str | None = None
-    """Of an unbacked one: the tensor that torch was taking in as an input when it made the symbol."""
+    """The input tensor at which torch created an unbacked symbol."""
 
 
 @frozen
@@ -253,7 +451,7 @@ def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
     for number, name in records:
         guards += name in (GUARD, DTRACE_GUARD)
         if guards <= GUARDS_READ or name not in (GUARD, DTRACE_GUARD):
-            collected.take(name, reader.event(number), record_ref(compile_.process, number))
+            collected.add(name, reader.event(number), record_ref(compile_.process, number))
     return collected.result(max(guards - GUARDS_READ, 0))
 
 
@@ -290,7 +488,7 @@ class _Records:
         self._real: list[RealValue] = []
         self._input: str | None = None
 
-    def take(self, event: str, fields: dict[str, Any], ref: str) -> None:
+    def add(self, event: str, fields: dict[str, Any], ref: str) -> None:
         """Add one record."""
         if event == "describe_source":
             self._input = text_in(fields, "source")

@@ -17,13 +17,12 @@ from tltui.model.record_reader import Reader, addresses, named
 from tltui.model.ref import BadAddress, Ref, at_line
 from tltui.model.run import Run
 from tltui.model.status import Eager
-from tltui.questions.problems.compile_problems import from_restart, known_breaks, known_failures
+from tltui.questions.problems.compile_problems import cached_breaks, cached_failures, from_restart
 from tltui.questions.provenance.provenance import PANES, PRE, content_of, provenance_of
 from tltui.questions.provenance.records import Born, UnitProvenance
 from tltui.questions.provenance.unit_artifacts import DYNAMO_GRAPH, POST_GRAPHS, PRE_GRAPHS
-from tltui.questions.recompiles.recompile_reasons import RecompileReason, known_recompile, ref_named
-from tltui.questions.shapes.compile_inputs import inputs_of
-from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, shape_records
+from tltui.questions.recompiles.recompile_reasons import RecompileReason, cached_recompile, parsed_ref
+from tltui.questions.shapes.shape_env import EVENTS, ShapeGuard, inputs_of, shape_records
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, display_name, is_end_of
 from tltui.text import tokens
 from tltui.text.composite_documents import GrowingDocument
@@ -199,7 +198,7 @@ def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Tr
     facts = compile_.facts
     if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
         return  # the graph break already covers a function that was given up
-    for failure in known_failures(compile_):
+    for failure in cached_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):
             yield Trail("failure", failure.type, failure.ref or str(compile_.ref), _in_short(failure.reason))
@@ -214,7 +213,7 @@ def _in_short(reason: str) -> str:
 
 
 def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    for graph_break in known_breaks(compile_):
+    for graph_break in cached_breaks(compile_):
         ref = graph_break.ref or str(compile_.ref)
         if search.here(graph_break.file, graph_break.line, graph_break.code):
             yield Trail("graph break", graph_break.headline, ref, graph_break.gb or "")
@@ -225,7 +224,7 @@ def _breaks(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trai
 def _recompiles(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     if not compile_.is_recompile:
         return
-    result = known_recompile(compile_)
+    result = cached_recompile(compile_)
     if result is None:
         return
     ref = result.ref or str(compile_.ref)
@@ -242,7 +241,7 @@ def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> 
     The earlier compile of the recompiled function has the place.
     """
     match = _OF_TENSOR.match(reason.text)
-    ref = ref_named(reason.earlier or "")
+    ref = parsed_ref(reason.earlier or "")
     if match is None or ref is None or ref.id is None:
         return False
     earlier = compile_.process.compiles.get(ref.id.of(compile_.id.epoch))

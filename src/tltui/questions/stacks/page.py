@@ -13,7 +13,7 @@ from tltui.model.input_coverage import Needs
 from tltui.model.ref import at_line
 from tltui.model.run import Run
 from tltui.model.status import Status
-from tltui.questions.problems.problem_sections import ranks_text
+from tltui.questions.problems.reason_sections import ranks_text
 from tltui.questions.question import Question
 from tltui.questions.stacks.stack_tree import Stacks, TrieCompile, TrieNode, part_of, stacks
 from tltui.text import tokens

@@ -20,7 +20,7 @@ from tltui.model.ref import parse_ref
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read
-from tltui.questions.overview.summary_sections import TOLD, at_least
+from tltui.questions.overview.summary_sections import LEAST_SHOWN_S, at_least
 from tltui.questions.problems.reason_sections import PHASE_STYLES, add_time
 from tltui.questions.question import Keyword, Question
 from tltui.questions.timing.event_sums import CompileTime, KernelTime
@@ -61,7 +61,7 @@ def add_flames(page: Page, timing: Timing) -> None:
     before: Flame | None = None
     for flame in timing.flames:
         text = "Backward" if flame.title == "backward" else "Flame" if before is None else f"Then {flame.title}"
-        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= TOLD else text)
+        page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= LEAST_SHOWN_S else text)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
             page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
@@ -165,7 +165,7 @@ class _Drawing:
 
 
 def _seconds(bar: Bar) -> str:
-    if bar.open and bar.seconds < TOLD:  # the log ends where it began
+    if bar.open and bar.seconds < LEAST_SHOWN_S:  # the log ends where it began
         return "open"
     return ("≥" if bar.open else "") + fmt.seconds(bar.seconds)
 

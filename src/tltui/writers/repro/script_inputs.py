@@ -9,8 +9,8 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import Reader, json_in, metrics_fields
-from tltui.questions.problems.compile_problems import INTERRUPTED, known_failures
-from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
+from tltui.questions.problems.compile_problems import INTERRUPTED, cached_failures
+from tltui.questions.shapes.shape_env import TensorInput, inputs_of
 from tltui.text.frozen import frozen
 from tltui.writers.repro.checking import DTYPES, Refused, is_device
 
@@ -215,7 +215,7 @@ def repro_facts(compile_: Compile) -> ReproFacts:
     reader = reader_of(compile_)
     inputs = inputs_of(compile_, reader)
     names = {artifact.name for artifact in artifacts_of(compile_)}
-    failures = known_failures(compile_)
+    failures = cached_failures(compile_)
     values = {}
     for symbol in inputs.symbols:
         value = _number(symbol.specialized or symbol.hint)

@@ -25,7 +25,7 @@ from tltui.model.status import Status
 from tltui.questions.compare.pairing import artifact_pairs
 from tltui.questions.index import QUESTIONS
 from tltui.questions.passes.node_changes import RETARGETED
-from tltui.questions.passes.page import beside, passes_of, run_steps
+from tltui.questions.passes.page import counterpart, passes_of, run_steps
 from tltui.questions.provenance.provenance import provenance_of
 from tltui.sources.discover import NothingFound, discover
 from tltui.text.document import Options
@@ -368,9 +368,9 @@ def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
     assert change is not None and (change.left, change.right, change.count(RETARGETED)) == (45, 45, 2)
     graphs = {artifact.name: artifact for artifact in artifacts_of(unit(run, UNITS[0]))}
     readable, transformed = graphs["fx_graph_readable"], graphs["fx_graph_transformed"]
-    assert beside(readable) == transformed and beside(transformed) == readable
-    assert beside(graphs["ir_pre_fusion"]) == graphs["ir_post_fusion"]
-    assert beside(graphs["inductor_output_code"]) is None
+    assert counterpart(readable) == transformed and counterpart(transformed) == readable
+    assert counterpart(graphs["ir_pre_fusion"]) == graphs["ir_post_fusion"]
+    assert counterpart(graphs["inductor_output_code"]) is None
 
 
 def test_provenance_of_a_unit_reads_a_mapping_without_a_version() -> None:

@@ -49,7 +49,7 @@ def test_why_and_where(name: str, ref: str, why: str, nearest: str) -> None:
     assert not has_lowered(compile_)
     found = answer(no_code(run, compile_))
     assert found.why == why
-    assert (f"{found.nearest.ref} {found.nearest.what}" if found.nearest else "") == nearest
+    assert (f"{found.nearest.ref} {found.nearest.relation}" if found.nearest else "") == nearest
 
 
 def test_the_same_function_is_nearest(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_same_function_is_nearest(tmp_path: Path) -> None:
 
 def test_without_a_compile_it_is_the_first() -> None:
     found = answer(no_code(trace("torch-2.13/ddp"), None))
-    assert found.nearest is not None and (found.nearest.ref, found.nearest.what) == ("0:4/0", "the first compile with code")
+    assert found.nearest is not None and (found.nearest.ref, found.nearest.relation) == ("0:4/0", "the first compile with code")
     aoti = answer(no_code(trace("torch-2.13/aoti"), None)).nearest
     assert aoti is not None and aoti.ref == "none", "AOTInductor writes its code without an id"
 

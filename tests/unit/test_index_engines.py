@@ -183,7 +183,7 @@ def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal, and the line is gone at the end."""
-    monkeypatch.setattr("tltui.cli.index.PATIENCE", 0.0)
+    monkeypatch.setattr("tltui.cli.loading.PATIENCE", 0.0)
     monkeypatch.setattr("tltui.work.engines.gather.EVERY", 0.0)
     controller, terminal = pty.openpty()
     with open(terminal, "w") as stream:

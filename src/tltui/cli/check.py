@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, read_profiles
-from tltui.cli.parser import Parser, add_json, add_paths
+from tltui.cli.parser import Command, add_json, add_paths, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.questions.question import question_of
 
@@ -39,17 +39,6 @@ examples:
   tltui check /tmp/tracedir --fail-on error,break --format junit -o results.xml
   tltui check /tmp/tracedir --fail-on error,break --format github
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add PATH, limits and baseline."""
-    add_paths(parser)
-    add_json(parser)
-    parser.add_argument("--format", choices=FORMATS, help="how it is printed (default: text)")
-    parser.add_argument("--fail-on", metavar="LIMITS", action="append",
-                        help="what to limit, and the most that is allowed, by commas (default: error,eager)")  # fmt: skip
-    help_ = "a trace to compare with (again for another log of it): a name without a number allows what it has"
-    parser.add_argument("--baseline", metavar="OLD", action="append", help=help_)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -123,3 +112,20 @@ def _summarised(text: str) -> str:
         except OSError as error:
             return f"{SUMMARY}: {error.strerror}: {path}"
     return ""
+
+
+COMMANDS = {
+    "check": Command(
+        run,
+        (
+            add_paths,
+            add_json,
+            argument("--format", choices=FORMATS, help="how it is printed (default: text)"),
+            argument("--fail-on", metavar="LIMITS", action="append",
+                     help="what to limit, and the most that is allowed, by commas (default: error,eager)"),
+            argument("--baseline", metavar="OLD", action="append",
+                     help="a trace to compare with (again for another log of it): a name without a number allows what it has"),
+        ),
+        EXAMPLES,
+    ),
+}  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from tltui.cli.exits import Failure
-from tltui.cli.parser import Parser, add_json
+from tltui.cli.parser import Command, add_json, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
 from tltui.text import tokens
@@ -86,18 +86,6 @@ class ConfigReport:
     keys: tuple[KeyRow, ...]
     problems: tuple[str, ...]
     """What is wrong in the file, in variables and in the key map, a sentence each."""
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the filters, and the options that a start of the UI may have."""
-    parser.add_argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map")
-    parser.add_argument("--keys", action="store_true", help="the whole key map as it is now")
-    parser.add_argument("--theme", metavar="NAME", help="as if tltui were started with it")
-    parser.add_argument("--no-mouse", action="store_true", default=None, help="the same")
-    parser.add_argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too")
-    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
-    add_json(parser)
-    parser.set_defaults(paths=[], profile=[], demo=False, all=False)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -244,3 +232,21 @@ def _say_keys(page: Page, rows: list[KeyRow]) -> None:
         keys = " ".join(row.keys) or "(no key)"
         before = f"   ({row.place}; by default {' '.join(row.default) or 'none'})" if row.source != "default" else ""
         page.row([(f"{row.command:<28}", ""), (keys, tokens.KEYWORD), f"  {row.title}", (before, tokens.DIM)], "    ")
+
+
+COMMANDS = {
+    "config": Command(
+        run,
+        (
+            argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
+            argument("--keys", action="store_true", help="the whole key map as it is now"),
+            argument("--theme", metavar="NAME", help="as if tltui were started with it"),
+            argument("--no-mouse", action="store_true", default=None, help="the same"),
+            argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too"),
+            argument("--color", action="store_true", help="colours even when the output is not a terminal"),
+            add_json,
+            defaults(paths=[], profile=[], demo=False, all=False),
+        ),
+        EXAMPLES,
+    ),
+}

@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import socket
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.loading import look, no_path
-from tltui.cli.parser import Parser, add_paths
+from tltui.cli.loading import ProgressLine, look, no_path
+from tltui.cli.parser import Command, add_paths, argument, defaults
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 HOST = "TLTUI_HOST"
 """Variable with the name of this host, if the system's own name is not useful."""
-PATIENCE = 0.5
-"""Seconds after which progress is shown."""
 UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
 """System errors of unreadable files; other skipped files are no logs."""
 NAMED = 10
@@ -46,21 +43,6 @@ examples:
   mpirun -n 64 tltui index /shared/traces -o run.tlx --engine mpi              the ranks of an MPI job read
   mpirun -n 64 tltui index /tmp/trace -o /shared/%h.tlx --engine mpi --node-local
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add PATHs, output and workers."""
-    add_paths(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host")
-    parser.add_argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs")
-    parser.add_argument(
-        "--redact", action="store_true", help="replace all that is not torch's own: names, paths, source lines, strings, hosts"
-    )
-    parser.add_argument("--engine", metavar="ENGINE", default="process",
-                        help="who reads: process (default), serial, dask://HOST:PORT, or mpi")  # fmt: skip
-    parser.add_argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)")
-    parser.add_argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE")
-    parser.set_defaults(refs=[])
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -197,7 +179,7 @@ class _Indexing:
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
         engine = self._opened.engine(len(parts), sum(sizes))
-        with _Progress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
+        with _IndexingProgress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
             for done in coming:
                 self._add_part(done, shelf)
 
@@ -255,27 +237,31 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-class _Progress:
-    """Progress line on stderr if that is a terminal; removed at the end."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + PATIENCE
-        self._wide = 0
+class _IndexingProgress(ProgressLine):
+    """Progress of reading logs."""
 
     def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
-            return
-        self._next = now
-        lost = f", {progress.lost} begun again" if progress.lost else ""
-        read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
-        text = f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)"
-        print(f"\r{text:<{self._wide}}", end="", file=sys.stderr, flush=True)
-        self._wide = len(text)
+        if self.is_due():
+            lost = f", {progress.lost} begun again" if progress.lost else ""
+            read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
+            self.update(f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)")
 
-    def __enter__(self) -> _Progress:
-        return self
 
-    def __exit__(self, *args: object) -> None:
-        if self._wide:
-            print(f"\r{'':<{self._wide}}\r", end="", file=sys.stderr, flush=True)
+COMMANDS = {
+    "index": Command(
+        run,
+        (
+            add_paths,
+            argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
+            argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs"),
+            argument("--redact", action="store_true",
+                     help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+            argument("--engine", metavar="ENGINE", default="process",
+                     help="who reads: process (default), serial, dask://HOST:PORT, or mpi"),
+            argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)"),
+            argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
+            defaults(refs=[]),
+        ),
+        EXAMPLES,
+    ),
+}  # fmt: skip

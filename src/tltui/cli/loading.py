@@ -1,4 +1,4 @@
-"""Loading of the run that the command-line arguments name; separation of paths and addresses."""
+"""Loading of the run that the command-line arguments name: paths and addresses, standard input, progress of unpacking."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.text.frozen import frozen
+from tltui.text.sanitize import sanitize
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tltui.model.run import Run
     from tltui.sources.discover import Found
     from tltui.sources.discovery_results import FoundProfile
@@ -142,12 +147,11 @@ def look(
 
     `printed`: job output suffices if there is no log. `ranks`: as in `Discovery`.
     """
-    from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
     discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
     try:
-        with unpacking_progress(paths, waits=not printed):
+        with _unpacking_progress(paths, waits=not printed):
             discovered = discovery.look()
     except NothingFound as nothing:
         if printed and nothing.outputs:
@@ -177,14 +181,13 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
     Standard input and archives are waited for, with progress, and ctrl+c stops it. In an empty directory the UI waits for the first
     log.
     """
-    from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, Search
 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
         return look(paths, latest, printed=True, profiles=profiles)
     looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
-    with unpacking_progress(paths, waits=False):
+    with _unpacking_progress(paths, waits=False):
         looking.start()
         is_over = looking.wait(GLANCE)
         while not is_over and looking.discovery.unpacks:
@@ -251,3 +254,112 @@ def tell_refused(run: Run) -> None:
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in named:
             print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
+
+
+def no_terminal() -> str:
+    """Return why the UI cannot run here; '' if it can."""
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
+        if stream is None or not stream.isatty():
+            return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return "TERM=dumb: this terminal cannot draw"
+    return ""
+
+
+PATIENCE = 0.5
+"""Seconds after which progress is shown."""
+BEGINNING = 0.3
+"""Seconds that the UI waits for the first bytes of standard input: archives are read completely before the UI starts."""
+
+
+@contextmanager
+def _unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
+    """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
+    with _UnpackingProgress(interval=0.25) as progress:
+        SETTINGS.limits, SETTINGS.told = _limits, progress
+        try:
+            if STANDARD_INPUT in paths:
+                _read_standard_input(waits)
+            yield
+        finally:
+            SETTINGS.told = None
+
+
+def _limits() -> Limits:
+    """Return the unpacking limits of the settings."""
+    from tltui.config import read_config
+
+    config = read_config(())
+    return Limits(config.unpack_member_mib << 20, config.unpack_total_mib << 20, config.unpack_members)
+
+
+class ProgressLine:
+    """Progress line on stderr if that is a terminal; removed at the end."""
+
+    def __init__(self, interval: float = 0.0) -> None:
+        self._interval = interval
+        """Seconds between two updates."""
+        self._next = time.monotonic() + PATIENCE
+        self._width = 0
+
+    def is_due(self) -> bool:
+        """Return whether the line is to be updated."""
+        now = time.monotonic()
+        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
+            return False
+        self._next = now + self._interval
+        return True
+
+    def update(self, text: str) -> None:
+        """Replace the line."""
+        print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+
+
+class _UnpackingProgress(ProgressLine):
+    """Progress of reading standard input or of unpacking a file."""
+
+    def __call__(self, name: str, read: int, size: int, written: int) -> None:
+        if not self.is_due():
+            return
+        if name == STANDARD_INPUT:
+            self.update(f"tltui: reading standard input to its end: {read >> 20:,} MiB")
+        else:
+            part = f"{100 * read // size} %, " if size else ""
+            self.update(f"tltui: unpacking {sanitize(os.path.basename(name))}: {part}{written >> 20:,} MiB (ctrl+c stops)")
+
+
+def keys_from_terminal() -> None:
+    """Read standard input as a file, and keys from the controlling terminal, which becomes descriptor 0.
+
+    Without a terminal nothing changes.
+    """
+    from tltui.inputs.archives.cache import standard_input
+
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return
+    standard_input(os.dup(0))
+    os.dup2(terminal, 0)
+    os.close(terminal)
+
+
+def _read_standard_input(waits: bool) -> None:
+    from tltui.inputs.archives.cache import standard_input
+    from tltui.inputs.archives.decompress import CannotUnpack
+
+    try:
+        stream = standard_input()
+    except CannotUnpack as cannot:
+        raise Failure(str(cannot)) from None
+    stream.wait_for_beginning(BEGINNING)
+    if waits or stream.packing:
+        stream.wait()

@@ -1,4 +1,4 @@
-"""Shared parts of the parsers of all commands.
+"""The declaration of a command, and shared parts of the parsers.
 
 Paths and addresses are accepted in any order, and there may be several of each: `loading.py` separates them. argparse collects all
 of them in `paths`; the others are declared for the help only.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tltui.cli.exits import print_error
+from tltui.text.frozen import frozen
 
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
@@ -69,6 +71,42 @@ class Parser(argparse.ArgumentParser):
         self.exit(2)
 
 
+Argument = Callable[[Parser], object]
+"""Adds one argument, or several that belong together, to a parser."""
+
+
+@frozen
+class Command:
+    """A command. The help lists its arguments in this order."""
+
+    run: Callable[[argparse.Namespace], Iterator[bytes]]
+    """Yield the output piece by piece: `| head` ends it early. A nonzero exit code is stored in `options.exit_code`."""
+    arguments: tuple[Argument, ...]
+    examples: str = ""
+    """The text below the options in the help; '' for the examples of any page."""
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    """Return an argument of `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def defaults(**values: object) -> Argument:
+    """Return options with fixed values, as those that a command lacks."""
+    return lambda parser: parser.set_defaults(**values)
+
+
+def refs(help_: str, several: bool = False) -> Argument:
+    """Return the addresses of a command as an argument."""
+
+    def add(parser: Parser) -> None:
+        parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
+                            help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
+        parser.set_defaults(takes_refs=True)
+
+    return add
+
+
 def add_paths(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for opening and printing that all commands share."""
     opens = "traces, TORCH_LOGS text, torch_compile_debug, archives, directories of them, as one run; - for standard input"
@@ -88,13 +126,6 @@ def add_command(parser: Parser) -> None:
     parser.usage = "%(prog)s [options] -- COMMAND [ARGUMENT ...]"
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND", default=[], help="what to run, with its arguments")
     parser.set_defaults(paths=[], profile=[], demo=False, ascii=None, color=False, all=False)
-
-
-def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:
-    """Add the addresses of a command."""
-    parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
-                        help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
-    parser.set_defaults(takes_refs=True)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

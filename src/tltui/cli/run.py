@@ -16,15 +16,15 @@ from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
-from tltui.cli.loading import load_other, look
-from tltui.cli.parser import Parser, add_command
+from tltui.cli.loading import load_other, look, no_terminal
+from tltui.cli.parser import Command, add_command, argument
 from tltui.cli.printing import as_text, layout, write
 from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.questions.check.limits import Gates, Limit
-    from tltui.running.job import Ending, OutputFile
+    from tltui.running.job import Ending, Job, OutputFile
     from tltui.running.job_trace import Prepared, Steps
     from tltui.trace.files import Identity
 
@@ -49,27 +49,14 @@ examples:
   tltui run --record-steps 5:10 -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
-VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
-RECORD = "record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of Inductor's caches"
+SHARE, LEAST, WIDEST = 0.36, 36, 64
+"""Width of the tree on a wide screen (styles.tcss): its part, the fewest and the most cells, unless the user moved its border."""
+NARROW = 100
+MARGIN = 10
+"""Columns beside the text of the document: the gutter, the scroll bar."""
 STILL_SHOWN = 8
 PROFILES_SHOWN = 4
 KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the options of the job, and the command itself."""
-    directory = "where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"
-    logs = "also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"
-    check = "exit code 1 when the run exceeds them; the same as --fail-on of tltui check"
-    parser.add_argument("-o", dest="directory", metavar="DIR", default="", help=directory)
-    parser.add_argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs")
-    parser.add_argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR")
-    parser.add_argument("--logs", metavar="NAMES", action="append", default=[], help=logs)
-    parser.add_argument("--record-steps", metavar="FIRST:LAST", help=RECORD)
-    parser.add_argument("--check", metavar="BARS", action="append", help=check)
-    parser.add_argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with")
-    parser.add_argument("--view", action="store_true", help=VIEW)
-    add_command(parser)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -83,9 +70,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     try:
         steps = parse_steps(options.record_steps) if options.record_steps is not None else None
         if options.view:
-            from tltui.cli.run_view import needs_terminal
-
-            needs_terminal()
+            _check_terminal()
         startable(words[0])
         prepared = prepare(TraceOptions(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
         for line in (*prepared.said, *_record(steps, words, prepared)):
@@ -106,11 +91,62 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     yield from ()
 
 
-def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
-    """Show the job from its start; return None if it outlives the UI, after reporting that."""
-    from tltui.cli.run_view import run_in_view
+def _check_terminal() -> None:
+    """Check that the UI can be drawn, before anything is made for the job."""
+    why = no_terminal()
+    if why:
+        raise Failure(f"--view needs a terminal: {why}. Without --view the job runs just so, and tltui DIR looks at it meanwhile")
 
-    return run_in_view(words, prepared, options)
+
+def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
+    """Start the job in a terminal of its own and show it; return its exit status.
+
+    None, with a message, if it goes on or its end is unknown. Raises `NotStarted`.
+    """
+    from tltui.questions.records.output_page import how_it_ended
+    from tltui.running.job import Ending, start
+    from tltui.sources.discover import awaited
+
+    job = start(words, prepared.environment, prepared.directory, _document_size())
+    from tltui.app import start as start_ui
+
+    try:
+        ui_options = argparse.Namespace(theme=None, ascii=options.ascii, no_mouse=None)
+        options.exit_code = start_ui(awaited([prepared.directory]), ui_options, job)
+    except BaseException:  # whatever it is: the job runs, and somebody must be able to find it
+        _print_farewell(job, prepared.directory)
+        raise
+    state = job.state
+    if state is not None and state.ended is not None:
+        print_error(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
+        return Ending(state.code or 0)
+    _print_farewell(job, prepared.directory)
+    return None
+
+
+def _document_size() -> tuple[int, int]:
+    """Return the approximate size of the document pane. The UI sends the exact one after its first frame."""
+    from tltui.config import TREE_PANE, read_width
+
+    columns, rows = os.get_terminal_size(2)
+    tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
+    if tree:
+        tree = (read_width(TREE_PANE) or tree) + 1  # the line beside it
+    return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
+
+
+def _print_farewell(job: Job, directory: str) -> None:
+    """Report that the job goes on; the last line has the path of its trace."""
+    from tltui.text.safe_files import quoted
+
+    if job.is_lost:
+        print_error(
+            f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})"
+        )
+    else:
+        print_error(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
+        print_error(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
+    print_error(directory)
 
 
 def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
@@ -306,3 +342,29 @@ def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> Non
 
     print_error("")
     write(as_text(check_document(checked, run.title, layout(options), len(run.failures)), options))
+
+
+COMMANDS = {
+    "run": Command(
+        run,
+        (
+            argument("-o", dest="directory", metavar="DIR", default="",
+                     help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
+            argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs"),
+            argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
+            argument("--logs", metavar="NAMES", action="append", default=[],
+                     help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),
+            argument("--record-steps", metavar="FIRST:LAST",
+                     help="record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of "
+                          "Inductor's caches"),
+            argument("--check", metavar="BARS", action="append",
+                     help="exit code 1 when the run exceeds them; the same as --fail-on of tltui check"),
+            argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with"),
+            argument("--view", action="store_true",
+                     help="the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the "
+                          "job may outlive it"),
+            add_command,
+        ),
+        EXAMPLES,
+    ),
+}  # fmt: skip

@@ -129,8 +129,7 @@ def commands_in(paths: Sequence[str]) -> None:
 
 def open_ui(options: argparse.Namespace) -> int:
     """Start the UI; return the exit code."""
-    from tltui.cli.loading import no_path, search
-    from tltui.cli.standard_input import keys_from_terminal, no_terminal
+    from tltui.cli.loading import keys_from_terminal, no_path, no_terminal, search
 
     if not options.paths:
         no_path()

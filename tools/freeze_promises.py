@@ -51,16 +51,16 @@ def python() -> dict[str, Any]:
     """Public name → what a class has: its methods, properties and fields; of a function its parameters. Rows are those of
     `to_records()`."""
     import tltui
-    from tltui.api.rows import listed
+    from tltui.api import rows
     from tltui.questions.index import BY_NAME
     from tltui.questions.question import question_of
 
-    found: dict[str, Any] = {name: _public(getattr(tltui, name)) for name in tltui.__all__}
-    rows = [question_of(name).rows for name in BY_NAME]
-    rows += [own for name, own in vars(listed).items() if dataclasses.is_dataclass(own) and name.endswith("Row")]
-    for row in rows:
-        found[row.__name__] = [field.name for field in dataclasses.fields(row)]
-    return found
+    names: dict[str, Any] = {name: _public(getattr(tltui, name)) for name in tltui.__all__}
+    classes = [question_of(name).rows for name in BY_NAME]
+    classes += [value for name, value in vars(rows).items() if dataclasses.is_dataclass(value) and name.endswith("Row")]
+    for row in classes:
+        names[row.__name__] = [field.name for field in dataclasses.fields(row)]
+    return names
 
 
 def _public(own: Any) -> list[str]:

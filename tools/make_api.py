@@ -70,7 +70,7 @@ def rows() -> dict[str, type]:
     for name in ("Rank", "Process", "Frame", "Compile", "Artifact"):
         kind = inspect.signature(getattr(nodes, name).row).return_annotation
         plural = f"run.{name.lower()}{'es' if name.endswith('s') else 's'}"
-        found[plural] = getattr(importlib.import_module("tltui.api.rows.listed"), kind)
+        found[plural] = getattr(importlib.import_module("tltui.api.rows"), kind)
     for name in tltui.__all__:
         function = getattr(tltui, name)
         if name in BY_NAME:

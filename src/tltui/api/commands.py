@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
-from tltui.api.making import answer, one_of, part_of, wide, with_profiles
 from tltui.api.nodes import WIDTH, Node
 from tltui.api.results import CheckResult, Result, kept
-from tltui.api.rows.listed import (
+from tltui.api.rows import (
     CompileRow,
     DamageRow,
     DiffRow,
@@ -27,6 +26,7 @@ from tltui.api.rows.listed import (
     source_rows,
 )
 from tltui.api.runs import Run, reading_both
+from tltui.api.views import answer, one_of, part_of, wide, with_profiles
 from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold

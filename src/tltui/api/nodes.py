@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tltui.api.errors import BadAddress, BadArgument
-from tltui.api.html import page_html, table_html
-from tltui.api.results import Plain, record
-from tltui.api.rows.listed import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
+from tltui.api.results import Plain, page_html, record, table_html
+from tltui.api.rows import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
 from tltui.api.session import Session
 from tltui.export import to_json
 from tltui.model import artifacts as model_artifacts

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import NoReturn
 
 from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
-from tltui.api.html import page_html
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
+from tltui.api.results import page_html
 from tltui.api.session import Session
 from tltui.documents.format import plural
 from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits

@@ -9,7 +9,7 @@
         ...
 
 A test that has the fixture or the marker is recorded: a log of its own, from before its fixtures are set up to the end of the test
-(`testing/recording.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
+(`testing.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
 reads traces before a test needs them. docs/ci.md has more.
 """
 
@@ -29,7 +29,7 @@ import pytest
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.questions.check.limits import Limit
-    from tltui.testing.recording import Recording
+    from tltui.testing import Recording
 
 FIXTURE, MARKER = "torch_compiles", "torch_compile"
 GROUP = "tltui (torch.compile)"
@@ -66,13 +66,13 @@ class TorchCompiles:
 
     def run(self) -> Run | None:
         """Open the trace of the test; None if torch has written none."""
-        from tltui.testing.limits import run_in
+        from tltui.testing import run_in
 
         return run_in(str(self.directory)) if self.directory is not None else None
 
     def count(self, name: str) -> float:
         """Return the value of a measure of `tltui check`: `count("recompiles")`."""
-        from tltui.testing.limits import check_limits, limits_from
+        from tltui.testing import check_limits, limits_from
 
         run = self.run()
         return check_limits(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
@@ -80,7 +80,7 @@ class TorchCompiles:
     def assert_limits(self, limits: str) -> None:
         """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
         __tracebackhide__ = True
-        from tltui.testing.limits import limits_from
+        from tltui.testing import limits_from
 
         if why := self._why(limits_from(limits)):
             raise TorchCompileError(why)
@@ -102,7 +102,7 @@ class TorchCompiles:
 
     def _why(self, limits: Sequence[Limit]) -> str:
         """Return why the limits are exceeded, '' if they are not."""
-        from tltui.testing.limits import check_limits, failure_message
+        from tltui.testing import check_limits, failure_message
 
         run = self.run()
         if run is None:
@@ -113,7 +113,7 @@ class TorchCompiles:
 
     def end(self) -> str:
         """Stop writing; return why the recording is incomplete, else ''."""
-        from tltui.testing.recording import Unrecordable
+        from tltui.testing import Unrecordable
 
         recording, self.recording = self.recording, None
         try:
@@ -158,7 +158,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[EVERYWHERE] = ()
     if text := config.getoption("--tltui-limits"):
         from tltui.questions.check.limits import BadLimit
-        from tltui.testing.limits import limits_from
+        from tltui.testing import limits_from
 
         try:
             config.stash[EVERYWHERE] = limits_from(str(text))
@@ -212,7 +212,7 @@ def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
     if not markers:
         return everywhere
     from tltui.questions.check.limits import BadLimit
-    from tltui.testing.limits import marker_limits, merge_limits
+    from tltui.testing import marker_limits, merge_limits
 
     try:
         return merge_limits(everywhere, *(marker_limits(marker.args, marker.kwargs) for marker in reversed(markers)))
@@ -251,7 +251,7 @@ def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
 
 def _begun(directory: Path) -> Recording:
     """Start a recording."""
-    from tltui.testing.recording import Recording, Unrecordable
+    from tltui.testing import Recording, Unrecordable
 
     try:
         recording = Recording(str(directory))

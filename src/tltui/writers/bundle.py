@@ -33,10 +33,9 @@ from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
 from tltui.trace.joined_log import JoinedLog
 from tltui.trace.log import Log
-from tltui.writers.redact.patterns import NAME, nested_json
 from tltui.writers.redact.redact import Redacted, Redactor
 from tltui.writers.redact.torch_words import is_word
-from tltui.writers.redact.user_names import Learned
+from tltui.writers.redact.user_names import NAME, Learned, nested_json
 
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
 _MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')

@@ -32,10 +32,9 @@ from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.writers.bundle import LABEL, Bundle, is_whole, learn
-from tltui.writers.redact.patterns import NAME
 from tltui.writers.redact.redact import Redactor
 from tltui.writers.redact.torch_words import is_word
-from tltui.writers.redact.user_names import Learned
+from tltui.writers.redact.user_names import NAME, Learned
 
 INDEX = "case.json"
 PIECE = 1 << 20

@@ -8,20 +8,30 @@ import sys
 
 from tltui.text.frozen import frozen
 from tltui.writers.redact.name_mapping import Names, Place
-from tltui.writers.redact.patterns import (
+from tltui.writers.redact.torch_words import (
+    NUMBER,
+    PUBLIC,
+    ending,
+    is_name,
+    is_torch_tail,
+    is_word,
+    replaced,
+    vocabulary,
+)
+from tltui.writers.redact.user_names import (
     FILE_SIGN,
     NAME,
+    NAMESPACES,
+    PUBLIC_HOST,
     RESUME,
     STACKED,
     STACKED_SIGN,
+    Learned,
     commented,
     is_marks,
     nested_json,
     source_lines,
 )
-from tltui.writers.redact.torch_files import ending, is_torch_tail, replaced
-from tltui.writers.redact.torch_words import NUMBER, PUBLIC, is_name, is_word, vocabulary
-from tltui.writers.redact.user_names import NAMESPACES, PUBLIC_HOST, Learned
 
 _JSON = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]')
 _DECODER = json.JSONDecoder(strict=False)

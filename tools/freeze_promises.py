@@ -18,7 +18,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PROMISED = ROOT / "tests" / "unit" / "data" / "promised"
-SCHEMAS = ROOT / "docs" / "schema"
 
 
 def commands() -> dict[str, list[str]]:
@@ -75,18 +74,25 @@ def tables() -> dict[str, Any]:
     return {"commands.json": commands(), "settings.json": settings(), "key_commands.json": key_commands(), "python.json": python()}
 
 
-def schemas(directory: Path = SCHEMAS) -> dict[str, Any]:
-    """File → JSON schema."""
-    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.json"))}
+def schemas() -> dict[str, Any]:
+    """Return file → JSON schema, as `tltui schema` prints it."""
+    from tltui.cli.schema import NAMES, schema_text
+
+    return {f"{name}.json": json.loads(schema_text(name)) for name in sorted(NAMES)}
+
+
+def promised_schemas() -> dict[str, Any]:
+    """Return file → JSON schema, as it was promised."""
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted((PROMISED / "schema").glob("*.json"))}
 
 
 def forgotten() -> list[str]:
     """What was promised and does not hold any more."""
     frozen, now = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(PROMISED.glob("*.json"))}, tables()
-    changed = Changed(schemas(PROMISED / "schema"), schemas())
+    changed = Changed(promised_schemas(), schemas())
     return [
         *(said for name, own in now.items() if name in frozen for said in broken(frozen[name], own, name)),
-        *(said for name in schemas(PROMISED / "schema") for said in changed.found(name)),
+        *(said for name in promised_schemas() for said in changed.found(name)),
     ]
 
 

@@ -17,10 +17,9 @@ import typing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from make_schemas import _fields, _said
-
 import tltui
 from tltui.api.views import result_type
+from tltui.cli.schema import field_docs, field_names
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
@@ -54,10 +53,10 @@ def columns() -> str:
     for name, row in rows().items():
         out += [f"## {name}", "", " ".join((inspect.getdoc(row) or "").split()), ""]
         out += ["| column | type | meaning |", "| --- | --- | --- |"]
-        said = _said(row)
-        for field in _fields(row):
+        docs = field_docs(row)
+        for field in field_names(row):
             kind = str(row.__annotations__[field]).replace(" | None", "?")
-            out.append(f"| `{field}` | `{kind}` | {said[field].replace('|', chr(92) + '|')} |")
+            out.append(f"| `{field}` | `{kind}` | {docs[field].replace('|', chr(92) + '|')} |")
         out.append("")
     return "\n".join(out)
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("make_index", "make_schemas", "make_api", "make_man", "readme_keys", "make_glossary")
+TOOLS = ("make_index", "make_api", "make_man", "readme_keys", "make_glossary")
 """Modules with a function `made() -> dict[Path, str]`: each file and its text."""
 
 

@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "guide": Entry("print the guide: what to look at when it is slow, recompiles, breaks, differs or hangs", "about"),
     "glossary": Entry("print what a word on a page means, or all words", "about"),
     "config": Entry("list settings, variables and keys: what holds, and where that is said", "config"),
+    "schema": Entry("print the JSON schema of what a command prints with --json", "schema"),
     "completions": Entry("print what bash, zsh or fish needs to complete commands, options and paths", "about"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {

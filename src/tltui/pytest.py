@@ -52,9 +52,9 @@ class TorchCompiles:
     test: str
     limits: Sequence[Limit] = ()
     """Limits of the marker and the command line, checked at the end of the test."""
-    own: bool = True
+    is_requested: bool = True
     """Whether the test itself requests recording, by the fixture or a marker."""
-    kept: bool = False
+    keeps_logs: bool = False
     """Whether the logs stay when the test passes."""
     recording: Recording | None = field(default=None, repr=False)
 
@@ -106,7 +106,7 @@ class TorchCompiles:
 
         run = self.run()
         if run is None:
-            if self.own:
+            if self.is_requested:
                 warnings.warn(NothingCompiled(f"torch compiled nothing in {self.test}: its limits say nothing"), stacklevel=3)
             return ""
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
@@ -197,12 +197,12 @@ def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
         pytest.skip(f"torch cannot be imported: {why}")
     if not why:
         keep = str(item.config.getoption("--tltui-keep"))
-        ours.directory, ours.kept = _directory(keep, item.nodeid, tmp_path_factory), bool(keep)
+        ours.directory, ours.keeps_logs = _directory(keep, item.nodeid, tmp_path_factory), bool(keep)
         ours.recording = _begun(ours.directory)
     item.stash[OURS] = ours
     yield ours
     ours.end()  # where the test was skipped, or another fixture failed
-    if ours.directory is not None and (not ours.kept or not os.listdir(ours.directory)):
+    if ours.directory is not None and (not ours.keeps_logs or not os.listdir(ours.directory)):
         shutil.rmtree(ours.directory, ignore_errors=True)
 
 
@@ -272,13 +272,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         raise
     except BaseException as error:
         if ours is not None:
-            ours.kept = True
+            ours.keeps_logs = True
             if (why := ours.end() or ours.exceeded()) and not isinstance(error, TorchCompileError):
                 item.add_report_section("call", "tltui", why)
         raise
     if ours is None:  # it may have asked for the fixture by `request.getfixturevalue`
         ours = item.stash.get(OURS, None)
     if ours is not None and (why := ours.end() or ours.exceeded()):
-        ours.kept = True
+        ours.keeps_logs = True
         pytest.fail(why, pytrace=False)
     return result

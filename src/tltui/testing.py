@@ -154,10 +154,10 @@ def limits_from(text: str) -> tuple[Limit, ...]:
     return limits
 
 
-def marker_limits(arguments: Iterable[object], named: Mapping[str, object]) -> tuple[Limit, ...]:
+def marker_limits(arguments: Iterable[object], keywords: Mapping[str, object]) -> tuple[Limit, ...]:
     """Return the limits of a marker: texts, and names with numbers. Raises `BadLimit`."""
     parts = [str(argument) for argument in arguments]
-    for name, number in named.items():
+    for name, number in keywords.items():
         if name not in MEASURES and name not in ALIASES:
             raise BadLimit(f"there is no {name!r}. There are: {', '.join((*MEASURES, *ALIASES))}")
         parts += [f"{measure}={number}" for measure in ALIASES.get(name, (name,))]

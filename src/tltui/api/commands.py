@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
 from tltui.api.nodes import WIDTH, Node
-from tltui.api.results import CheckResult, Result, kept
+from tltui.api.results import CheckResult, Result, snapshot
 from tltui.api.rows import (
     CompileRow,
     DamageRow,
@@ -70,7 +70,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
         data = listing_data(model)
         document = listing_document(model, Options(width=wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
-        return Result("ls", str(part.ref), document.title, data, rows, kept(document), data)
+        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), data)
 
 
 def check(
@@ -97,7 +97,7 @@ def check(
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
-        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), kept(document), result)
+        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), result)
 
 
 def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:

@@ -132,7 +132,7 @@ def _plain(value: object) -> Plain:
     raise TypeError(f"{value!r} does not fit into a cell")
 
 
-def kept(document: Document) -> TextDocument:
+def snapshot(document: Document) -> TextDocument:
     """Return a snapshot of all lines of a page, independent of later changes of the run."""
     while not document.advance():
         pass

@@ -138,7 +138,7 @@ class Run:
 
         `run` includes them from now on; existing results do not change.
         """
-        return self._session.look()
+        return self._session.refresh()
 
     def close(self) -> None:
         """Let go of what was read. Results stay good; the run and its places raise `Closed`."""

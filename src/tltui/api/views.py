@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.nodes import WIDTH, Node, place
-from tltui.api.results import Result, folded, kept
+from tltui.api.results import Result, folded, snapshot
 from tltui.api.runs import Run, read_profiles
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
@@ -54,7 +54,7 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
     question = question_of(name)
     with about.run._reading() as run:
         document = view_document(run, BY_NAME[name], about.ref, options)
-        page = kept(document)
+        page = snapshot(document)
         data = document.data()
         is_alone = isinstance(data, dict) and "schema" in data  # of the type `question.alone`
         printed = data if is_alone else {"schema": 1, "view": name, "result": data}
@@ -69,7 +69,7 @@ def answer(
     """Return the result of a command that is no view. `is_folded`: folded sections are not printed."""
     with part.run._reading() as run:
         document = make(run, Options(width=wide(width)))
-        page = kept(document)
+        page = snapshot(document)
         data = document.data()
         hidden = folded(page) if is_folded else frozenset()
         return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data, _hidden=hidden)

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.loading import ProgressLine, look, no_path
+from tltui.cli.loading import ProgressLine, discover_logs, no_path
 from tltui.cli.parser import Command, add_paths, argument, defaults
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
     from tltui.sources.discovery_results import FoundLog
     from tltui.work.engines.executors import Opened
-    from tltui.work.engines.gather import Done, Progress, Shelf
+    from tltui.work.engines.gather import Done, PieceStore, Progress
     from tltui.work.engines.log_indexing import LogPart
 
 HOST = "TLTUI_HOST"
 """Variable with the name of this host, if the system's own name is not useful."""
 UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
 """System errors of unreadable files; other skipped files are no logs."""
-NAMED = 10
+MAX_NAMES = 10
 """Maximum logs named in an error about many."""
 EXAMPLES = """\
 Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
@@ -101,28 +101,28 @@ class _Indexing:
         self._options, self._target, self._host, self._opened = options, target, host, opened
         self._began = time.monotonic()
         self._key = b""
-        """What makes the substitutes of a redacted index."""
+        """The key of the substitutes of a redacted index."""
         self._faults: list[tuple[str, str]] = []
         """Names of logs that could not be read, and why."""
         self._local: list[str] = []
-        """Those that were read here, after the workers that had them died."""
+        """Logs that were read here, after the workers that had them died."""
         self._death = ""
-        """What was heard of these."""
+        """The last error of these workers."""
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure if it would be empty."""
         from tltui.inputs.index.reader import IndexFile
         from tltui.text.safe_files import replacing
-        from tltui.work.engines.gather import Shelf
+        from tltui.work.engines.gather import PieceStore
         from tltui.writers.index import host_of, merged, new_key
 
         logs = self._logs()
         self._key = new_key() if self._options.redact else b""
-        with Shelf(self._target.parent) as shelf:
-            self._gather(logs, shelf)
-            self._tell_faults(shelf)
+        with PieceStore(self._target.parent) as store:
+            self._gather(logs, store)
+            self._print_faults(store)
             with replacing(self._target, private=True, durable=True) as out:
-                for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
+                for piece in merged(store.pieces(), host_of(self._key, self._host)):
                     out.write(piece)
         written = IndexFile(str(self._target))
         self._options.exit_code = 1 if self._faults else 0
@@ -140,14 +140,14 @@ class _Indexing:
         from tltui.inputs.forms import TRACE
         from tltui.writers.index import NO_TRACE, settled, to_index
 
-        discovered = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        discovered = discover_logs([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
         for note in discovered.notes:
             print_error(f"tltui: {note}")
         self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
         saved = () if discovered.crowd is None else discovered.crowd.saved
         hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
         if hosts:
-            whose = _named(sorted(hosts))
+            whose = _names_text(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
         logs = to_index(discovered, str(self._target))
         for log in logs:
@@ -172,7 +172,7 @@ class _Indexing:
             raise Failure(f"{self._target}: is there, and is no index; name another FILE")
         return bool(head)
 
-    def _gather(self, logs: Sequence[FoundLog], shelf: Shelf) -> None:
+    def _gather(self, logs: Sequence[FoundLog], store: PieceStore) -> None:
         from tltui.work.engines.gather import gather
         from tltui.work.engines.log_indexing import index_part
 
@@ -181,7 +181,7 @@ class _Indexing:
         engine = self._opened.engine(len(parts), sum(sizes))
         with _IndexingProgress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
             for done in coming:
-                self._add_part(done, shelf)
+                self._add_part(done, store)
 
     def _part(self, log: FoundLog) -> LogPart | None:
         """Return the task of a log; None, with a recorded error, if it cannot be indexed."""
@@ -199,28 +199,28 @@ class _Indexing:
             self._faults.append((log.name, error.strerror or str(error)))
             return None
 
-    def _add_part(self, done: Done[LogPart, bytes], shelf: Shelf) -> None:
+    def _add_part(self, done: Done[LogPart, bytes], store: PieceStore) -> None:
         from tltui.work.engines.gather import Failure as Fault
 
-        name = done.part.found.name
+        name = done.part.log.name
         if isinstance(done.result, Fault):
             self._faults.append((name, done.result.text))
         else:
-            shelf.put(done.number, done.result)
+            store.put(done.number, done.result)
         if done.fault is not None:
             self._local.append(name)
             self._death = done.fault
 
-    def _tell_faults(self, shelf: Shelf) -> None:
+    def _print_faults(self, store: PieceStore) -> None:
         """Report the errors. Raises Failure if no log remains."""
         if self._local:
-            names = _named(sorted(self._local))
+            names = _names_text(sorted(self._local))
             print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
-        for name, text in sorted(self._faults)[:NAMED]:
+        for name, text in sorted(self._faults)[:MAX_NAMES]:
             print_error(f"tltui: {name}: {text}")
-        if len(self._faults) > NAMED:
-            print_error(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
-        if not shelf:
+        if len(self._faults) > MAX_NAMES:
+            print_error(f"tltui: … and {len(self._faults) - MAX_NAMES:,} more logs could not be read")
+        if not store:
             raise Failure(f"{self._target} is not written: none of the logs could be read")
 
 
@@ -232,9 +232,9 @@ def _head(path: Path) -> bytes:
         return file.read(64)
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _names_text(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 class _IndexingProgress(ProgressLine):

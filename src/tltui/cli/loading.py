@@ -140,7 +140,7 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
 
 
-def look(
+def discover_logs(
     paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = (), profiles: Sequence[str] = ()
 ) -> Found:
     """Return the logs of the paths.
@@ -185,7 +185,7 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
-        return look(paths, latest, printed=True, profiles=profiles)
+        return discover_logs(paths, latest, printed=True, profiles=profiles)
     looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
     with _unpacking_progress(paths, waits=False):
         looking.start()
@@ -210,11 +210,11 @@ def load(options: argparse.Namespace) -> Run:
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
     ranks = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
     run = load_other(options.paths, options.latest, [rank for rank in ranks if rank is not None], options.profile)
-    says = getattr(options, "reads_profiles", False)
-    if options.profile or says:
+    reads_all = getattr(options, "reads_profiles", False)
+    if options.profile or reads_all:
         read_profiles(run)
-    if options.profile and not says:  # else the command tells it itself
-        tell_refused(run)
+    if options.profile and not reads_all:  # else the command reports them itself
+        _print_refused(run)
     for ref in options.refs:
         if note := run.other_epochs(parse_ref(ref)):
             print(f"tltui: {note}", file=sys.stderr)
@@ -225,7 +225,7 @@ def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = (), 
     """Load a run to compare with."""
     from tltui.model.follow import open_run
 
-    return open_run(look(paths, latest, ranks=ranks, profiles=profiles))
+    return open_run(discover_logs(paths, latest, ranks=ranks, profiles=profiles))
 
 
 def read_profiles(run: Run) -> None:
@@ -245,14 +245,14 @@ def one_ref(options: argparse.Namespace) -> str:
     return options.refs[0] if options.refs else ""
 
 
-def tell_refused(run: Run) -> None:
+def _print_refused(run: Run) -> None:
     """Report on stderr which named profiles are of another run, and the evidence."""
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
 
-    named = {file.found.name for file in run.profiles.files if file.found.is_named}
+    requested = {file.found.name for file in run.profiles.files if file.found.is_named}
     for item in runtimes_of(run):
-        if isinstance(item, Refused) and item.profile in named:
+        if isinstance(item, Refused) and item.profile in requested:
             print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
 
 

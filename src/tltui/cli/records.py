@@ -67,7 +67,7 @@ def log(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.records.log_page import log_document
 
     document = log_document(load(options), parse_ref(one_ref(options)), layout(options))
-    yield from as_json(result_of(document)) if options.json else as_text(document, options, whole=True)
+    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames=True)
 
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
@@ -98,7 +98,7 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
     if options.json:
         yield from as_json(result)
     else:
-        yield from as_text(document, options, whole=True, folded=True)
+        yield from as_text(document, options, all_frames=True, folded=True)
 
 
 def _sides(options: argparse.Namespace) -> list[str]:

@@ -16,7 +16,7 @@ from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
-from tltui.cli.loading import load_other, look, no_terminal
+from tltui.cli.loading import discover_logs, load_other, no_terminal
 from tltui.cli.parser import Command, add_command, argument
 from tltui.cli.printing import as_text, layout, write
 from tltui.text.frozen import frozen
@@ -73,9 +73,9 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
             _check_terminal()
         startable(words[0])
         prepared = prepare(TraceOptions(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
-        for line in (*prepared.said, *_record(steps, words, prepared)):
+        for line in (*prepared.messages, *_record(steps, words, prepared)):
             print_error(f"tltui: {line}")
-        before = frozenset() if prepared.made else files_in(prepared.directory)
+        before = frozenset() if prepared.is_new else files_in(prepared.directory)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
@@ -177,7 +177,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
     from tltui.questions.check.limits import BadLimit, parse_limits
 
     if options.baseline is not None:
-        look(options.baseline, False)
+        discover_logs(options.baseline, False)
     try:
         return parse_limits(",".join(options.check), options.baseline is not None)
     except BadLimit as bad:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.loading import load, look, one_ref
+from tltui.cli.loading import discover_logs, load, one_ref
 from tltui.cli.parser import Command, add_force, add_json, add_paths, argument, defaults, refs, size
 from tltui.cli.printing import as_json, as_text, layout, message
 
@@ -28,11 +28,11 @@ REPORT_SIZE = "5M"
 
 def bundle(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the bundle; yield its contents."""
-    from tltui.writers.bundle import Bundle, bundle_document, known_secrets
+    from tltui.writers.bundle import Bundle, bundle_document, local_names
 
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
-    writer = Bundle(load(options), options.refs, options.redact, known_secrets() if options.redact else ())
+    writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
     result = writer.result(spool=not options.preview)
     yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
@@ -48,12 +48,12 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
 
 def case(options: argparse.Namespace) -> Iterator[bytes]:
     """Write the case; yield its contents."""
-    from tltui.writers.bundle import known_secrets
+    from tltui.writers.bundle import local_names
     from tltui.writers.case import Case, case_document
 
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the case, --preview only says what would be in it")
-    writer = Case(load(options), options.redact, tuple(known_secrets()) if options.redact else ())
+    writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
     if options.preview:
         result = writer.result()
     else:
@@ -101,12 +101,12 @@ def report(options: argparse.Namespace) -> Iterator[bytes]:
 def _redacted(run: Run) -> Iterator[Run]:
     """Yield the redacted run, whose logs exist within the context only and whose paths are hidden."""
     from tltui.model.follow import open_run
-    from tltui.writers.bundle import Bundle, known_secrets
+    from tltui.writers.bundle import Bundle, local_names
 
     with TemporaryDirectory(prefix="tltui-") as directory:
         copy = f"{directory}/redacted/"
-        Bundle(run, (), True, known_secrets()).write(copy)
-        discovered = look([copy], False)
+        Bundle(run, (), True, local_names()).write(copy)
+        discovered = discover_logs([copy], False)
         logs = tuple(replace(log, label=os.path.relpath(log.name, directory)) for log in discovered.logs)
         yield open_run(replace(discovered, logs=logs))
 

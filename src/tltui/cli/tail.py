@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
-from tltui.cli.loading import load_other, look, no_path
+from tltui.cli.loading import discover_logs, load_other, no_path
 from tltui.cli.parser import Command, add_json, add_paths, argument, defaults
 from tltui.cli.printing import as_text, layout
 
@@ -126,7 +126,7 @@ class _Tail:
         from tltui.sources.discover import NothingFound
 
         if self._discovery is None:
-            return look(self._options.paths, self._options.latest)
+            return discover_logs(self._options.paths, self._options.latest)
         while True:
             began = time.monotonic()
             try:

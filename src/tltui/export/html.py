@@ -48,7 +48,7 @@ def _indents() -> str:
 
 
 def _tokens() -> str:
-    return "".join(f".tltui .{name}{{{look}}}\n" for name, look in _LOOKS.items())
+    return "".join(f".tltui .{name}{{{rules}}}\n" for name, rules in _LOOKS.items())
 
 
 STYLE = f"""
@@ -237,8 +237,8 @@ class _Body:
 
     def _line(self, n: int, is_head: bool = False) -> Iterator[str]:
         """Yield a line, a long one in windows; the first line of a fold without its indentation."""
-        named = n + 1 in self._ids
-        if named:
+        has_id = n + 1 in self._ids
+        if has_id:
             yield f'<span id="{line_id(self._name, n + 1)}">'
         at, length = 0, self._document.length(n)
         if is_head:
@@ -250,7 +250,7 @@ class _Body:
             at += len(line.text)
             if not line.text or at >= length:
                 break
-        if named:
+        if has_id:
             yield "</span>"
 
     def _leads(self, target: str) -> str:
@@ -332,8 +332,8 @@ def _opened(link: Link, target: Target) -> str:
     if not _SAFE.fullmatch(leads) or leads != sanitize(leads):
         return ""
     rel = "" if leads.startswith("#") else ' rel="noopener noreferrer"'
-    stands = f' class=stands title="{text(why)}"' if why else ""
-    return f'<a href="{escape(leads)}"{rel}{stands}>'
+    title = f' class=stands title="{text(why)}"' if why else ""
+    return f'<a href="{escape(leads)}"{rel}{title}>'
 
 
 def _closing(opening: str) -> str:

@@ -70,11 +70,11 @@ class Prepared:
     """The complete environment."""
     directory: str
     """Absolute path of the trace directory."""
-    made: bool
+    is_new: bool
     """Whether the directory was created for this run, or was empty; else it may hold logs of earlier runs."""
     logs_file: str
     """File of requested TORCH_LOGS text; '' if none."""
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
     """Messages before the job starts: the first line names the directory."""
 
 
@@ -249,7 +249,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
         return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
-    reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
+    reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_path_warnings(prepared.environment)]
     if reasons:
         return tuple(reasons)
     if prepared.logs_file and os.path.exists(prepared.logs_file):
@@ -263,7 +263,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
 
 def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
     """Return running processes of the job, identified by the new trace directory in their environment."""
-    if not prepared.made:
+    if not prepared.is_new:
         return []
     variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
     return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
@@ -294,7 +294,7 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     return [text.format(name, TRACE, PROVENANCE, shlex.quote(directory)) for name, text in advice]
 
 
-def _elsewhere(environment: Mapping[str, str]) -> list[str]:
+def _path_warnings(environment: Mapping[str, str]) -> list[str]:
     if environment.get(DTRACE):
         return [] if environment.get(TRACE) else [f"{DTRACE} is read by torch 2.7 and later only: set {TRACE} for an older one"]
     if os.path.isabs(environment[TRACE]):

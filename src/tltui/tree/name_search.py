@@ -183,7 +183,7 @@ def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Pla
     return None if node is None else rows.rank(node)
 
 
-def named(names: Names | None, ref: str) -> Iterator[Place]:
+def shown_parts(names: Names | None, ref: str) -> Iterator[Place]:
     """Yield the named parts of the shown document: graph nodes, kernels, functions."""
     if names is None or not ref:
         return
@@ -237,7 +237,7 @@ def everything(
     yield from views(run)
     if current is not None:
         yield from rows.artifacts(current)
-    yield from named(names, ref)
+    yield from shown_parts(names, ref)
     yield from _nodes(run, rows, compiles)
     for compile_ in compiles:
         if compile_ is not current:

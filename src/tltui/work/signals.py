@@ -14,21 +14,21 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-LOOK = 0.01
-"""Seconds between two looks whether the place is a better one."""
+INTERVAL = 0.01
+"""Seconds between two checks for the end of an import."""
 PATIENCE = 1.0
 """Seconds that a signal waits for the end of an import."""
 
 
 class Raising:
-    """A context manager with the signal handler `heard`, which raises the exception that `made` returns for a signal number.
+    """A context manager whose signal handler `heard` raises the exception that `exception_of` returns for a signal number.
 
     It raises as soon as no import is in progress, and again if the exception was swallowed. A second signal does not wait. It uses
     SIGALRM.
     """
 
-    def __init__(self, made: Callable[[int], BaseException]) -> None:
-        self._exception_of = made
+    def __init__(self, exception_of: Callable[[int], BaseException]) -> None:
+        self._exception_of = exception_of
         self._number = 0
         self._deadline = 0.0
         self._raised: BaseException | None = None
@@ -51,14 +51,14 @@ class Raising:
 
     def _wait(self) -> None:
         self._deadline = time.monotonic() + PATIENCE
-        signal.signal(signal.SIGALRM, self._look)
-        signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
+        signal.signal(signal.SIGALRM, self._on_alarm)
+        signal.setitimer(signal.ITIMER_REAL, INTERVAL, INTERVAL)
 
     def _wait_no_more(self) -> None:
         if self._number:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _look(self, number: int, frame: FrameType | None) -> None:
+    def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         if not _is_importing(frame) or time.monotonic() >= self._deadline:
             self._raise()
 

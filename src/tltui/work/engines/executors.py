@@ -96,7 +96,7 @@ class _Cluster(Executor):
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._own = client.get_executor(pure=False)
+        self._executor = client.get_executor(pure=False)
         self._pending: set[Future[Any]] = set()
         self._lock = threading.Lock()
         self._left = threading.Event()
@@ -111,12 +111,12 @@ class _Cluster(Executor):
             if self._fault:
                 raise BrokenExecutor(self._fault)
             self._pending.add(future)
-        self._own.submit(function, *args, **kwargs).add_done_callback(lambda done: self._settle(future, done))
+        self._executor.submit(function, *args, **kwargs).add_done_callback(lambda done: self._settle(future, done))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._left.set()
-        self._own.shutdown(wait=wait)
+        self._executor.shutdown(wait=wait)
 
     def _settle(self, future: Future[Any], done: Future[Any]) -> None:
         """Pass the result of a task on, unless it is abandoned."""
@@ -206,7 +206,7 @@ class _Pool(ThreadPoolExecutor):
         # a signal that a thread gets is noticed late, and what it starts inherits which ones it does not get
         super().__init__(workers, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, (signal.SIGINT, *ENDING)))
         resource_tracker.ensure_running()  # it lets signals through where it is started, so that must not be in such a thread
-        self._own = threading.local()
+        self._local = threading.local()
         self._lock = threading.Lock()
         self._living: list[_Worker] = []
         self._is_left = False
@@ -241,19 +241,19 @@ class _Pool(ThreadPoolExecutor):
 
     def _worker(self) -> _Worker:
         """Return the process of this thread."""
-        worker: _Worker | None = getattr(self._own, "worker", None)
+        worker: _Worker | None = getattr(self._local, "worker", None)
         if worker is None:
             with self._lock:
                 if self._is_left:
                     raise WorkerDiedError("nothing is begun any more")
                 worker = _started()
                 self._living.append(worker)
-            self._own.worker = worker
+            self._local.worker = worker
         return worker
 
     def _buried(self, worker: _Worker) -> str:
         """How a worker ended. The next piece of work is another one's."""
-        self._own.worker = None
+        self._local.worker = None
         worker.process.kill()
         worker.process.join()
         with self._lock:

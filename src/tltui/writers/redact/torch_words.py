@@ -101,7 +101,7 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """What is kept. Read once."""
+    """Return the words of torch's source, which are read once."""
     packed = (Path(__file__).parent / "torch_words.z").read_bytes()
     operators, names, prose, files = unpacked(packed)
     firm = {*operators, *_FIRM.split(), *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_members()}
@@ -115,17 +115,17 @@ def vocabulary() -> Vocabulary:
 
 
 def _members() -> set[str]:
-    """What the types of Python have: `append`, `items`."""
+    """Return the attributes of Python's built-in types: `append`, `items`."""
     return {name for kind in (str, list, dict, set, int, float, tuple, BaseException) for name in dir(kind)}
 
 
 def unpacked(packed: bytes) -> list[list[str]]:
-    """The lists of a file that `tools/torch_words.py` wrote."""
+    """Decompress the lists of a file that `tools/torch_words.py` wrote."""
     return [_lines(part) for part in zlib.decompress(packed).decode().split("\n\n")]
 
 
 def _lines(coded: str) -> list[str]:
-    """Lines of which the first letter says how much of the one before they begin with."""
+    """Decode lines whose first letter is the length of the prefix that they share with the previous line."""
     before, out = "", []
     for line in coded.split("\n") if coded else ():
         before = before[: ord(line[0]) - 33] + line[1:]
@@ -135,26 +135,26 @@ def _lines(coded: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def is_firm(word: str) -> bool:
-    """Whether a word is torch's or Python's wherever it stands, or no word: of two letters, a number, a node of the scheduler."""
-    return len(word) <= 2 or _known(word, vocabulary().firm) or (
+    """Return whether a word is torch's or Python's in any place, or no word: two letters, a number, a node of the scheduler."""
+    return len(word) <= 2 or _has_word(word, vocabulary().firm) or (
         NUMBER.fullmatch(word) is not None or SCHEDULED.fullmatch(word) is not None
     )
 
 
 @lru_cache(maxsize=1 << 16)
 def is_name(word: str) -> bool:
-    """Whether torch has something of this name."""
-    return is_firm(word) or _known(word, vocabulary().names)
+    """Return whether torch has an object of this name."""
+    return is_firm(word) or _has_word(word, vocabulary().names)
 
 
 def is_word(word: str) -> bool:
-    """Whether torch's sentences have this word."""
-    known = vocabulary()
-    return is_name(word) or word in known.prose or word.lower() in known.prose or word.lower() in known.names
+    """Return whether torch's messages have this word."""
+    words = vocabulary()
+    return is_name(word) or word in words.prose or word.lower() in words.prose or word.lower() in words.names
 
 
-def _known(word: str, words: frozenset[str]) -> bool:
-    """Whether the word, or what it is before its number, is one of these."""
+def _has_word(word: str, words: frozenset[str]) -> bool:
+    """Return whether a word, with or without its number, is one of `words`."""
     if word in words:
         return True
     base = COUNTED.sub("", word)
@@ -165,12 +165,12 @@ SPLIT = re.compile(r"([/\\]+)")
 FILE = re.compile(
     r"py[cix]?|ipynb|cpp|cc|cxx|cu|cuh|hpp|[cho]|log|ya?ml|json|toml|txt|sh|pth?|pt2|so|gz|zip|pkl|bin|safetensors|ptx|cubin|best_config"
 )
-"""What a file's name ends in. Another ending is a part of the name."""
+"""Suffixes of files. Any other suffix belongs to the name."""
 _PACKAGED = re.compile(r"(?:^|.*[/\\])(?:site|dist)-packages[/\\]+([\w\-]+)")
 _STDLIB = re.compile(r"(?:^|.*[/\\])python\d[\w.]*[/\\]+([A-Za-z_]\w*)(?=[/\\.])")
 _TORCH = re.compile(r"(?:^|.*[/\\])(torch[/\\].*)")
-_MADE = re.compile(r"<(?:eval_with_key>\.\d+|string>|stdin>|frozen [\w.]+>|unknown file>|built-in>)")
-_KEPT = re.compile(
+_GENERATED = re.compile(r"<(?:eval_with_key>\.\d+|string>|stdin>|frozen [\w.]+>|unknown file>|built-in>)")
+_PUBLIC_PARTS = re.compile(
     r"lib(?:32|64)?|python\d[\d.]*|(?:site|dist)-packages|usr|opt|bin|home|Users|tmp|private|var|dev|proc|self|etc|null|local|share"
     r"|include|\.+|~|[A-Za-z]:"
 )
@@ -178,18 +178,18 @@ _KEPT = re.compile(
 _CACHE = "torchinductor_"
 _WITHIN = "nn optim fx utils autograd distributed export jit cuda amp func ao testing _dynamo _inductor _functorch _export"
 _SUBPACKAGES = frozenset(_WITHIN.split())
-"""Packages within torch by which its files are told from the user's."""
+"""Subpackages of torch by which its files are distinguished from the user's."""
 
 
 def is_public(path: str) -> bool:
-    """Whether a file is torch's, of a package that torch is made with, or Python's: its lines are no secret."""
+    """Return whether a file belongs to torch, to a package that torch is built on, or to Python: its lines are no secret."""
     return _public_from(path) is not None
 
 
 def _public_from(path: str) -> int | None:
-    """Where in a path torch's or Python's part of it begins."""
+    """Return the index in a path at which the part of torch or Python begins; None if it has none."""
     if path.startswith("<"):
-        return 0 if _MADE.fullmatch(path) else None
+        return 0 if _GENERATED.fullmatch(path) else None
     if match := _PACKAGED.match(path):
         return match.start(1) if match[1] in TRUSTED else None
     if match := _STDLIB.match(path):
@@ -199,28 +199,28 @@ def _public_from(path: str) -> int | None:
 
 
 def is_torch_tail(path: str) -> bool:
-    """Whether a path of which the beginning is missing, as guards name files, can be torch's."""
+    """Return whether a path without its beginning, as guards have it, can be torch's."""
     return path.replace("\\", "/") in vocabulary().tails
 
 
 def tail(path: str) -> str:
-    """The file with the directory that it is in."""
+    """Return the last two parts of a path: the file and its directory."""
     return "/".join(parts_of(path)[-2:])
 
 
 def parts_of(path: str) -> list[str]:
-    """The names in a path."""
+    """Return the parts of a path."""
     return [part for part in SPLIT.split(path) if part and not SPLIT.fullmatch(part)]
 
 
 def ending(name: str) -> tuple[str, str]:
-    """A file's name without its ending, and that with its dot: `('x', '.py')`; of a name without one `(name, '')`."""
+    """Split a file's name into stem and suffix, `('x', '.py')`; a name without a known suffix is `(name, '')`."""
     stem, dot, suffix = name.rpartition(".")
     return (stem, dot + suffix) if stem and FILE.fullmatch(suffix) else (name, "")
 
 
 def replaced(path: str, anon: Callable[[str], str]) -> str:
-    """The path with what `anon` makes of its parts; what is torch's or Python's of it stays."""
+    """Replace the parts of a path by `anon`, except those of torch or Python."""
     start = _public_from(path)
     out = []
     pieces = SPLIT.split(path if start is None else path[:start])
@@ -238,14 +238,14 @@ def replaced(path: str, anon: Callable[[str], str]) -> str:
 
 
 def _part(piece: str, before: str, after: str, anon: Callable[[str], str], cached: bool) -> str:
-    """One part of a path, between two others; `cached`: within Inductor's cache."""
+    """Replace one part of a path between two others; `cached`: within Inductor's cache."""
     stem, suffix = ending(piece)
-    if _KEPT.fullmatch(piece) or piece.isdigit() or (cached and len(stem) <= 2):
+    if _PUBLIC_PARTS.fullmatch(piece) or piece.isdigit() or (cached and len(stem) <= 2):
         return piece
     if before.endswith("-packages") and stem in PUBLIC:
         return piece
     if (piece == "torch" and after in _SUBPACKAGES) or (before == "torch" and piece in _SUBPACKAGES):
-        return piece  # a checkout of torch, of a version that nobody knows
+        return piece  # a checkout of torch, of an unknown version
     if piece.startswith(_CACHE):
         return _CACHE + anon(piece.removeprefix(_CACHE))
     return anon(stem) + suffix

@@ -266,8 +266,8 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,300}", re.ASCII)
 _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|mtia|npu|privateuseone|meta)(?::\d{1,3})?")
 _CLASS = re.compile(r"^( *)class ([^\n(]{1,300})\(torch\.nn\.Module\):", re.MULTILINE)
 _KEYWORDS = frozenset(("not", "if", "else", "lambda", "and", "or", "in", "is", "for", "await", "yield", "from"))
-_TAKEN = "torch self inf nan pow Ellipsis operator _operator math device fx_pytree pytree getattr super print exit argparse sys"
-TAKEN = frozenset((*BUILTIN, *NAMES, *_TAKEN.split()))
+_RESERVED = "torch self inf nan pow Ellipsis operator _operator math device fx_pytree pytree getattr super print exit argparse sys"
+RESERVED = frozenset((*BUILTIN, *NAMES, *_RESERVED.split()))
 """Names that mean something in the script."""
 
 
@@ -275,7 +275,7 @@ def parsed(text: str) -> ast.Module:
     """Parse the text of a graph. Raises `Refused`."""
     if len(text) > LONGEST:
         raise Refused(f"its text is longer than {LONGEST >> 20} MB")
-    text = _CLASS.sub(lambda found: f"{found[1]}class {class_name(found[2])}(torch.nn.Module):", text)
+    text = _CLASS.sub(lambda match: f"{match[1]}class {class_name(match[2])}(torch.nn.Module):", text)
     try:
         _measure(text)
         return ast.parse(text)
@@ -342,7 +342,7 @@ class Checker:
 
     def declare(self, name: str) -> None:
         """Declare a parameter, or the target of an assignment."""
-        if not NAME.fullmatch(name) or name in TAKEN or name.startswith("__") or name.startswith("DEVICE_"):
+        if not NAME.fullmatch(name) or name in RESERVED or name.startswith("__") or name.startswith("DEVICE_"):
             raise Refused(f"it gives the name {name[:60]!a} to a value")
         self.names.add(name)
 

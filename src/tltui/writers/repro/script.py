@@ -44,7 +44,7 @@ class Parts:
 def script_of(parts: Parts) -> str:
     """Return the script. Raises `Refused`."""
     code, facts = parts.code, parts.facts
-    main = code.whole
+    main = code.root
     kinds = {name: read_type(kind) for name, kind in main.parameters.items()}
     constants = {(graph.name, name): _constant(name, kind) for graph in code.classes for name, kind in graph.constants.items()}
     symbols = _symbols([*kinds.values(), *constants.values()])
@@ -163,7 +163,7 @@ def _comment_above(comments: dict[int, str], line: int) -> str:
 
 
 def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, int | float]) -> Iterator[str]:
-    below = bounds(parts.code.whole, values)
+    below = bounds(parts.code.root, values)
     trained = _trained(parts, kinds)
     yield "def inputs(values):"
     yield '    """What the graph is called with: layouts as in the trace, random values."""'
@@ -206,7 +206,7 @@ def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
 
 def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
     """Compute how many bytes the inputs take."""
-    return sum(bytes_of(kind, dict(facts.values), FALLBACK) for kind in code.whole.parameters.values())
+    return sum(bytes_of(kind, dict(facts.values), FALLBACK) for kind in code.root.parameters.values())
 
 
 RUNNABLE = "fx_graph_runnable"
@@ -294,7 +294,7 @@ def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_by
 
 
 def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
-    for name in code.whole.parameters:
+    for name in code.root.parameters:
         tensor = facts.tensor(name)
         if tensor is not None and any(word in tensor.note for word in ("subclass", "nested", "sparse", "functorch")):
             raise Refused(f"it takes {tensor.source[:80]}, which is no plain tensor ({tensor.note})")

@@ -37,7 +37,7 @@ def bounds(graph: GraphClass, values: dict[str, int | float]) -> dict[str, int]:
     """Parameter → what its numbers have to be below, for those that are used as indices."""
     analysis = _Bounds(graph, values)
     for statement in reversed(graph.body):
-        analysis.take(statement)
+        analysis.visit(statement)
     return {name: analysis.below[name] for name in graph.parameters if name in analysis.below}
 
 
@@ -54,8 +54,8 @@ class _Bounds:
         self.values = values
         self.below: dict[str, int] = {}
 
-    def take(self, statement: ast.stmt) -> None:
-        """One statement."""
+    def visit(self, statement: ast.stmt) -> None:
+        """Derive bounds from a statement."""
         value = getattr(statement, "value", None)
         target_name = None
         if isinstance(statement, ast.Assign):
@@ -205,7 +205,7 @@ RANGES = frozenset(("arange", "linspace", "logspace", "iota"))
 
 def check_bytes(code: GraphCode, values: dict[str, int | float], limit: int) -> None:
     """Refuse a graph whose inputs and constants, or whose largest other value, take more than `limit` bytes."""
-    held = [*code.whole.parameters.values(), *(kind for graph in code.classes for kind in graph.constants.values())]
+    held = [*code.root.parameters.values(), *(kind for graph in code.classes for kind in graph.constants.values())]
     total = sum(bytes_of(kind, values) for kind in held)
     _compare(total, limit)
     for graph in code.classes:

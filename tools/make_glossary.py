@@ -16,10 +16,11 @@ def completed(text: str) -> str:
     before, heading, rest = text.partition(HEADING)
     table, end, after = rest.partition("\n\n## ")
     names = set(re.findall(r"^\| <a id=\S+></a>(\S+) \|", table, re.MULTILINE))
-    rows = [f'| <a id="page-{own.name}"></a>{own.name} | {own.help} |' for own in QUESTIONS if own.name not in names]
+    missing = [question for question in QUESTIONS if question.name not in names]
+    rows = [f'| <a id="page-{question.name}"></a>{question.name} | {question.help} |' for question in missing]
     return before + heading + "\n".join([table.rstrip("\n"), *rows]) + (end + after if end else "\n")
 
 
-def made() -> dict[Path, str]:
+def generated() -> dict[Path, str]:
     """Return the file and its text."""
     return {GLOSSARY: completed(GLOSSARY.read_text("utf-8"))}

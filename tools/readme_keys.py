@@ -12,12 +12,12 @@ END = "<!-- keys end -->\n"
 
 
 def with_keys(text: str) -> str:
-    """The page with the tables between its two marks made anew."""
+    """Return the page with new tables between its two marks."""
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
     return f"{head}{BEGIN}\n{key_table()}\n{END}{tail}"
 
 
-def made() -> dict[Path, str]:
+def generated() -> dict[Path, str]:
     """Return the file and its text."""
     return {KEYS: with_keys(KEYS.read_text("utf-8"))}

@@ -23,7 +23,7 @@ _EXECUTING = (
 )
 EXECUTING = frozenset(_EXECUTING.split())
 MODULES = frozenset(("pickle", "marshal", "shelve", "runpy", "dill", "cloudpickle", "yaml", "os", "importlib", "builtins"))
-OUR_MODULES = ("__init__.py", "cli/registry.py", "questions/question.py", "screens/requests.py")
+OUR_MODULES = ("__init__.py", "cli/registry.py", "cli/schema.py", "questions/question.py", "screens/requests.py")
 """They import modules of ours by names of ours."""
 ALLOWED = {
     "trace/worker.py": {"pickle.loads"},  # messages between tltui and its own workers, through pipes

@@ -94,28 +94,20 @@ MANUAL = (
     defaults(paths=[], profile=[], demo=False, all=False),
 )
 COMMANDS = {
-    "guide": Command(
-        guide,
-        (argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: the list of all)"), *MANUAL),
-        MANUAL_EXAMPLES,
-    ),
-    "glossary": Command(
-        glossary,
-        (argument("wanted", nargs="*", default=[], metavar="WORD", help="a word, or several as one (default: all)"), *MANUAL),
-        MANUAL_EXAMPLES,
-    ),
-    "completions": Command(
-        completions,
-        (
-            argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"),
-            defaults(paths=[], demo=False),
-        ),
-        """\
+    "guide": Command(guide, (
+        argument("wanted", nargs="?", default="", metavar="CHAPTER", help="its name (default: the list of all)"), *MANUAL,
+    ), MANUAL_EXAMPLES),
+    "glossary": Command(glossary, (
+        argument("wanted", nargs="*", default=[], metavar="WORD", help="a word, or several as one (default: all)"), *MANUAL,
+    ), MANUAL_EXAMPLES),
+    "completions": Command(completions, (
+        argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"),
+        defaults(paths=[], demo=False),
+    ), """\
 examples (new shells have it then):
   tltui completions bash > ~/.local/share/bash-completion/completions/tltui     with the package bash-completion
   tltui completions bash >> ~/.bashrc                                           without it
   tltui completions zsh > ~/.zfunc/_tltui       with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc
   tltui completions fish > ~/.config/fish/completions/tltui.fish
-""",
-    ),
-}
+"""),
+}  # fmt: skip

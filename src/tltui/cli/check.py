@@ -115,17 +115,12 @@ def _summarised(text: str) -> str:
 
 
 COMMANDS = {
-    "check": Command(
-        run,
-        (
-            add_paths,
-            add_json,
-            argument("--format", choices=FORMATS, help="how it is printed (default: text)"),
-            argument("--fail-on", metavar="LIMITS", action="append",
-                     help="what to limit, and the most that is allowed, by commas (default: error,eager)"),
-            argument("--baseline", metavar="OLD", action="append",
-                     help="a trace to compare with (again for another log of it): a name without a number allows what it has"),
-        ),
-        EXAMPLES,
-    ),
+    "check": Command(run, (
+        add_paths, add_json,
+        argument("--format", choices=FORMATS, help="how it is printed (default: text)"),
+        argument("--fail-on", metavar="LIMITS", action="append",
+                 help="what to limit, and the most that is allowed, by commas (default: error,eager)"),
+        argument("--baseline", metavar="OLD", action="append",
+                 help="a trace to compare with (again for another log of it): a name without a number allows what it has"),
+    ), EXAMPLES),
 }  # fmt: skip

@@ -187,14 +187,14 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
         page.labelled("cache", current.paths.cache)
         page.labelled("state", current.paths.state)
     if current.settings and not all_keys:
-        _say_settings(page, "Settings", [row for row in current.settings if row.name])
-        _say_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
+        _add_settings(page, "Settings", [row for row in current.settings if row.name])
+        _add_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
         if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in current.settings):
             page.say("NO_COLOR is set: the theme is mono, unless --theme is given.", "  ", tokens.WARN)
     keys = [row for row in current.keys if key or all_keys or row.source != "default"]
     if keys:
         page.heading("Keys" if key or all_keys else "Keys that you set")
-        _say_keys(page, keys)
+        _add_keys(page, keys)
     if current.problems:
         page.heading("Problems")
         for problem in current.problems:
@@ -202,7 +202,7 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
     return page.document()
 
 
-def _say_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
+def _add_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
     """Add value and origin of each setting, and its help below."""
     if not rows:
         return
@@ -223,7 +223,7 @@ def _shown(row: SettingRow) -> str:
     return str(row.value).lower() if isinstance(row.value, bool) else str(row.value)
 
 
-def _say_keys(page: Page, rows: list[KeyRow]) -> None:
+def _add_keys(page: Page, rows: list[KeyRow]) -> None:
     where = ""
     for row in rows:
         if row.where != where:
@@ -235,18 +235,14 @@ def _say_keys(page: Page, rows: list[KeyRow]) -> None:
 
 
 COMMANDS = {
-    "config": Command(
-        run,
-        (
-            argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
-            argument("--keys", action="store_true", help="the whole key map as it is now"),
-            argument("--theme", metavar="NAME", help="as if tltui were started with it"),
-            argument("--no-mouse", action="store_true", default=None, help="the same"),
-            argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too"),
-            argument("--color", action="store_true", help="colours even when the output is not a terminal"),
-            add_json,
-            defaults(paths=[], profile=[], demo=False, all=False),
-        ),
-        EXAMPLES,
-    ),
-}
+    "config": Command(run, (
+        argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
+        argument("--keys", action="store_true", help="the whole key map as it is now"),
+        argument("--theme", metavar="NAME", help="as if tltui were started with it"),
+        argument("--no-mouse", action="store_true", default=None, help="the same"),
+        argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too"),
+        argument("--color", action="store_true", help="colours even when the output is not a terminal"),
+        add_json,
+        defaults(paths=[], profile=[], demo=False, all=False),
+    ), EXAMPLES),
+}  # fmt: skip

@@ -248,20 +248,16 @@ class _IndexingProgress(ProgressLine):
 
 
 COMMANDS = {
-    "index": Command(
-        run,
-        (
-            add_paths,
-            argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
-            argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs"),
-            argument("--redact", action="store_true",
-                     help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
-            argument("--engine", metavar="ENGINE", default="process",
-                     help="who reads: process (default), serial, dask://HOST:PORT, or mpi"),
-            argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)"),
-            argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
-            defaults(refs=[]),
-        ),
-        EXAMPLES,
-    ),
+    "index": Command(run, (
+        add_paths,
+        argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
+        argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+        argument("--engine", metavar="ENGINE", default="process",
+                 help="who reads: process (default), serial, dask://HOST:PORT, or mpi"),
+        argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)"),
+        argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
+        defaults(refs=[]),
+    ), EXAMPLES),
 }  # fmt: skip

@@ -149,7 +149,7 @@ def discover_logs(
     """
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
-    discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
+    discovery = Discovery(paths, latest, ranks, _requested_profiles(profiles))
     try:
         with _unpacking_progress(paths, waits=not printed):
             discovered = discovery.look()
@@ -163,7 +163,7 @@ def discover_logs(
     return replace(discovered, is_over=True) if list(paths) == [str(DEMO)] else discovered
 
 
-def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
+def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     """Return the profiles of `--profile`."""
     if not paths:
         return ()
@@ -186,7 +186,7 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
         return discover_logs(paths, latest, printed=True, profiles=profiles)
-    looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
+    looking = Search(Discovery(paths, latest, profiles=_requested_profiles(profiles)))
     with _unpacking_progress(paths, waits=False):
         looking.start()
         is_over = looking.wait(GLANCE)

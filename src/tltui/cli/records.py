@@ -135,130 +135,87 @@ def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
 
 
 COMMANDS = {
-    "ls": Command(
-        ls,
-        (add_paths, add_json, argument("--check", action="store_true", help="read every payload: size, lines, md5")),
-        """\
+    "ls": Command(ls, (
+        add_paths, add_json, argument("--check", action="store_true", help="read every payload: size, lines, md5"),
+    ), """\
 examples:
   tltui ls /tmp/tracedir
   tltui ls rank_0.log rank_1.log
   tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status=="error").ref'
-""",
-    ),
-    "show": Command(
-        show,
-        (
-            add_paths,
-            add_json,
-            refs("an address, e.g. 0/1 or 0/1:inductor_output_code"),
-            argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …"),
-            argument("--raw", action="store_true", help="the bytes as torch wrote them"),
-        ),
-        """\
+"""),
+    "show": Command(show, (
+        add_paths, add_json, refs("an address, e.g. 0/1 or 0/1:inductor_output_code"),
+        argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …"),
+        argument("--raw", action="store_true", help="the bytes as torch wrote them"),
+    ), """\
 examples:
   tltui show /tmp/tracedir                    the whole run
   tltui show /tmp/tracedir 0/1                one compile
   tltui show /tmp/tracedir 0/0:inductor_output_code --unit backward
   tltui show --demo 0:0/0:dynamo_output_graph --raw > graph.py
-""",
-    ),
-    "source": Command(
-        source,
-        (
-            add_paths,
-            add_json,
-            argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
-            refs("the part of the run (default: all)"),
-            add_markdown,
-        ),
-        """\
+"""),
+    "source": Command(source, (
+        add_paths, add_json,
+        argument("place", nargs="?", metavar="FILE:LINE", help="the line; the end of a path is enough: train.py:42"),
+        refs("the part of the run (default: all)"),
+        add_markdown,
+    ), """\
 examples:
   tltui source /tmp/tracedir train.py:42
   tltui source /tmp/tracedir models/block.py:7 0/1 --json
-""",
-    ),
-    "records": Command(
-        records,
-        (add_paths, add_json, refs("a compile, frame, process or rank")),
-        """\
+"""),
+    "records": Command(records, (add_paths, add_json, refs("a compile, frame, process or rank")), """\
 examples:
   tltui records /tmp/tracedir 0/1
   tltui records /tmp/tracedir 3: --json
-""",
-    ),
-    "log": Command(
-        log,
-        (
-            add_paths,
-            add_json,
-            refs("a compile, frame, process or rank"),
-            argument("--raw", action="store_true", help="as it was written, not as a terminal shows it"),
-        ),
-        """\
+"""),
+    "log": Command(log, (
+        add_paths, add_json, refs("a compile, frame, process or rank"),
+        argument("--raw", action="store_true", help="as it was written, not as a terminal shows it"),
+    ), """\
 examples:
   tltui log job.err               every line
   tltui log job.err 0/1           the lines of one compile
   tltui log job.err 3:            the lines of rank 3, of a stream that all ranks print into
   tltui log job.err --json        what it tells of the end of the job
   tltui log job.err --raw         with what a terminal would not show: colours, the states of progress bars
-""",
-    ),
-    "grep": Command(
-        grep,
-        (
-            argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too"),
-            add_paths,
-            add_json,
-            argument("-C", "--context", metavar="N", type=int, default=0, help="show N lines around each hit"),
-            argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name"),
-            argument("--status", choices=list(map(str, Status)), help="only such compiles"),
-            argument("--rank", metavar="N", type=int, help="only this rank"),
-            argument("--frame", metavar="F", type=int, help="only this frame"),
-        ),
-        """\
+"""),
+    "grep": Command(grep, (
+        argument("pattern", metavar="PATTERN", help="a regular expression; small letters match capitals too"),
+        add_paths, add_json,
+        argument("-C", "--context", metavar="N", type=int, default=0, help="show N lines around each hit"),
+        argument("--artifact", metavar="GLOB", default="*", help="only artifacts of this name"),
+        argument("--status", choices=list(map(str, Status)), help="only such compiles"),
+        argument("--rank", metavar="N", type=int, help="only this rank"),
+        argument("--frame", metavar="F", type=int, help="only this frame"),
+    ), """\
 examples:
   tltui grep addmm /tmp/tracedir
   tltui grep 'extern_kernels\\.\\w+' /tmp/tracedir --artifact inductor_output_code
-""",
-    ),
-    "diff": Command(
-        diff,
-        (
-            add_paths,
-            add_json,
-            refs("two addresses; with --with one or none", several=True),
-            argument("--with", dest="other", metavar="OTHER", action="append",
-                     help="compare with another run (again for another log of it)"),
-            argument("--raw", action="store_true", help="two artifacts as a patch, nothing left out"),
-        ),
-        """\
+"""),
+    "diff": Command(diff, (
+        add_paths, add_json, refs("two addresses; with --with one or none", several=True),
+        argument("--with", dest="other", metavar="OTHER", action="append",
+                 help="compare with another run (again for another log of it)"),
+        argument("--raw", action="store_true", help="two artifacts as a patch, nothing left out"),
+    ), """\
 examples:
   tltui diff /tmp/tracedir 0/0 0/1
   tltui diff /tmp/tracedir 0: 3:
   tltui diff /tmp/tracedir 0/0:dynamo_cpp_guards_str 0/1:dynamo_cpp_guards_str
   tltui diff /tmp/before --with /tmp/after
-""",
-    ),
-    "damage": Command(
-        damage,
-        (add_paths, add_json),
-        """\
+"""),
+    "damage": Command(damage, (add_paths, add_json), """\
 example:
   tltui damage /tmp/tracedir
-""",
-    ),
-    "extract": Command(
-        extract_payloads,
-        (
-            add_paths,
-            refs("what to extract (default: everything)", several=True),
-            argument("-o", "--output", metavar="DIR", required=True, help="directory to write into"),
-            add_force,
-        ),
-        """\
+"""),
+    "extract": Command(extract_payloads, (
+        add_paths, refs("what to extract (default: everything)", several=True),
+        argument("-o", "--output", metavar="DIR", required=True, help="directory to write into"),
+        add_force,
+    ), """\
 examples:
   tltui extract /tmp/tracedir -o out
   tltui extract /tmp/tracedir -o out 0/1 0/2:inductor_output_code
-""",
-    ),
+"""),
 }  # fmt: skip

@@ -202,7 +202,7 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
         traces = _read_traces(job, before)
         unchecked, code = False, traces.code
         with redirect_stdout(sys.stderr or open(os.devnull, "w")):
-            _say(job, traces)
+            _print_outcome(job, traces)
     except (KeyboardInterrupt, Ended) as ended:
         signalled = code_of(ended)
         if unchecked:
@@ -258,7 +258,7 @@ def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
     return _Traces(run, earlier, checked, 0 if checked.passed else 1)
 
 
-def _say(job: _Job, traces: _Traces) -> None:
+def _print_outcome(job: _Job, traces: _Traces) -> None:
     """Print the exit status, the summary, and the outcome of the limits."""
     from tltui.running.job_trace import is_full, still_written, why_no_log
 
@@ -280,7 +280,7 @@ def _say(job: _Job, traces: _Traces) -> None:
                 print_error(_wrapped(line))
         if job.limits:
             print_error("tltui: --check FAILED: there is no log to check")
-        _say_recorded(job, None)
+        _print_recorded(job, None)
         return
     print_error("")
     _print_summary(traces.run, job.options)
@@ -289,12 +289,12 @@ def _say(job: _Job, traces: _Traces) -> None:
     if traces.earlier:
         logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
         print_error(f"tltui: {logs} in that directory: --latest opens the newest run alone")
-    _say_recorded(job, traces.run)
+    _print_recorded(job, traces.run)
     if traces.gates is not None:
         _print_checked(traces.run, traces.gates, job.options)
 
 
-def _say_recorded(job: _Job, run: Run | None) -> None:
+def _print_recorded(job: _Job, run: Run | None) -> None:
     """Print where the recorded steps are, or how else to record them."""
     if job.options.record_steps is None:
         return
@@ -345,26 +345,22 @@ def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> Non
 
 
 COMMANDS = {
-    "run": Command(
-        run,
-        (
-            argument("-o", dest="directory", metavar="DIR", default="",
-                     help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
-            argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs"),
-            argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
-            argument("--logs", metavar="NAMES", action="append", default=[],
-                     help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),
-            argument("--record-steps", metavar="FIRST:LAST",
-                     help="record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of "
-                          "Inductor's caches"),
-            argument("--check", metavar="BARS", action="append",
-                     help="exit code 1 when the run exceeds them; the same as --fail-on of tltui check"),
-            argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with"),
-            argument("--view", action="store_true",
-                     help="the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the "
-                          "job may outlive it"),
-            add_command,
-        ),
-        EXAMPLES,
-    ),
+    "run": Command(run, (
+        argument("-o", dest="directory", metavar="DIR", default="",
+                 help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
+        argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs"),
+        argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
+        argument("--logs", metavar="NAMES", action="append", default=[],
+                 help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),
+        argument("--record-steps", metavar="FIRST:LAST",
+                 help="record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of "
+                      "Inductor's caches"),
+        argument("--check", metavar="BARS", action="append",
+                 help="exit code 1 when the run exceeds them; the same as --fail-on of tltui check"),
+        argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with"),
+        argument("--view", action="store_true",
+                 help="the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the "
+                      "job may outlive it"),
+        add_command,
+    ), EXAMPLES),
 }  # fmt: skip

@@ -213,12 +213,8 @@ def _one_line(text: str) -> str:
 
 
 COMMANDS = {
-    "schema": Command(
-        run,
-        (
-            argument("name", nargs="?", default="", metavar="COMMAND", help="a command with --json (default: list all)"),
-            defaults(paths=[], demo=False),
-        ),
-        EXAMPLES,
-    ),
-}
+    "schema": Command(run, (
+        argument("name", nargs="?", default="", metavar="COMMAND", help="a command with --json (default: list all)"),
+        defaults(paths=[], demo=False),
+    ), EXAMPLES),
+}  # fmt: skip

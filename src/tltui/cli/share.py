@@ -185,59 +185,45 @@ def _write(target: Path, script: str, force: bool) -> None:
 
 
 COMMANDS = {
-    "bundle": Command(
-        bundle,
-        (
-            add_paths,
-            add_json,
-            refs("compiles, frames or ranks (default: the whole run)", several=True),
-            argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory"),
-            argument("--redact", action="store_true",
-                     help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
-            argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing"),
-            add_force,
-        ),
-        """\
+    "bundle": Command(bundle, (
+        add_paths, add_json, refs("compiles, frames or ranks (default: the whole run)", several=True),
+        argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+        argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing"),
+        add_force,
+    ), """\
 The preview says what leaves and how large it is; nothing is written beside the trace.
 
 examples:
   tltui bundle /tmp/tracedir 0/1 --redact --preview
   tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log
-""",
-    ),
-    "case": Command(
-        case,
-        (
-            add_paths,
-            add_json,
-            argument("-o", "--output", metavar="FILE", help="the zip archive to write"),
-            argument("--redact", action="store_true",
-                     help="replace or leave out all that is not torch's own, and list what was left out"),
-            argument("-n", "--preview", action="store_true", help="only say what would be in it, write nothing"),
-            add_force,
-            defaults(refs=[]),
-        ),
-        """\
+"""),
+    "case": Command(case, (
+        add_paths, add_json,
+        argument("-o", "--output", metavar="FILE", help="the zip archive to write"),
+        argument("--redact", action="store_true",
+                 help="replace or leave out all that is not torch's own, and list what was left out"),
+        argument("-n", "--preview", action="store_true", help="only say what would be in it, write nothing"),
+        add_force,
+        defaults(refs=[]),
+    ), """\
 The file opens to the same pages: tltui case.zip. The preview says what would be in it.
 
 examples:
   tltui case trace/ torch_compile_debug/ job.err -o case.zip
   tltui case trace/ job.err --redact --preview
-""",
-    ),
-    "report": Command(
-        report,
-        (
-            add_paths,
-            argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html"),
-            argument("--max-size", metavar="SIZE", type=size, default=size(REPORT_SIZE),
-                     help=f"the largest it may become, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
-            argument("--redact", action="store_true",
-                     help="replace all that is not torch's own first: names, paths, source lines, strings, hosts"),
-            partial(add_force, help_="replace FILE if it exists"),
-            defaults(reads_profiles=True),
-        ),
-        """\
+"""),
+    "report": Command(report, (
+        add_paths,
+        argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html"),
+        argument("--max-size", metavar="SIZE", type=size, default=size(REPORT_SIZE),
+                 help=f"the largest it may become, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own first: names, paths, source lines, strings, hosts"),
+        partial(add_force, help_="replace FILE if it exists"),
+        defaults(reads_profiles=True),
+    ), """\
 The file has what is worth most of what fits: summary, problems, every page that says something, all compiles, and code, graphs
 and guards of those that matter. It says what was left out, and how to get it. It loads nothing and runs no script.
 
@@ -245,20 +231,15 @@ examples:
   tltui report /tmp/tracedir -o report.html
   tltui report /tmp/tracedir -o report.html --max-size 20M
   tltui report /tmp/tracedir -o report.html --redact
-""",
-    ),
-    "repro": Command(
-        repro,
-        (
-            add_paths,
-            refs("a compile, or one of its graphs (default: list what there is)"),
-            argument("-o", "--output", metavar="FILE", help="the script to write; - prints it"),
-            argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)"),
-            argument("--max-bytes", metavar="SIZE", type=size,
-                     help="what its tensors may take together, as 800M, 16G (default: 4 GiB)"),
-            partial(add_force, help_="replace FILE if it exists"),
-        ),
-        """\
+"""),
+    "repro": Command(repro, (
+        add_paths, refs("a compile, or one of its graphs (default: list what there is)"),
+        argument("-o", "--output", metavar="FILE", help="the script to write; - prints it"),
+        argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)"),
+        argument("--max-bytes", metavar="SIZE", type=size,
+                 help="what its tensors may take together, as 800M, 16G (default: 4 GiB)"),
+        partial(add_force, help_="replace FILE if it exists"),
+    ), """\
 The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It does so in a
 child process with limits of CPU time, memory and time. If the trace is a stranger's, so is the graph: read the script first, and
 run it in a container (SECURITY.md). tltui itself runs nothing of a trace.
@@ -268,6 +249,5 @@ examples:
   tltui repro /tmp/tracedir 0/1 -o repro.py
   tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
   tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py
-""",
-    ),
+"""),
 }  # fmt: skip

@@ -243,21 +243,16 @@ def _is_no_log(path: str) -> bool:
 
 
 COMMANDS = {
-    "tail": Command(
-        run,
-        (
-            add_paths,
-            add_json,
-            argument("-n", "--lines", metavar="N", type=_lines, default=10,
-                     help="begin with the last N lines of what is there, or with all (default: 10)"),
-            argument("--until-idle", metavar="SECONDS", type=_seconds,
-                     help="end when nothing was written for so long, also when there is no log at all"),
-            argument("--fail-on", metavar="LIMITS", action="append",
-                     help="what to limit, as tltui check has it: checked at the end"),
-            argument("--baseline", metavar="OLD", action="append",
-                     help="a trace to compare with: a limit without a number allows what it has"),
-            defaults(waits_for_paths=True),
-        ),
-        EXAMPLES,
-    ),
+    "tail": Command(run, (
+        add_paths, add_json,
+        argument("-n", "--lines", metavar="N", type=_lines, default=10,
+                 help="begin with the last N lines of what is there, or with all (default: 10)"),
+        argument("--until-idle", metavar="SECONDS", type=_seconds,
+                 help="end when nothing was written for so long, also when there is no log at all"),
+        argument("--fail-on", metavar="LIMITS", action="append",
+                 help="what to limit, as tltui check has it: checked at the end"),
+        argument("--baseline", metavar="OLD", action="append",
+                 help="a trace to compare with: a limit without a number allows what it has"),
+        defaults(waits_for_paths=True),
+    ), EXAMPLES),
 }  # fmt: skip

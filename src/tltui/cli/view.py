@@ -125,10 +125,7 @@ ARGUMENTS = (
 )
 COMMANDS = {
     **{name: Command(view, ARGUMENTS) for name in BY_NAME},
-    "layers": Command(
-        layers,
-        ARGUMENTS,
-        """\
+    "layers": Command(layers, ARGUMENTS, """\
 examples:
   tltui layers /tmp/tracedir 0/0                          the tree of its layers
   tltui layers /tmp/tracedir 0/0 --merge                  iterations as one: layers.*
@@ -136,27 +133,21 @@ examples:
   tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of all iterations
 
 Exit code: 2 for a layer that there is not; layers that are called like it are named.
-""",
-    ),
-    "timing": Command(
-        timing,
-        (*ARGUMENTS, argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead")),
-        """\
+"""),
+    "timing": Command(timing, (
+        *ARGUMENTS, argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),
+    ), """\
 examples:
   tltui timing /tmp/tracedir
   tltui timing /tmp/tracedir 0/1
   tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
   tltui timing /tmp/tracedir --profile profile.json --perfetto both.json    compile and run time on one time line
-""",
-    ),
-    "where": Command(
-        where,
-        (
-            *ARGUMENTS,
-            argument("--pids", action="store_true", help="what the processes that write these logs on this machine do"),
-            argument("--stacks", action="store_true", help="their Python stacks too: runs py-spy dump, never as another user"),
-        ),
-        """\
+"""),
+    "where": Command(where, (
+        *ARGUMENTS,
+        argument("--pids", action="store_true", help="what the processes that write these logs on this machine do"),
+        argument("--stacks", action="store_true", help="their Python stacks too: runs py-spy dump, never as another user"),
+    ), """\
 examples:
   tltui where /tmp/tracedir
   tltui where /tmp/tracedir 7:           rank 7 alone
@@ -164,12 +155,8 @@ examples:
   tltui where /tmp/tracedir --stacks     with their Python stacks, equal ones once: py-spy, where it is installed and permitted
   tltui where /tmp/tracedir /tmp/fr      with dumps of torch's flight recorder: who has not entered which collective
   tltui where /tmp/tracedir --json
-""",
-    ),
-    "runtime": Command(
-        runtime,
-        (*ARGUMENTS, defaults(reads_profiles=True)),
-        """\
+"""),
+    "runtime": Command(runtime, (*ARGUMENTS, defaults(reads_profiles=True)), """\
 examples:
   tltui runtime /tmp/tracedir                             profiles that lie beside the log; without one, how to record it
   tltui runtime /tmp/tracedir --profile profile.json.gz
@@ -177,6 +164,5 @@ examples:
   tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
 
 Exit code: 2 when there are profiles and none of them fits the trace; 0 without one.
-""",
-    ),
-}
+"""),
+}  # fmt: skip

@@ -275,7 +275,7 @@ class _Body:
         return line if line is not None and ref == self._document.ref else None
 
     def _own_lines(self) -> Iterator[int]:
-        """Lines (from 1) that links of the document lead to. Those of a payload lead to files only: it is not read for them."""
+        """Yield the lines (from 1) that links of the document lead to. Links of a payload lead to files only."""
         if isinstance(self._document, BytesDocument):
             return
         for n in range(self._lo, self._end):

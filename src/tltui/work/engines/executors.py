@@ -61,15 +61,15 @@ def dask_engine(address: str) -> Iterator[Engine]:
         raise NoEngineError(f"no dask scheduler answers at {address}: {error}") from None
     executor = _Cluster(client)
     try:
-        workers = _checked(client)
+        workers = _count_threads(client)
         yield Engine(lambda: nullcontext(executor), in_flight=workers * CLUSTER_WAITING)
     finally:
         executor.shutdown(wait=False)
         client.close(timeout=CLUSTER_PATIENCE)
 
 
-def _checked(client: Client) -> int:
-    """How many threads the workers have. Raises `NoEngineError` where one of them has another tltui."""
+def _count_threads(client: Client) -> int:
+    """Count the threads of the workers. Raises `NoEngineError` if one of them has another tltui."""
 
     def version() -> str:  # sent as code: tltui may not be there
         try:
@@ -169,7 +169,7 @@ class WorkerDiedError(Exception):
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -233,7 +233,7 @@ class _Pool(ThreadPoolExecutor):
             worker.pipe.send((function, args, kwargs))
             is_done, result = worker.pipe.recv()
         except (EOFError, OSError):
-            raise WorkerDiedError(self._buried(worker)) from None
+            raise WorkerDiedError(self._remove_dead(worker)) from None
         if not is_done:
             raise result
         value: R = result
@@ -251,8 +251,8 @@ class _Pool(ThreadPoolExecutor):
             self._local.worker = worker
         return worker
 
-    def _buried(self, worker: _Worker) -> str:
-        """How a worker ended. The next piece of work is another one's."""
+    def _remove_dead(self, worker: _Worker) -> str:
+        """Remove a dead worker of this thread; return how it ended."""
         self._local.worker = None
         worker.process.kill()
         worker.process.join()

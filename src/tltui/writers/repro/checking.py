@@ -111,12 +111,12 @@ def refusal(path: str) -> str:
 
 
 def is_method(name: str) -> bool:
-    """Whether a graph may call this method of a tensor."""
+    """Return whether a graph may call this method of a tensor."""
     return name in METHODS or name in METHOD_DUNDERS
 
 
 def is_in_place(path: str) -> bool:
-    """Whether a call of this path changes its first argument."""
+    """Return whether a call of this path changes its first argument."""
     parts = path.split(".")
     name = parts[3] if path.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
     is_python = name in OPERATOR or name.endswith("__")
@@ -124,7 +124,7 @@ def is_in_place(path: str) -> bool:
 
 
 def _operator(parts: list[str]) -> str:
-    """Explain the same for what follows `torch.ops.`."""
+    """Explain why an operator, a path without `torch.ops.`, may not be called; '' when it may."""
     space, name = parts[0], parts[1] if len(parts) > 1 else ""
     if len(parts) > 3 or not name:
         return f"torch.ops.{'.'.join(parts)} is no operator"
@@ -165,7 +165,7 @@ def check_arithmetic(node: ast.BinOp) -> None:
 
 
 def needs_bound(node: ast.BinOp) -> bool:
-    """Whether the script has to bound a power or a shift when it runs."""
+    """Return whether the script has to bound a power or a shift when it runs."""
     if not isinstance(node.op, (ast.Pow, ast.LShift)) or value_of_literals(node) is not None:
         return False
     exponent = value_of_literals(node.right)

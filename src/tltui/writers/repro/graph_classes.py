@@ -166,7 +166,7 @@ class _Body:
         self._store(node, node.targets, node.value)
 
     def _flattened(self, node: ast.Assign) -> None:
-        """`primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)`: they become parameters."""
+        """Make parameters of the targets of `primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], …)`."""
         target = node.targets[0]
         names = [each.id for each in getattr(target, "elts", [target]) if isinstance(each, ast.Name)]
         self.parameters = {name: self.parameters.get(name, self.types.get(name, "")) for name in names}
@@ -269,7 +269,7 @@ def _tensor(call: ast.Call, devices: dict[str, str]) -> str:
 
 
 def _number(call: ast.Call) -> str:
-    """`reader.symint(5)`; of newer torch `reader.symint(None, expr='u1')`."""
+    """Return the number or symbol of `reader.symint(5)` or, of newer torch, `reader.symint(None, expr='u1')`."""
     symbol = _keyword(call, "expr")
     if isinstance(symbol, ast.Constant) and isinstance(symbol.value, str):
         return symbol.value

@@ -348,6 +348,6 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
 
 
 def _sentence(ref: str, tried: list[Tried]) -> str:
-    """Why none of the graphs will do: the reason of the best one, which is mostly that of all."""
+    """Return why no graph is suitable: the reason of the best one, mostly that of all."""
     more = ", and none of its other graphs can either" if len(tried) > 1 else ""
     return f"{ref} can't be made a script: {tried[0].why}{more}."

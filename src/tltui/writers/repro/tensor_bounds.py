@@ -124,7 +124,7 @@ class _Bounds:
                 self._bound(args[0], _integer(count))
 
     def _subscript(self, node: ast.Subscript) -> None:
-        """`x[i]`, `x[(slice(None, None, None), i)]`."""
+        """Bound the indices of `x[i]` or `x[(slice(None, None, None), i)]`."""
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         items = [each for each in items if not (isinstance(each, ast.Constant) and each.value is None)]
         for at, each in enumerate(items):

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from tltui.writers.repro.allowed_names import ATEN, FUNCTIONS, METHODS, OVERLOADS, PRIMS
 
@@ -528,11 +528,3 @@ def device_constant(name: str) -> str:
 def is_device(name: str) -> bool:
     """Return whether a text is the name of a device."""
     return bool(_DEVICE.fullmatch(name))
-
-
-def walk_names(nodes: list[ast.stmt]) -> Iterator[str]:
-    """Yield every name that statements read."""
-    for node in nodes:
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
-                yield each.id

@@ -93,14 +93,14 @@ def check(
         if untraced := needing_a_trace(model, parsed):
             raise BadArgument(safe(why_a_trace(model, untraced)))
         for part in (run, baseline) if measured else ():
-            _must_have_profiles(part, measured)
+            _check_profiles(part, measured)
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
         return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), result)
 
 
-def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
+def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
     """Read the profiles that limits on run times need. Raises `ProfileError`."""
     if run is None:
         return

@@ -224,7 +224,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     texts = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not texts:
         raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
-    _must_be_there(texts)
+    _check_exists(texts)
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     with translated():
@@ -257,7 +257,7 @@ def read_profiles(session: Session) -> None:
                 warnings.warn(TltuiWarning(safe(f"{file.found.name}: {file.fault}")), stacklevel=3)
 
 
-def _must_be_there(paths: Iterable[str]) -> None:
+def _check_exists(paths: Iterable[str]) -> None:
     for path in paths:
         if path == STANDARD_INPUT:
             raise BadArgument("- is standard input, which only the command line reads: keep it in a file, and open that")

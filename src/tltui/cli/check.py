@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         yield junit(result, current.title, page, time.monotonic() - began, time.time())
         return
     warnings = unsure(result, len(current.failures), lacks)
-    if why := _summarised(summary(result, current.title, warnings)):
+    if why := _write_summary(summary(result, current.title, warnings)):
         warnings = (*warnings, why)
     for line in github(result, page, warnings, os.environ.get(WORKSPACE, "")):
         yield (line + "\n").encode("utf-8", "backslashreplace")
@@ -103,7 +103,7 @@ def _format(options: argparse.Namespace) -> str:
     return str(style)
 
 
-def _summarised(text: str) -> str:
+def _write_summary(text: str) -> str:
     """Append to the job summary if there is one; return why that failed, else ''."""
     if path := os.environ.get(SUMMARY):
         try:

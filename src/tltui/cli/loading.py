@@ -109,7 +109,7 @@ GLANCE = 0.06
 DEMO = Path(__file__).parent.parent / "demo"
 
 
-def take_arguments(options: argparse.Namespace) -> None:
+def resolve_arguments(options: argparse.Namespace) -> None:
     """Split paths from addresses; `--demo` replaces PATH, and TORCH_TRACE is the default."""
     refs = getattr(options, "refs", None)
     place = getattr(options, "place", None)
@@ -120,13 +120,13 @@ def take_arguments(options: argparse.Namespace) -> None:
     if options.demo and arguments.paths:
         raise Failure(f"--demo stands in place of PATH, and {arguments.paths[0]} is one")
     if STANDARD_INPUT in arguments.paths:
-        _may_read_standard_input()
+        _check_standard_input()
     options.paths = list(arguments.paths) or ([default] if default else [])
     options.refs, options.place = list(arguments.refs), arguments.place
     options.hint = arguments.hint
 
 
-def _may_read_standard_input() -> None:
+def _check_standard_input() -> None:
     if sys.stdin is None:
         raise Failure("- is standard input, and that is closed")
     if sys.stdin.isatty():

@@ -30,7 +30,7 @@ def layout(options: argparse.Namespace) -> Options:
     return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options))
 
 
-def settle(options: argparse.Namespace) -> None:
+def resolve_output(options: argparse.Namespace) -> None:
     """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:

@@ -86,8 +86,8 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     else:
         if ending is not None:
             if output is not None and ending.status:
-                _keep_end(output, prepared.directory, words, began, ending)
-            options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
+                _save_output_tail(output, prepared.directory, words, began, ending)
+            options.exit_code = _report_end(_Job(options, words, prepared, ending, limits), before)
     yield from ()
 
 
@@ -149,7 +149,7 @@ def _print_farewell(job: Job, directory: str) -> None:
     print_error(directory)
 
 
-def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
+def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
     """Store the end of the output of a failed job, if there is space."""
     from tltui.running.job import save_output_tail
 
@@ -161,11 +161,11 @@ def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tu
     """Set up the recording of steps, if requested and possible; return messages."""
     if steps is None:
         return ()
-    from tltui.running.job_trace import have_recorded, why_not
+    from tltui.running.job_trace import enable_recording, recording_obstacle
 
-    if why := why_not(words):
+    if why := recording_obstacle(words):
         return (f"no steps are recorded: {why}. What to put into the program is said at the end",)
-    return have_recorded(steps, prepared.environment, prepared.directory)
+    return enable_recording(steps, prepared.environment, prepared.directory)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
@@ -195,7 +195,7 @@ class _Job:
     limits: tuple[Limit, ...]
 
 
-def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
+def _report_end(job: _Job, before: frozenset[Identity]) -> int:
     """Report the compiles and the trace; return the exit code, that of the job whatever fails here."""
     unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
@@ -214,11 +214,11 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 
         print_error(last_words(error))
     print_error(job.prepared.directory)
-    _let_go()
+    _discard_failing_stderr()
     return job.ending.code or code
 
 
-def _let_go() -> None:
+def _discard_failing_stderr() -> None:
     """Redirect a failing stderr to /dev/null: otherwise Python fails at its exit, with its own code."""
     if sys.stderr is not None:
         try:
@@ -263,7 +263,7 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
     from tltui.running.job_trace import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
-        print_error(f"tltui: {_killed(job)}")
+        print_error(f"tltui: {_signal_text(job)}")
     elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
         before = " before anything was compiled" if traces.run is None else ""
         print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
@@ -318,7 +318,7 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
-def _killed(job: _Job) -> str:
+def _signal_text(job: _Job) -> str:
     """Return which signal ended the job, and its probable sender."""
     number = -job.ending.status
     try:

@@ -120,7 +120,7 @@ def ui_parser() -> Parser:
     return parser
 
 
-def commands_in(paths: Sequence[str]) -> None:
+def check_paths(paths: Sequence[str]) -> None:
     """Raise `Failure` for a path that is no file, or a command that is not the first word."""
     for word in paths:
         if word in COMMANDS and not os.path.lexists(word):

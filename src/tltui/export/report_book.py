@@ -249,7 +249,7 @@ class Book:
         """Return the section with as many lines as fit into `room` bytes."""
         section = Section(candidate, self._ids.of(candidate.ref), len(document), len(document), 0)
         for _ in range(6):
-            section.bytes = self._most(section, document)
+            section.bytes = self._max_bytes(section, document)
             if section.bytes <= room:
                 return section
             section.lines = int(section.lines * room / section.bytes * 0.95)
@@ -257,7 +257,7 @@ class Book:
                 return None
         return None
 
-    def _most(self, section: Section, document: Document) -> int:
+    def _max_bytes(self, section: Section, document: Document) -> int:
         """Return an upper bound of a section's bytes: every link as long as it can be."""
 
         def target(to: str) -> str:
@@ -267,7 +267,7 @@ class Book:
                 self._requested[ref] = None
             if line is not None:
                 self._lines.setdefault(ref, set()).add(line)
-            return command or (f"#{'x' * 60}{self._stand_in_note(to)}" if to else "")
+            return command or (f"#{'x' * 60}{self._representative_note(to)}" if to else "")
 
         parts = (self._section(section, document, target, ()), self._entry(section))
         return sum(map(length_of, parts)) + 100
@@ -461,10 +461,10 @@ class Book:
         if section is None:
             return self._command(to)
         if line is not None and line <= section.lines:
-            return f"#{line_id(section.id, line)}{self._stand_in_note(to)}"
-        return f"#{section.id}{self._stand_in_note(to)}"
+            return f"#{line_id(section.id, line)}{self._representative_note(to)}"
+        return f"#{section.id}{self._representative_note(to)}"
 
-    def _stand_in_note(self, to: str) -> str:
+    def _representative_note(self, to: str) -> str:
         """Return the tooltip of a link to one rank's node that leads to its equal on another rank."""
         note = representative_note(self._catalog.representatives, to)
         return f"{GONE}{note}" if note else ""

@@ -209,11 +209,11 @@ def logs_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
         discovered = discover([directory])
     except NothingFound:
         return None, 0
-    new = tuple(log for log in discovered.logs if not _was_there(log.path, before))
+    new = tuple(log for log in discovered.logs if not _existed(log.path, before))
     earlier = len(discovered.logs) - len(new)
-    skipped = tuple(item for item in discovered.skipped if not _was_there(item.path, before))
-    profiles = tuple(profile for profile in discovered.profiles if not _was_there(profile.path, before))
-    dumps = tuple(profile for profile in discovered.dumps if not _was_there(profile.path, before))
+    skipped = tuple(item for item in discovered.skipped if not _existed(item.path, before))
+    profiles = tuple(profile for profile in discovered.profiles if not _existed(profile.path, before))
+    dumps = tuple(profile for profile in discovered.dumps if not _existed(profile.path, before))
     return replace(discovered, logs=new, skipped=skipped, profiles=profiles, dumps=dumps) if new else None, earlier
 
 
@@ -236,7 +236,7 @@ def is_full(directory: str) -> bool:
         return False
 
 
-def _was_there(path: str, before: frozenset[Identity]) -> bool:
+def _existed(path: str, before: frozenset[Identity]) -> bool:
     if not before:
         return False
     try:
@@ -340,7 +340,7 @@ def parse_steps(text: str) -> Steps:
     return steps
 
 
-def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
+def enable_recording(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
     """Set up the recording of these steps in the job's processes; return messages to print before it starts."""
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
     before = environment.get(PATH)
@@ -357,7 +357,7 @@ def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> 
     return tuple(notes)
 
 
-def why_not(words: Sequence[str]) -> str:
+def recording_obstacle(words: Sequence[str]) -> str:
     """Return why the job's Python cannot record steps, '' if it can."""
     if os.pathsep in HOOK or not os.path.isfile(os.path.join(HOOK, "sitecustomize.py")):
         return f"{PATH} cannot name the directory that tltui is in"

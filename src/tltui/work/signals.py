@@ -21,7 +21,7 @@ PATIENCE = 1.0
 
 
 class Raising:
-    """A context manager whose signal handler `heard` raises the exception that `exception_of` returns for a signal number.
+    """A context manager whose signal handler `handle` raises the exception that `exception_of` returns for a signal number.
 
     It raises as soon as no import is in progress, and again if the exception was swallowed. A second signal does not wait. It uses
     SIGALRM.
@@ -39,10 +39,10 @@ class Raising:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._wait_no_more()
+        self._stop_timer()
         sys.unraisablehook = self._previous_hook
 
-    def heard(self, number: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         is_first, self._number = self._number == 0, number
         if is_first and _is_importing(frame):
             self._wait()
@@ -54,7 +54,7 @@ class Raising:
         signal.signal(signal.SIGALRM, self._on_alarm)
         signal.setitimer(signal.ITIMER_REAL, INTERVAL, INTERVAL)
 
-    def _wait_no_more(self) -> None:
+    def _stop_timer(self) -> None:
         if self._number:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -63,7 +63,7 @@ class Raising:
             self._raise()
 
     def _raise(self) -> NoReturn:
-        self._wait_no_more()
+        self._stop_timer()
         self._raised = self._exception_of(self._number)
         raise self._raised
 
@@ -74,7 +74,7 @@ class Raising:
             self._previous_hook(unraisable)
 
 
-def unheeded(number: int, frame: FrameType | None) -> None:
+def ignore_signal(number: int, frame: FrameType | None) -> None:
     """Ignore a signal.
 
     Unlike `SIG_IGN`, child processes do not inherit this handler, and Python still delivers a signal that arrived earlier.

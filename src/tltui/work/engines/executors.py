@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tltui import __version__
 from tltui.text.frozen import frozen
 from tltui.work.engines.gather import Engine, NoEngineError
-from tltui.work.signals import Raising, unheeded
+from tltui.work.signals import Raising, ignore_signal
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -286,7 +286,7 @@ def _serve(pipe: Connection) -> None:
     """
     with Raising(_leave) as raising:
         for number in ENDING:
-            signal.signal(number, raising.heard)
+            signal.signal(number, raising.handle)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         parent = parent_process()
         assert parent is not None
@@ -313,7 +313,7 @@ def _leave(number: int) -> SystemExit:
 def _ignore_signals() -> None:
     """Ignore further signals: the terminal and the parent both send one to the worker."""
     for number in ENDING:
-        signal.signal(number, unheeded)
+        signal.signal(number, ignore_signal)
 
 
 def _end_with(parent: int) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, load_other, read_profiles
+from tltui.cli.loading import limits_of, load, load_other, read_profiles
 from tltui.cli.parser import Command, add_json, add_paths, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.questions.question import question_of
@@ -45,23 +45,11 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the outcome of the limits; exit code 1 if one is exceeded."""
     from tltui.export import lines_of
     from tltui.model.input_coverage import untold
-    from tltui.questions.check.limits import (
-        DEFAULT,
-        BadLimit,
-        gates,
-        needing_a_profile,
-        needing_a_trace,
-        parse_limits,
-        why_a_profile,
-        why_a_trace,
-    )
+    from tltui.questions.check.limits import DEFAULT, gates, needing_a_profile, needing_a_trace, why_a_profile, why_a_trace
     from tltui.writers.check_reports import check_document, github, junit, summary, unsure
 
     began, format_ = time.monotonic(), _format(options)
-    try:
-        limits = parse_limits(",".join(options.fail_on or [DEFAULT]), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(str(bad)) from None
+    limits = limits_of(options.fail_on or [DEFAULT], options.baseline is not None)
     options.reads_profiles = bool(measured := needing_a_profile(limits))
     current = load(options)
     if untraced := needing_a_trace(current, limits):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tltui.model.run import Run
+    from tltui.questions.check.limits import Limit
     from tltui.sources.discover import Found
     from tltui.sources.discovery_results import FoundProfile
 
@@ -236,6 +237,16 @@ def read_profiles(run: Run) -> None:
             raise Failure(f"--profile {file.found.name}: {file.fault}")
         if file.fault:
             print(printable(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
+
+
+def limits_of(texts: Sequence[str], has_baseline: bool, prefix: str = "") -> tuple[Limit, ...]:
+    """Parse the limits of `--fail-on`. `prefix`: the beginning of an error."""
+    from tltui.questions.check.limits import BadLimit, parse_limits
+
+    try:
+        return parse_limits(",".join(texts), has_baseline)
+    except BadLimit as bad:
+        raise Failure(f"{prefix}{bad}") from None
 
 
 def one_ref(options: argparse.Namespace) -> str:

@@ -16,7 +16,7 @@ from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
-from tltui.cli.loading import discover_logs, load_other, no_terminal
+from tltui.cli.loading import discover_logs, limits_of, load_other, no_terminal
 from tltui.cli.parser import Command, add_command, argument
 from tltui.cli.printing import as_text, layout, write
 from tltui.text.frozen import frozen
@@ -174,14 +174,9 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for --check, which is not given")
         return ()
-    from tltui.questions.check.limits import BadLimit, parse_limits
-
     if options.baseline is not None:
         discover_logs(options.baseline, False)
-    try:
-        return parse_limits(",".join(options.check), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(f"--check: {bad}") from None
+    return limits_of(options.check, options.baseline is not None, "--check: ")
 
 
 @frozen

@@ -54,13 +54,7 @@ def case(options: argparse.Namespace) -> Iterator[bytes]:
     if not options.preview and not options.output:
         raise Failure("where to? -o FILE writes the case, --preview only says what would be in it")
     writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
-    if options.preview:
-        result = writer.result()
-    else:
-        try:
-            result = writer.write(options.output, options.force)
-        except FileExistsError as error:
-            raise Failure(f"{error.filename}: {error.strerror}; --force replaces it") from None
+    result = writer.result() if options.preview else writer.write(options.output, options.force)
     yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
     if not options.preview:
         print_error(f"wrote {options.output}")

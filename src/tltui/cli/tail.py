@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
-from tltui.cli.loading import discover_logs, load_other, no_path
+from tltui.cli.loading import discover_logs, limits_of, load_other, no_path
 from tltui.cli.parser import Command, add_json, add_paths, argument, defaults
 from tltui.cli.printing import as_text, layout
 
@@ -85,12 +85,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for limits: --fail-on names them")
         return ()
-    from tltui.questions.check.limits import BadLimit, parse_limits
-
-    try:
-        return parse_limits(",".join(options.fail_on), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(str(bad)) from None
+    return limits_of(options.fail_on, options.baseline is not None)
 
 
 def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure
 from tltui.cli.loading import load, one_ref
@@ -15,12 +16,19 @@ from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
+if TYPE_CHECKING:
+    from tltui.text.document import Document
+
 
 def view(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
     from tltui.questions.view_document import view_document
 
-    document = view_document(load(options), BY_NAME[options.command], _part(options), layout(options))
+    yield from _print_page(view_document(load(options), BY_NAME[options.command], _part(options), layout(options)), options)
+
+
+def _print_page(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield a page, or with --json its result."""
     if not options.json:
         yield from as_text(document, options)
         return
@@ -82,11 +90,7 @@ def where(options: argparse.Namespace) -> Iterator[bytes]:
 
     opened = load(options)
     here = ask(files_of(opened), options.stacks)
-    document = where_document(opened, scope_of(opened, _part(options)), layout(options), here)
-    if options.json:
-        yield from as_json({"schema": 1, "view": options.command, "result": result_of(document)})
-    else:
-        yield from as_text(document, options)
+    yield from _print_page(where_document(opened, scope_of(opened, _part(options)), layout(options), here), options)
 
 
 def runtime(options: argparse.Namespace) -> Iterator[bytes]:
@@ -99,8 +103,7 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     results = runtimes_of(model)
     if results and all(isinstance(item, Refused) for item in results):
         raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
-    document = view_document(model, BY_NAME["runtime"], _part(options), layout(options))
-    yield from as_json(result_of(document)) if options.json else as_text(document, options)
+    yield from _print_page(view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
 
 
 def _rank(text: str) -> int:

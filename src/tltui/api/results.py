@@ -48,9 +48,9 @@ class Result(Sequence[Row], Generic[Row, Data]):
     ref: str
     """The address of the part of the run that it is about, '' for all of it."""
     title: str
-    """What the page is called."""
+    """The title of the page."""
     data: Data
-    """All of the answer, as the analysis gives it. `to_dict()` has the same as plain dictionaries and lists."""
+    """The complete answer as dataclasses. `to_dict()` has the same as plain dictionaries and lists."""
     rows: tuple[Row, ...]
     """The rows of `to_records()`, with attributes."""
     _page: TextDocument

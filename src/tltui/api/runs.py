@@ -63,7 +63,7 @@ class Run:
 
     @property
     def goes_on(self) -> str:
-        """Why more may come, in a few words; '' when it is known that nothing will. `refresh()` reads what has come."""
+        """The reason why more records may come, in a few words; '' if none will. `refresh()` reads new ones."""
         with self._session.reading() as run:
             return run.goes_on
 

@@ -46,7 +46,7 @@ class Ended(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.code = 128 + number
-        """What a shell says of a program that a signal ended."""
+        """The exit status that a shell gives to a program ended by a signal."""
 
 
 @contextmanager

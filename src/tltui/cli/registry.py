@@ -57,7 +57,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "record, follow": ("run", "tail"),
     "hold a limit (CI)": ("check",),
 }
-"""How the help lists commands without a page; a page names its heading itself. What is in none of them stands at the end."""
+"""Heading of the help → its commands without a page; a page has its heading in its `QUESTION`. Other commands come last."""
 PAGES_BEFORE = 500
 """Pages with a lower `help_order` precede the other commands of their heading in the help."""
 OTHERS = "about tltui"

@@ -80,7 +80,7 @@ def save_output_tail(file: OutputFile, directory: str, words: Sequence[str], beg
 TYPED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-"""What a shell says of a command that it cannot start."""
+"""The exit status that a shell gives to a command that it cannot start."""
 SHELL = "/bin/sh"
 _OF_KERNEL = 0x80
 """`si_code` of a signal that no process sent (SI_KERNEL, sigaction(2)): it came from the terminal."""

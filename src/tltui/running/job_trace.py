@@ -304,7 +304,7 @@ def _path_warnings(environment: Mapping[str, str]) -> list[str]:
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
 STEPS, DIRECTORY = "TLTUI_RECORD_STEPS", "TLTUI_RECORD_DIRECTORY"
-"""What `hook/_tltui_recorder.py` is told."""
+"""Variables with the options of `hook/_tltui_recorder.py`."""
 PATH = "PYTHONPATH"
 KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 """Variable that makes C++ kernels report to the profiler. Part of the key of Inductor's caches."""

@@ -289,7 +289,7 @@ class Places:
         self._blocks: list[_Block] = []
         self._count = 0
         self._narrowed: tuple[str, int, list[Place]] = ("", 0, [])
-        """What was typed, of how many blocks, and all places that have its letters: where the next letter is looked for."""
+        """The last text, the number of blocks, and all places with its letters, in which the next letter is searched."""
 
     def __len__(self) -> int:
         return self._count

@@ -51,7 +51,7 @@ AHEAD = 4
 TOGETHER = 2_000
 """Records that are posted together while the UI thread has no time for more: it takes them over in 5 ms or so."""
 EVENT = 10
-"""What an event costs beside its records, in records."""
+"""Cost of an event besides its records, in records."""
 TICK = 0.5
 """Seconds between two polls of files that are followed."""
 GLANCE = 10.0

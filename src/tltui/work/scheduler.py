@@ -66,9 +66,9 @@ class Lane(IntEnum):
     WISH = 0
     """The document that the user wants. Only the newest wish counts."""
     GROW = 1
-    """What is shown and not complete."""
+    """Tasks for a shown page that is not complete."""
     LATER = 2
-    """What nobody waits for: names, checks, files."""
+    """Tasks that nobody waits for: names, checks, files."""
 
 
 class Place(Enum):

@@ -80,7 +80,7 @@ class BundleResult:
 
 @dataclass(slots=True)
 class _Part:
-    """What leaves of one log."""
+    """The selected records of one log."""
 
     model: LogModel
     records: list[int]

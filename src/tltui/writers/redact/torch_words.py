@@ -74,7 +74,7 @@ reduce_scatter_single reduce_scatter_tensor all_to_all_single cache_size_bytes c
 
 _WORD = re.compile(r"[A-Za-z]\w*")
 COUNTED = re.compile(r"(?:(?<!\d)\d{1,5})?(?:_\d{1,5}){0,8}_?$")
-"""What numbers a name: `buf12`, `add_3`. `tools/torch_words.py` takes it off too."""
+"""The number of a name: `buf12`, `add_3`. `tools/torch_words.py` removes it too."""
 NUMBER = re.compile(r"\d[\d_]*(?:[eE]\d*|[a-zA-Z]{1,3}|(?:x\d+)+)?|0[xX][0-9a-fA-F]{1,16}|anon\d+")
 """A number, also with a unit; and what was put in the place of something already."""
 

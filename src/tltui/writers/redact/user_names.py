@@ -150,7 +150,7 @@ class Learned:
         """Accounts and hosts."""
         self.torch_lines: set[str] = set()
         self.torch_functions: set[str] = set()
-        """What stands in files of torch and Python."""
+        """Functions in files of torch and Python."""
         self.files: set[str] = set()
         """Names of the user's files."""
         self._tails: set[str] = set()

@@ -89,7 +89,7 @@ RANDOM = (
     "rand", "bernoulli", "multinomial", "normal", "dropout", "uniform_", "exponential_", "cauchy_", "geometric_", "poisson",
     "rrelu", "scaled_dot_product",
 )  # fmt: skip
-"""What the name of an operation has that draws random numbers, or may."""
+"""Parts of the names of operations that may draw random numbers."""
 
 
 class Refused(Exception):
@@ -236,7 +236,7 @@ CHECKED_FUNCTIONS = {
     "_operator.ilshift": "bounded_shift",
     "pow": "bounded_power",
 }
-"""What a graph calls → the function of the script."""
+"""Call in a graph → the function of the script."""
 CHECKED_METHODS = {"as_strided": "checked_as_strided", "__pow__": "bounded_power", "__lshift__": "bounded_shift"}
 """The same for methods of a value, which becomes the first argument."""
 NAMES = frozenset((*CHECKED_FUNCTIONS.values(), *CHECKED_METHODS.values()))
@@ -260,7 +260,7 @@ def expression_of(path: str) -> ast.expr:
 
 
 DEEPEST = 60
-"""How deep an expression may be: those of graphs are calls of names. Python 3.10 dies of deep ones."""
+"""Maximum depth of an expression: those of graphs are calls of names. Python 3.10 crashes on deep ones."""
 LONGEST = 16 << 20
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,300}", re.ASCII)
 _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|mtia|npu|privateuseone|meta)(?::\d{1,3})?")

@@ -9,7 +9,7 @@ from tltui.text.graphs.fx_graph import parse
 from tltui.writers.repro.checking import ALIASES, DTYPES, NAME, Checker, Refused, device_of, dotted, own_name, parsed
 
 FLAT = ("fx_pytree.tree_flatten_spec", "pytree.tree_unflatten")
-"""What torch prints around the inputs and outputs of a graph that takes lists (the joint graph)."""
+"""Calls that torch prints around the inputs and outputs of a graph that takes lists (the joint graph)."""
 ROOT = "Graph"
 
 

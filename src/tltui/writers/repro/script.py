@@ -20,7 +20,7 @@ from tltui.writers.repro.script_inputs import SYMBOL_NAME, Number, ReproFacts, T
 from tltui.writers.repro.tensor_bounds import MAX_BYTES, bounds, bytes_of, check_bytes
 
 FALLBACK = 8
-"""What a symbol is of which the trace does not tell: not 0, not 1, and most things divide it."""
+"""Value of a symbol without a recorded one: not 0, not 1, and most sizes divide it."""
 POSITIVE = ("var", "sq", "std", "prob")
 """In the names of what is never negative: variances, the squares that optimizers keep."""
 WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgraph", "scan(")
@@ -29,7 +29,7 @@ WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgr
 
 @frozen
 class Parts:
-    """What a script is made of."""
+    """Contents of a script."""
 
     header: tuple[str, ...]
     """Lines, without the `#`."""
@@ -38,7 +38,7 @@ class Parts:
     differentiates: bool
     """Whether the graph is one of those before autograd, so that a backward can be run through it."""
     max_bytes: int = MAX_BYTES
-    """What its tensors may take together."""
+    """Maximum bytes of its tensors together."""
 
 
 def script_of(parts: Parts) -> str:

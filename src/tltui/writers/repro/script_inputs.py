@@ -179,10 +179,10 @@ _INNER = frozenset(("modules", "parameters", "buffers"))
 
 @frozen
 class ReproFacts:
-    """What is known of the compile beside its graphs."""
+    """Facts of the compile besides its graphs."""
 
     values: tuple[tuple[str, int | float], ...]
-    """What symbols were in the job."""
+    """Values of symbols in the job."""
     sources: tuple[tuple[str, str], ...]
     """Symbol → the expression of the program that it stands for."""
     tensors: tuple[TensorInput, ...]

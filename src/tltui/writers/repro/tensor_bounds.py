@@ -17,7 +17,7 @@ _SAME = (
     "constant_pad_nd _unsafe_view squeeze_ unsqueeze_ cumsum"
 )
 SAME = frozenset(_SAME.split())
-"""What gives the same numbers, in another shape or type. `cumsum` gives larger ones, and small ones then do."""
+"""Operations that keep numbers and change shape or type. `cumsum` gives larger numbers, and then small ones."""
 BY_DIM = {
     "gather": (1, 2), "index_select": (1, 2), "index_add": (1, 2), "index_add_": (1, 2), "index_copy": (1, 2),
     "index_copy_": (1, 2),
@@ -192,7 +192,7 @@ def _integer(node: ast.expr | None) -> int:
 
 
 MAX_BYTES = 4 << 30
-"""What a script may take if nobody allows more."""
+"""Default maximum bytes of the tensors of a script."""
 _MADE = (
     "zeros ones empty full rand randn randint new_zeros new_ones new_empty new_full empty_strided new_empty_strided "
     "empty_permuted eye repeat tile tril_indices triu_indices"

@@ -42,8 +42,8 @@ def test_each_command_has_it_or_says_what_else_it_means() -> None:
         parser = parser_of(name)
         to = any(action.dest == "to" for action in parser._actions)
         assert to == (name not in OWN | NONE), name
-        assert parser.takes("-o") == (name not in NONE), name
-        assert not to or (parser.takes("--force") and parser.takes("--markdown")), name
+        assert parser.has_option("-o") == (name not in NONE), name
+        assert not to or (parser.has_option("--force") and parser.has_option("--markdown")), name
     assert main(["guide", "-o", "a.json"]) == 2 and not Path("a.json").exists(), "it has no result"
 
 

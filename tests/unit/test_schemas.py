@@ -81,7 +81,7 @@ def test_the_command_prints_them(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_each_command_that_prints_json_has_one() -> None:
     for name in COMMANDS:
-        assert (name in NAMES) == parser_of(name).takes("--json"), name
+        assert (name in NAMES) == parser_of(name).has_option("--json"), name
     said = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     assert [name for name in NAMES if f"tltui schema {name}`" not in said] == []
 

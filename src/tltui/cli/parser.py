@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         options.words = [*options.words, *arguments[at + (not options.words) :]]
         return options
 
-    def takes(self, option: str) -> bool:
+    def has_option(self, option: str) -> bool:
         """Return whether it has an option of this name."""
         return any(option in action.option_strings for action in self._actions)
 
@@ -143,9 +143,9 @@ def add_output(parser: Parser) -> None:
     """Add the output file of a command that prints, unless its `-o` means something else."""
     formats = ".txt .ansi .md .html .json"
     parser.add_argument("-o", dest="to", metavar="FILE", help=f"write into FILE, in the format of its suffix: {formats}; - prints")
-    if not parser.takes("--markdown"):
+    if not parser.has_option("--markdown"):
         add_markdown(parser)
-    if not parser.takes("--force"):
+    if not parser.has_option("--force"):
         add_force(parser, "replace FILE if it exists")
 
 

@@ -86,6 +86,6 @@ def parser_of(name: str) -> Parser:
     parser = Parser(name, help_[0].upper() + help_[1:] + ".", examples)
     for add_argument in declared.arguments:
         add_argument(parser)
-    if parser.takes("--color") and not parser.takes("-o") and name not in ENDLESS:
+    if parser.has_option("--color") and not parser.has_option("-o") and name not in ENDLESS:
         add_output(parser)
     return parser

@@ -180,7 +180,7 @@ class Filter:
         self._cache: dict[Node, tuple[int, bool]] = {}
         """Compile or frame → its stamp at the last test, and whether its line had the text. A new address makes a new node."""
 
-    def takes(self, node: Node) -> bool:
+    def matches(self, node: Node) -> bool:
         """Return whether a compile or an artifact matches."""
         target = node.target
         if isinstance(target, Compile):
@@ -192,9 +192,9 @@ class Filter:
             self.tested += target.is_compile
             self.matched += target.is_compile and matches
             return matches
-        return not self.inverse and not self._status and self.names(node)
+        return not self.inverse and not self._status and self.has_text(node)
 
-    def names(self, node: Node) -> bool:
+    def has_text(self, node: Node) -> bool:
         """Return whether the line of a node contains the text; a status matches compiles only."""
         return not self._status and self._has(node)
 
@@ -312,11 +312,11 @@ class OutlineRows:
         """Append the filtered rows below a node whose row was appended; return whether the node itself stays."""
         is_open = child.key in self.open
         if isinstance(child.target, (Compile, Artifact)):
-            stays = filter_.takes(child) or child.key == self._held
+            stays = filter_.matches(child) or child.key == self._held
             if stays and is_open:
                 self._add_all(rows, child, depth + 1)
             return stays
-        matches = filter_.names(child)
+        matches = filter_.has_text(child)
         names_it = matches or child.key == self._held
         if filter_.inverse and names_it and child.key != self._held:
             return False

@@ -1,4 +1,4 @@
-"""What is measured without a terminal: start, indexing, memory."""
+"""Benchmarks without a terminal: start, indexing, memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from make import TRACES, Made, made
+from make import TRACES, BenchmarkLog, ensure_log
 from rows import Bench, Row, at_least, at_most
 
 TLTUI = [sys.executable, "-m", "tltui"]
@@ -21,7 +21,7 @@ INDEX = """
 import resource, sys, time
 from tltui.model.follow import open_run
 from tltui.sources.discover import discover
-from tltui.documents.tree import listing
+import tltui.tree.listing
 def resident():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) * 1024
 found = discover([sys.argv[1]])
@@ -43,7 +43,7 @@ sys.exit(code or ("textual" in sys.modules or "rich" in sys.modules))
 
 
 def seconds_of(command: Sequence[str], times: int) -> list[float]:
-    """How long a whole process takes, each time."""
+    """Return the seconds of each run of a process."""
     took = []
     for _ in range(times):
         begin = time.perf_counter()
@@ -53,42 +53,42 @@ def seconds_of(command: Sequence[str], times: int) -> list[float]:
 
 
 def start(keep: Path, quick: bool) -> list[Row]:
-    """The commands start fast and never import the UI."""
+    """Measure the start of commands, which never import the UI."""
     trace = str(TRACES / "breaks")
     rows = []
-    for what, budget, arguments in (("tltui --help", 0.12, ["--help"]), ("tltui ls on a 600 KB trace", 0.25, ["ls", trace])):
+    for label, budget, arguments in (("tltui --help", 0.12, ["--help"]), ("tltui ls on a 600 KB trace", 0.25, ["ls", trace])):
         took = seconds_of([*TLTUI, *arguments], 5 if quick else 11)
-        rows.append(at_most(what, statistics.median(took), budget, "s", f" (best {min(took):.3f})"))
+        rows.append(at_most(label, statistics.median(took), budget, "s", f" (best {min(took):.3f})"))
     done = subprocess.run([sys.executable, "-c", NO_TEXTUAL, "ls", trace], check=False)
     rows.append(Row("tltui ls imports textual", "never", "never" if done.returncode == 0 else "it does", done.returncode == 0))
     return rows
 
 
-def _indexed(log: Made, times: int) -> tuple[float, float, int, int]:
-    """Median seconds, best seconds, growth and peak of memory."""
-    found = []
+def _indexed(log: BenchmarkLog, times: int) -> tuple[float, float, int, int]:
+    """Return median seconds, best seconds, growth and peak of memory."""
+    figures = []
     for _ in range(times):
         done = subprocess.run([sys.executable, "-c", INDEX, str(log.path)], check=True, capture_output=True, text=True)
-        found.append([float(word) for word in done.stdout.split()])
-    took = [one[0] for one in found]
-    return statistics.median(took), min(took), int(found[0][1]), int(found[0][2])
+        figures.append([float(word) for word in done.stdout.split()])
+    took = [one[0] for one in figures]
+    return statistics.median(took), min(took), int(figures[0][1]), int(figures[0][2])
 
 
 def index(keep: Path, quick: bool) -> list[Row]:
-    """How fast a trace is indexed, and what that costs."""
+    """Measure the indexing of a trace, and its memory."""
     times = 3 if quick else 5
-    cut, small = made(keep, "cut"), made(keep, "small-records")
+    cut, small = ensure_log(keep, "cut"), ensure_log(keep, "small-records")
     took, best, _, _ = _indexed(cut, times)
     size, mean = cut.size / 1e6, cut.size / cut.records
     rows = [at_least(f"index {size:.0f} MB, {mean:,.0f} B a record", size / took, 400, "MB/s", f" (best {size / best:.0f})")]
     took, best, _, _ = _indexed(small, times)
-    what = f"index {small.size / 1e6:.0f} MB, {small.size / small.records:,.0f} B a record"
-    rows.append(at_least(what, small.records / took, 150_000, "records/s", f" (best {small.records / best:,.0f})"))
-    large = cut if quick else made(keep, "large")
+    label = f"index {small.size / 1e6:.0f} MB, {small.size / small.records:,.0f} B a record"
+    rows.append(at_least(label, small.records / took, 150_000, "records/s", f" (best {small.records / best:,.0f})"))
+    large = cut if quick else ensure_log(keep, "large")
     took, _, grown, peak = _indexed(large, 1)
-    what = f"index {large.size / 1e6:,.0f} MB, {large.records:,} records"
-    rows.append(Row(what, "", f"{took:.2f} s, {large.size / took / 1e6:.0f} MB/s, {peak / 1e6:.0f} MB at most", None))
-    other = made(keep, "middle" if quick else "cut")
+    label = f"index {large.size / 1e6:,.0f} MB, {large.records:,} records"
+    rows.append(Row(label, "", f"{took:.2f} s, {large.size / took / 1e6:.0f} MB/s, {peak / 1e6:.0f} MB at most", None))
+    other = ensure_log(keep, "middle" if quick else "cut")
     _, _, grown_there, _ = _indexed(other, 1)
     # the difference of two sizes: what the program itself needs is in both
     each = (grown - grown_there) / (large.records - other.records)
@@ -97,22 +97,22 @@ def index(keep: Path, quick: bool) -> list[Row]:
 
 
 def texts(keep: Path, quick: bool) -> list[Row]:
-    """How fast TORCH_LOGS text is read, and what that costs."""
+    """Measure the reading of TORCH_LOGS text, and its memory."""
     times = 1 if quick else 3
-    large, small = made(keep, "text"), made(keep, "text-flood")
+    large, small = ensure_log(keep, "text"), ensure_log(keep, "text-flood")
     took, best, _, peak = _indexed(large, times)
     size = large.size / 1e6
     more = f" (best {size / best:.0f}, {peak / 1e6:.0f} MB at most)"
     rows = [at_least(f"TORCH_LOGS text of {size:.0f} MB", size / took, 60, "MB/s", more)]
     took, best, _, _ = _indexed(small, times)
     size = small.size / 1e6
-    what = f"the same, {small.records:,} messages of one line"
-    return [*rows, at_least(what, size / took, 10, "MB/s", f" (best {size / best:.0f})")]
+    label = f"the same, {small.records:,} messages of one line"
+    return [*rows, at_least(label, size / took, 10, "MB/s", f" (best {size / best:.0f})")]
 
 
 def rewriting(keep: Path, quick: bool) -> list[Row]:
-    """How fast the commands that look at every record are, as whole processes."""
-    log = made(keep, "cut")
+    """Measure commands that read every record, as whole processes."""
+    log = ensure_log(keep, "cut")
     size, times = log.size / 1e6, 1 if quick else 3
     took = statistics.median(seconds_of([*TLTUI, "records", str(log.path)], times))
     rows = [at_least(f"records of {size:.0f} MB", size / took, 50, "MB/s")]
@@ -123,11 +123,11 @@ def rewriting(keep: Path, quick: bool) -> list[Row]:
 
 
 def tlparse(keep: Path, quick: bool) -> list[Row]:
-    """The same file with tlparse 0.4.3, which also writes its report."""
+    """Compare with tlparse 0.4.3 on the same file, which also writes its report."""
     binary = shutil.which("tlparse") or shutil.which("tlparse", path=sysconfig.get_path("scripts"))
     if quick or binary is None:
         return [Row("tlparse beside it", "≥ 25 ×", "left out: --quick" if quick else "tlparse is not installed", None)]
-    cut = made(keep, "cut")
+    cut = ensure_log(keep, "cut")
     with tempfile.TemporaryDirectory() as directory:
         command = [binary, str(cut.path), "-o", f"{directory}/out", "--no-browser", "--overwrite"]
         begin = time.perf_counter()
@@ -136,12 +136,12 @@ def tlparse(keep: Path, quick: bool) -> list[Row]:
     if done.returncode:
         return [Row("tlparse beside it", "≥ 25 ×", f"tlparse failed with {done.returncode}", None)]
     ours, _, _, _ = _indexed(cut, 3)
-    whole = statistics.median(seconds_of([*TLTUI, "ls", str(cut.path)], 3))
+    process_s = statistics.median(seconds_of([*TLTUI, "ls", str(cut.path)], 3))
     size = cut.size / 1e6
     return [
         Row(f"tlparse 0.4.3 on {size:.0f} MB", "", f"{theirs:.1f} s, {size / theirs:.1f} MB/s", None),
         at_least("indexing against tlparse", theirs / ours, 25, "×"),
-        Row("tltui ls on the same, as a whole process", "", f"{whole:.2f} s, {theirs / whole:.0f} × tlparse", None),
+        Row("tltui ls on the same, as a whole process", "", f"{process_s:.2f} s, {theirs / process_s:.0f} × tlparse", None),
     ]
 
 

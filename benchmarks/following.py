@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from make import copies, made
+from make import copies, ensure_log
 from probe import Answer, Probe
 from rows import Bench, Row, at_most
 
@@ -39,17 +39,17 @@ time.sleep(3600)
 
 
 def ms(seconds: float) -> float:
-    """Milliseconds."""
+    """Convert seconds to milliseconds."""
     return seconds * 1000
 
 
 def appears(keep: Path, quick: bool) -> list[Row]:
-    """From the write of 1,000 records to the screen that shows them, on a run of 10 MB."""
+    """Measure the time from the write of 1,000 records to the screen with them, on a run of 10 MB."""
     took = []
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "trace" / "dedicated_log_torch_trace_a.log"
         log.parent.mkdir()
-        shutil.copy(made(keep, "middle").path, log)
+        shutil.copy(ensure_log(keep, "middle").path, log)
         parts = batches(log.stat().st_size)
         with log.open("ab", buffering=0) as file, Probe.tltui(log.parent, home=Path(place)) as probe:
             probe.wait_for("live · last record")
@@ -61,34 +61,34 @@ def appears(keep: Path, quick: bool) -> list[Row]:
                 probe.wait(lambda before=head: probe.lines()[0] != before, "the new records")  # type: ignore[misc]
                 took.append(time.perf_counter() - begin)
                 probe.settle()
-    what = f"{BATCH:,} new records on the screen, up to {POLL:g} s of it until a look"
-    return [at_most(what, max(took), POLL + 0.3, "s", f" (median {statistics.median(took):.2f})")]
+    label = f"{BATCH:,} new records on the screen, up to {POLL:g} s of it until a look"
+    return [at_most(label, max(took), POLL + 0.3, "s", f" (median {statistics.median(took):.2f})")]
 
 
 def batches(skip: int) -> Iterator[bytes]:
-    """The records of copies of a log after the first `skip` bytes, so many at a time."""
-    kept = b""
-    seen = 0
+    """Yield batches of records of a repeated log after its first `skip` bytes."""
+    buffer = b""
+    size = 0
     for data in copies("cache_hit"):
-        seen += len(data)
-        if seen <= skip:
+        size += len(data)
+        if size <= skip:
             continue
-        kept += data
-        while kept.count(b"\nV") > BATCH:
+        buffer += data
+        while buffer.count(b"\nV") > BATCH:
             at = 0
             for _ in range(BATCH):
-                at = kept.index(b"\nV", at) + 1
-            yield kept[:at]
-            kept = kept[at:]
+                at = buffer.index(b"\nV", at) + 1
+            yield buffer[:at]
+            buffer = buffer[at:]
 
 
 @contextmanager
 def growing(place: Path, keep: Path) -> Iterator[Path]:
-    """A directory of logs that grow."""
+    """Make a directory of logs that grow within the context."""
     trace = place / "trace"
     trace.mkdir()
     logs = [trace / f"dedicated_log_torch_trace_rank_{number}_x.log" for number in range(RANKS)]
-    source = made(keep, "cut").path
+    source = ensure_log(keep, "cut").path
     child = subprocess.Popen([sys.executable, "-c", GROWTH, str(source), *map(str, logs)])
     try:
         yield trace
@@ -98,7 +98,7 @@ def growing(place: Path, keep: Path) -> Iterator[Path]:
 
 
 def keys_meanwhile(keep: Path, quick: bool) -> list[Row]:
-    """Keys while eight ranks grow."""
+    """Measure keys while eight ranks grow."""
     answers: list[Answer] = []
     with tempfile.TemporaryDirectory() as place, growing(Path(place), keep) as trace:
         time.sleep(2.0)
@@ -113,12 +113,12 @@ def keys_meanwhile(keep: Path, quick: bool) -> list[Row]:
 
 
 def idle(keep: Path, quick: bool) -> list[Row]:
-    """Bytes and work while nothing happens."""
+    """Measure bytes and CPU time while nothing happens."""
     seconds = 5 if quick else 20
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "trace" / "dedicated_log_torch_trace_a.log"
         log.parent.mkdir()
-        shutil.copy(made(keep, "middle").path, log)
+        shutil.copy(ensure_log(keep, "middle").path, log)
         with log.open("ab"), Probe.tltui(log.parent, home=Path(place)) as probe:
             probe.wait_for("live · last record")
             probe.settle()
@@ -134,7 +134,7 @@ def idle(keep: Path, quick: bool) -> list[Row]:
 
 
 def cpu(pid: int) -> float:
-    """Seconds of processor time of a process so far."""
+    """Return the CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 

@@ -1,4 +1,4 @@
-"""Makes the logs that the benchmarks read, out of real ones. Each is made once and kept."""
+"""Logs for the benchmarks, made from real ones once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ONE_LINE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A log that is there."""
+class BenchmarkLog:
+    """A log on disk."""
 
     path: Path
     size: int
@@ -33,13 +33,13 @@ class Made:
 
 
 def log_of(name: str) -> bytes:
-    """A real log of tests/traces."""
+    """Read a real log of tests/traces."""
     [path] = (TRACES / name).glob("*.log")
     return path.read_bytes()
 
 
 def copies(name: str) -> Iterator[bytes]:
-    """A real log again and again, each time with frame ids of its own, so that every compile is another one."""
+    """Yield copies of a real log without end, each with frame ids of its own, so that all compiles differ."""
     data = log_of(name)
     pieces, ids, at = [], [], 0
     for match in FRAME.finditer(data):
@@ -68,7 +68,7 @@ def repeated(path: Path, name: str, *, records: int | None = None, size: int | N
 
 
 def large_payload(path: Path) -> None:
-    """One artifact of 100 MB in a million lines."""
+    """Write an artifact of 100 MB in a million lines."""
     body = b"".join(
         (b"buf%d = empty_strided_cuda((%d, 768), (768, 1), torch.float32)  # " % (n, n % 4096)).ljust(LINE - 2, b"x") + b"\n"
         for n in range(LINES)
@@ -77,7 +77,7 @@ def large_payload(path: Path) -> None:
 
 
 def long_line(path: Path) -> None:
-    """One artifact with a line of 1 MB."""
+    """Write an artifact with a line of 1 MB."""
     line = b"    add = torch.ops.aten.cat.default([" + b", ".join(b"arg%d_1" % n for n in range(ONE_LINE // 9))
     body = b"class GraphModule:\n  def forward(self):\n" + line + b"])\n    return add"
     _one_artifact(path, b'{"dynamo_output_graph": {}, ', body)
@@ -95,7 +95,7 @@ def _one_artifact(path: Path, event: bytes, body: bytes) -> None:
 
 
 def large_text(path: Path) -> None:
-    """Real TORCH_LOGS text again and again, each time of another process or of other frames."""
+    """Write repeated real TORCH_LOGS text, each time of another process or of other frames."""
     names = ("mlp", "breaks", "recompiles", "cache_hit")
     texts = [lzma.decompress((TEXTS / name / "stderr.txt.xz").read_bytes()) for name in names]
     with path.open("wb") as file:
@@ -108,7 +108,7 @@ def large_text(path: Path) -> None:
 
 
 def flood(path: Path) -> None:
-    """50 MB of messages of one line, each with a time of its own."""
+    """Write 50 MB of messages of one line, each with a time of its own."""
     with path.open("wb") as file:
         number = 0
         while file.tell() < 50_000_000:
@@ -131,8 +131,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def made(directory: Path, name: str) -> Made:
-    """The log of this name; made if it is not there."""
+def ensure_log(directory: Path, name: str) -> BenchmarkLog:
+    """Return the log of a name, after making it if it does not exist."""
     path = directory / f"{name}.log"
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -144,4 +144,4 @@ def made(directory: Path, name: str) -> Made:
         with path.open("rb") as file:
             lines = sum(line.startswith(b"V") for line in file)
         count.write_text(str(lines))
-    return Made(path, path.stat().st_size, int(count.read_text()))
+    return BenchmarkLog(path, path.stat().st_size, int(count.read_text()))

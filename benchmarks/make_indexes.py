@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Saved indexes of very many ranks, made by varying those of a few real ones: what indexes of a job of that size would be.
+"""Make saved indexes of very many ranks by varying those of a few real ones.
 
     make_indexes.py INDEX OUT --ranks 16384 [--per-node 8] [--seed 1]
 
@@ -40,7 +40,7 @@ class Maker:
         courses = Courses()
         self.models = [process for process in index.saved if process.compiles]
         course = courses.of(self.models[0])
-        self.steps, self.said = course.steps, course.texts
+        self.steps, self.sentences = course.steps, course.said
         self.times = times_of_saved(self.models[0])
         self.begins = [1.7e15 + 1e6 * at for at in accumulate(map(self.took, range(len(self.steps) - 1)), initial=0.0)]
         self.drawn = self.rng.sample(range(ranks), 4)
@@ -54,7 +54,7 @@ class Maker:
 
     @property
     def planted(self) -> Iterator[str]:
-        """What is not as it is everywhere else."""
+        """Yield the planted differences."""
         graph, missing, slow, stops = self.drawn
         yield f"rank {graph}: another graph in {self.steps[3].id}"
         yield f"rank {missing}: lacks {self.steps[5].code[0]}"
@@ -64,7 +64,7 @@ class Maker:
         yield f"ranks {self.nodes[1] * self.per_node}-{(self.nodes[1] + 1) * self.per_node - 1}: clock 90 s ahead"
 
     def course(self, rank: int) -> Course:
-        """What a rank compiled."""
+        """Return the compiles of a rank."""
         steps = list(self.steps)
         if rank == self.drawn[0]:
             steps[3] = other(steps[3], "graph")
@@ -75,10 +75,10 @@ class Maker:
             steps = [*steps[:middle], replace(steps[middle], status="missing")]
         if rank // self.per_node == self.nodes[0]:
             steps = [other(step, "settings") for step in steps]
-        return Course(tuple(steps), self.said)
+        return Course(tuple(steps), self.sentences)
 
     def times_of(self, rank: int, count: int) -> Times:
-        """When, with noise."""
+        """Return the times of a rank, with noise."""
         ahead = 90e6 if rank // self.per_node == self.nodes[1] else 0.0
         begin = array("d", (round(at + ahead + self.rng.uniform(0, TOGETHER_US)) for at in self.begins[:count]))
         took = array("f", (self.took(n) * self.rng.uniform(1 - NOISE, 1 + NOISE) for n in range(count)))
@@ -87,13 +87,13 @@ class Maker:
         if rank == self.drawn[3]:
             took[-1] = float("nan")
         phases = {}
-        for name, own in self.times.phases.items():
-            values = (own[n % len(own)] * self.rng.uniform(1 - NOISE, 1 + NOISE) for n in range(count))
+        for name, durations in self.times.phases.items():
+            values = (durations[n % len(durations)] * self.rng.uniform(1 - NOISE, 1 + NOISE) for n in range(count))
             phases[name] = array("f", values)
         return Times(begin, took, phases)
 
     def records(self, log: int, rank: int) -> bytes:
-        """The records of a log, with another rank in them."""
+        """Return the records of a log with another rank in them."""
         if log not in self.columns:
             data = self.index.section(log, RECORDS)
             size = int.from_bytes(data[:4], "little")
@@ -106,7 +106,7 @@ class Maker:
         return len(head).to_bytes(4, "little") + head + columns
 
     def node(self, number: int) -> Iterator[bytes]:
-        """The index of a node."""
+        """Yield the index of a node."""
         writer = Writer()
         yield writer.begin()
         for rank in range(number * self.per_node, min((number + 1) * self.per_node, self.ranks)):
@@ -129,7 +129,7 @@ class Maker:
 
 
 def other(step: Step, facet: str) -> Step:
-    """A step with another digest of a facet."""
+    """Return a step with another digest of a facet."""
     facets = list(step.facets)
     facets[FACETS.index(facet)] = b"otherone"
     return replace(step, facets=tuple(facets))

@@ -1,4 +1,4 @@
-"""Every page at three sizes of a run, and again after a batch: seconds, lines, memory, and how they grow.
+"""Measure every page at three sizes of a run, and again after a batch: seconds, lines, memory, growth.
 
     python benchmarks/pages.py [--compiles N N N] [--only PAGE ...] [--shared DIR ...]
 
@@ -46,20 +46,20 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One page."""
+    """The figures of a page."""
 
     first: float
     """Seconds until its first lines."""
-    whole: float
+    total: float
     lines: int
     peak: float
     """MB"""
-    made: int
+    parts: int
     """Parts that were made for it."""
 
 
 def job(path: Path, compiles: int) -> Path:
-    """A log of many compiles: recompiles for many reasons, and now and then a graph that was lowered to code."""
+    """Write a log of many compiles: recompiles for many reasons, and some graphs that were lowered to code."""
     pieces = zip(copies("reasons"), copies("cache_hit"), strict=False)
     with path.open("wb") as file:
         for _, (plain, code) in zip(range(max(compiles // IN_A_COPY, 1)), pieces, strict=False):
@@ -68,8 +68,8 @@ def job(path: Path, compiles: int) -> Path:
     return path
 
 
-def made(run: Run, page: str) -> Document:
-    """A page by its address; `run` for the overview, `ls` for the listing."""
+def make_document(run: Run, page: str) -> Document:
+    """Return a page by its address; `run` for the overview, `ls` for the listing."""
     if page == "ls":
         return listing_document(run, Options())
     return build(run, "" if page == "run" else page, Options())
@@ -78,56 +78,56 @@ def made(run: Run, page: str) -> Document:
 def measure(run: Run, page: str) -> Measured:
     """Make a page to its end."""
     before, begin = run.parts.made, time.process_time()
-    document = made(run, page)
+    document = make_document(run, page)
     first = 0.0
     while True:
         if not first and len(document):
             first = time.process_time() - begin
         if document.advance():
             break
-    whole = time.process_time() - begin
+    total = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Measured(first or whole, whole, len(document), peak, run.parts.made - before)
+    return Measured(first or total, total, len(document), peak, run.parts.made - before)
 
 
 def alone(work: Callable[[], R]) -> R | None:
-    """The same in a process of its own; None where it fails."""
+    """Run work in a process of its own; return None if it fails."""
     context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(False)
+    here_end, there_end = context.Pipe(False)
 
     def go() -> None:
-        there.send(work())
+        there_end.send(work())
 
     child = context.Process(target=go)
     child.start()
-    there.close()
-    found: R | None = None
+    there_end.close()
+    result: R | None = None
     with suppress(EOFError):
-        found = here.recv()
+        result = here_end.recv()
     child.join()
-    return found
+    return result
 
 
 def sizes(logs: Sequence[tuple[str, Path]], pages: Sequence[str]) -> Iterator[str]:
-    """Each page at each size, and the factor by which it grew from the last but one to the last."""
-    found: dict[str, list[Measured | None]] = {page: [] for page in pages}
+    """Yield each page at each size, and its growth from the last but one to the last."""
+    measured: dict[str, list[Measured | None]] = {page: [] for page in pages}
     for _, path in logs:
         run = open_run(discover([str(path)]))
         for page in pages:
-            found[page].append(alone(lambda run=run, page=page: measure(run, page)))  # type: ignore[misc]
+            measured[page].append(alone(lambda run=run, page=page: measure(run, page)))  # type: ignore[misc]
     yield f"{'page':<24}" + "".join(f"{name:>36}" for name, _ in logs) + f"{'grew':>8}"
     yield " " * 24 + f"{'first   whole    lines  peak':>36}" * len(logs)
-    for page, own in found.items():
+    for page, results in measured.items():
         cells = "".join(
-            f"{m.first:>11.2f} s{m.whole:>6.2f} s{m.lines:>8,}{m.peak:>5.0f} MB" if m else f"{'failed':>36}" for m in own
+            f"{m.first:>11.2f} s{m.total:>6.2f} s{m.lines:>8,}{m.peak:>5.0f} MB" if m else f"{'failed':>36}" for m in results
         )
-        last = own[-2:]
-        grew = f"{last[1].whole / max(last[0].whole, 0.01):>7.1f}×" if len(last) == 2 and last[0] and last[1] else ""
+        last = results[-2:]
+        grew = f"{last[1].total / max(last[0].total, 0.01):>7.1f}×" if len(last) == 2 and last[0] and last[1] else ""
         yield f"{page:<24}{cells}{grew}"
 
 
 def last_records(path: Path) -> int:
-    """Where the last `BATCH` records of a log begin."""
+    """Return the offset of the last `BATCH` records of a log."""
     size, back = path.stat().st_size, STEP
     with path.open("rb") as file:
         while True:
@@ -139,7 +139,7 @@ def last_records(path: Path) -> int:
 
 
 def after_a_batch(path: Path, pages: Sequence[str]) -> Iterator[str]:
-    """Each page whole, then a batch of the last records, then whole again from what was kept."""
+    """Yield each page, complete, before and after a batch of the last records."""
     cut = last_records(path)
     run = Run(discover([str(path)]))
     [scanner] = run.scanners()
@@ -157,12 +157,12 @@ def after_a_batch(path: Path, pages: Sequence[str]) -> Iterator[str]:
     title = f"after a batch of {BATCH:,} records"
     yield f"\n{title:<36}{'at first':>8}{'parts':>9}{'again':>10}{'parts':>9}{'compiles':>10}"
     for page in pages:  # each from a run as it was before the batch: what other pages keep does not push out what this one keeps
-        found = alone(lambda page=page: again(page))  # type: ignore[misc]
-        if found is None:
+        result = alone(lambda page=page: again(page))  # type: ignore[misc]
+        if result is None:
             yield f"{page:<24}failed"
             continue
-        was, now, compiles = found
-        yield f"{page:<34}{was.whole:>8.2f} s{was.made:>9,}{now.whole:>8.2f} s{now.made:>9,}{compiles:>10,}"
+        was, now, compiles = result
+        yield f"{page:<34}{was.total:>8.2f} s{was.parts:>9,}{now.total:>8.2f} s{now.parts:>9,}{compiles:>10,}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Measures what a user would see: keys in, bytes out, through a real pseudo-terminal."""
+"""A pseudo-terminal with a stop watch: keys in, bytes out, as a user sees them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAUSE = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What followed a key: the times are seconds since the key."""
+    """The output after a key; times are seconds since the key."""
 
     first: float
     """To the first byte."""
@@ -55,27 +55,27 @@ class Probe(Terminal):
         return _answer(chunks)
 
     def drain(self, idle: float = 0.05) -> None:
-        """Take what is still coming, for 2 s at most."""
+        """Read pending output, for 2 s at most."""
         end = time.perf_counter() + 2
         while time.perf_counter() < end and select.select([self.descriptor], [], [], idle)[0]:
             self.draw(self.read())
 
     def settle(self) -> None:
-        """Wait until nothing comes any more."""
+        """Wait until output stops."""
         self.drain(0.5)
 
     def first_frame(self) -> float:
-        """Seconds from the start until something is drawn."""
+        """Return the seconds from the start until something is drawn."""
         while sum(bool(line.strip()) for line in self.screen.display) < 3:
             self.pump(10)
         return self.now()
 
     def now(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.started
 
     def memory(self) -> int:
-        """Resident bytes of the program now."""
+        """Return the peak resident bytes of the program."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -93,14 +93,14 @@ def _answer(chunks: Sequence[tuple[float, bytes]]) -> Answer:
     return Answer(chunks[0][0], near, chunks[-1][0], near_bytes, sum(len(data) for _, data in chunks))
 
 
-def median(answers: Sequence[Answer], what: str) -> float:
-    """The median of one figure of the answers that came."""
-    return statistics.median(getattr(answer, what) for answer in answers if answer.bytes)
+def median(answers: Sequence[Answer], figure: str) -> float:
+    """Return the median of one figure of the answers with output."""
+    return statistics.median(getattr(answer, figure) for answer in answers if answer.bytes)
 
 
-def worst(answers: Sequence[Answer], what: str) -> float:
-    """The worst of one figure."""
-    return max(getattr(answer, what) for answer in answers)
+def worst(answers: Sequence[Answer], figure: str) -> float:
+    """Return the maximum of one figure."""
+    return max(getattr(answer, figure) for answer in answers)
 
 
 __all__ = ["Answer", "Gone", "Probe", "median", "worst"]

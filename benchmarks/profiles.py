@@ -1,4 +1,4 @@
-"""Reads a large profile: bytes a second, and memory. By hand: `python benchmarks/profiles.py [MB]`.
+"""Measure the reading of a large profile: bytes a second, and memory. By hand: `python benchmarks/profiles.py [MB]`.
 
 The profile is that of `tests/traces/profiler/mlp` with its window repeated, times shifted. The budgets are 20 MB a second of
 processor, with nesting, and 400 MB of memory for 1 GB.
@@ -24,7 +24,7 @@ NUMBERS = re.compile(r'("(?:External id|Ev Idx|Sequence number|id)": )(\d+)')
 
 
 def make(path: Path, size: int) -> None:
-    """A profile of so many bytes."""
+    """Write a profile of at least `size` bytes."""
     text = MLP.read_text()
     begin, end = text.index("[", text.index('"traceEvents"')) + 1, text.rindex("]")
     window, written, number = text[begin:end].strip(), 0, 0
@@ -32,15 +32,15 @@ def make(path: Path, size: int) -> None:
         file.write(text[:begin])
         while written < size:
             shift, more = number * SPAN, number * 2000
-            own = TIMES.sub(lambda match, by=shift: f"{match[1]}{float(match[2]) + by:.3f}", window)  # type: ignore[misc]
-            own = NUMBERS.sub(lambda match, by=more: f"{match[1]}{int(match[2]) + by}", own)  # type: ignore[misc]
-            written += file.write(("," if number else "") + own)
+            copy = TIMES.sub(lambda match, by=shift: f"{match[1]}{float(match[2]) + by:.3f}", window)  # type: ignore[misc]
+            copy = NUMBERS.sub(lambda match, by=more: f"{match[1]}{int(match[2]) + by}", copy)  # type: ignore[misc]
+            written += file.write(("," if number else "") + copy)
             number += 1
         file.write(text[end:])
 
 
 def main() -> None:
-    """Make one, read it, and say what it took."""
+    """Make a profile, read it, and print time and memory."""
     size = int(sys.argv[1]) * 1_000_000 if len(sys.argv) > 1 else 1_000_000_000
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "profile.json"
@@ -48,11 +48,11 @@ def main() -> None:
         began = time.process_time()
         profile = read_profile(str(path))
         read = time.process_time()
-        found = nested(profile)
-        whole = time.process_time() - began
+        nesting = nested(profile)
+        total = time.process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{size / 1e6:,.0f} MB, {len(profile):,} events, {len(found.event):,} spans, {len(found.kernels):,} kernels")
-    print(f"read {read - began:.1f} s, with nesting {whole:.1f} s of processor: {size / 1e6 / whole:.0f} MB/s (budget: 20)")
+    print(f"{size / 1e6:,.0f} MB, {len(profile):,} events, {len(nesting.event):,} spans, {len(nesting.kernels):,} kernels")
+    print(f"read {read - began:.1f} s, with nesting {total:.1f} s of processor: {size / 1e6 / total:.0f} MB/s (budget: 20)")
     print(f"{memory:.0f} MB of memory (budget: 400 for 1 GB)")
 
 

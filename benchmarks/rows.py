@@ -9,27 +9,27 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One promise and what was measured."""
+    """A promise and its measured value."""
 
-    what: str
+    label: str
     budget: str
     measured: str
     ok: bool | None
-    """None: not a promise, only good to know."""
+    """None: for information, no promise."""
 
 
 Bench = Callable[[Path, bool], list[Row]]
 """Directory of the logs, whether to be quick → rows."""
 
 
-def at_most(what: str, value: float, budget: float, unit: str, more: str = "") -> Row:
-    """A promise that is kept by staying below."""
-    return Row(what, f"≤ {budget:g} {unit}", f"{_number(value)} {unit}{more}", value <= budget)
+def at_most(label: str, value: float, budget: float, unit: str, more: str = "") -> Row:
+    """Return the row of an upper limit."""
+    return Row(label, f"≤ {budget:g} {unit}", f"{_number(value)} {unit}{more}", value <= budget)
 
 
-def at_least(what: str, value: float, budget: float, unit: str, more: str = "") -> Row:
-    """A promise that is kept by reaching."""
-    return Row(what, f"≥ {budget:,g} {unit}", f"{_number(value)} {unit}{more}", value >= budget)
+def at_least(label: str, value: float, budget: float, unit: str, more: str = "") -> Row:
+    """Return the row of a lower limit."""
+    return Row(label, f"≥ {budget:,g} {unit}", f"{_number(value)} {unit}{more}", value >= budget)
 
 
 def _number(value: float) -> str:
@@ -37,6 +37,6 @@ def _number(value: float) -> str:
 
 
 def printed(row: Row) -> str:
-    """The line."""
+    """Return the line of a row."""
     verdict = {True: "ok", False: "MISSED", None: ""}[row.ok]
-    return f"{row.what:<58} {row.budget:>18}  {row.measured:<44} {verdict}".rstrip()
+    return f"{row.label:<58} {row.budget:>18}  {row.measured:<44} {verdict}".rstrip()

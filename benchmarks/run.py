@@ -1,4 +1,4 @@
-"""Measures every promise of tltui's design against what it does here, and prints a table.
+"""Measure every promise of tltui's design on this machine, and print a table.
 
     python benchmarks/run.py [--quick] [--only NAME ...] [--keep DIR] [--no-fail]
 
@@ -30,7 +30,7 @@ BENCHES: dict[str, Bench] = {**starting.BENCHES, **commands.BENCHES, **screens.B
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print; 1 when a promise is not kept."""
+    """Measure and print; return 1 if a promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a 200 MB trace instead of 1 GB, fewer repetitions, no tlparse")
     names = list(BENCHES)
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measured(name: str, keep: Path, quick: bool) -> list[Row]:
-    """What a bench found. One that fails is a promise that is not kept."""
+    """Return the rows of a benchmark; a failure is a broken promise."""
     try:
         return BENCHES[name](keep, quick)
     except Exception as error:

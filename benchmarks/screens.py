@@ -1,4 +1,4 @@
-"""What is measured through a terminal: 120×40, 256 colours, a key at a time."""
+"""Benchmarks through a terminal: 120×40, 256 colours, a key at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from make import LINES, TRACES, made
+from make import LINES, TRACES, ensure_log
 from probe import Answer, Probe, median, worst
 from rows import Bench, Row, at_most
 
@@ -18,7 +18,7 @@ KB = 1000
 
 @contextmanager
 def opened(path: Path, wait: str = "compile", read: bool = True) -> Iterator[Probe]:
-    """The UI on a log, read to its end if asked to."""
+    """Open the UI on a log; with `read` wait until it is read."""
     with tempfile.TemporaryDirectory() as home, Probe.tltui(path, home=Path(home)) as probe:
         probe.wait_for(wait, timeout=60)
         if read:
@@ -30,18 +30,18 @@ def opened(path: Path, wait: str = "compile", read: bool = True) -> Iterator[Pro
 
 
 def ms(value: float) -> float:
-    """Seconds as milliseconds."""
+    """Convert seconds to milliseconds."""
     return value * 1000
 
 
 def keys(probe: Probe, key: str, times: int) -> list[Answer]:
-    """Press a key some times; the first answer may warm something up and is left out."""
+    """Press a key several times; the first answer may fill caches and is left out."""
     probe.send(key)
     return [probe.send(key) for _ in range(times)]
 
 
 def go(probe: Probe, ref: str, title: str) -> Answer:
-    """Go to an address; what followed the last key."""
+    """Go to an address; return the answer to the last key."""
     probe.press("o")
     probe.wait_for("name, file, artifact or address")
     probe.press(ref)
@@ -51,34 +51,34 @@ def go(probe: Probe, ref: str, title: str) -> Answer:
     return answer
 
 
-def line(what: str, answers: list[Answer], budget_ms: float, budget_bytes: float) -> list[Row]:
-    """A row for the time and one for the bytes of the same keys."""
+def line(label: str, answers: list[Answer], budget_ms: float, budget_bytes: float) -> list[Row]:
+    """Return rows for the time and the bytes of the same keys."""
     most = f" (worst {worst(answers, 'bytes') / KB:.1f})"
     return [
-        at_most(what, ms(median(answers, "last")), budget_ms, "ms", slowest(answers, "last")),
-        at_most(f"{what}: bytes", median(answers, "bytes") / KB, budget_bytes, "KB", most),
+        at_most(label, ms(median(answers, "last")), budget_ms, "ms", slowest(answers, "last")),
+        at_most(f"{label}: bytes", median(answers, "bytes") / KB, budget_bytes, "KB", most),
     ]
 
 
-def slowest(answers: list[Answer], which: str) -> str:
-    """The worst time, to stand beside a median."""
-    return f" (worst {ms(worst(answers, which)):.0f})"
+def slowest(answers: list[Answer], figure: str) -> str:
+    """Return the worst time, as a note on a median."""
+    return f" (worst {ms(worst(answers, figure)):.0f})"
 
 
 def first_frame(keep: Path, quick: bool) -> list[Row]:
-    """From the command to something on the screen, and to the tree of a 10 MB trace."""
+    """Measure the first frame, and the tree of a 10 MB trace."""
     rows = []
     times = 3 if quick else 7
-    large = made(keep, "cut" if quick else "large")
-    for what, path in (("first frame, 600 KB", TRACES / "breaks"), (f"first frame, {large.size / 1e6:,.0f} MB", large.path)):
+    large = ensure_log(keep, "cut" if quick else "large")
+    for label, path in (("first frame, 600 KB", TRACES / "breaks"), (f"first frame, {large.size / 1e6:,.0f} MB", large.path)):
         took = []
         for _ in range(times):
             with tempfile.TemporaryDirectory() as home, Probe.tltui(path, home=Path(home)) as probe:
                 took.append(probe.first_frame())
-        rows.append(at_most(what, statistics.median(took), 0.35, "s", f" (best {min(took):.3f})"))
+        rows.append(at_most(label, statistics.median(took), 0.35, "s", f" (best {min(took):.3f})"))
     took = []
     for _ in range(times):
-        with opened(made(keep, "middle").path, wait="[34/0]", read=False) as probe:
+        with opened(ensure_log(keep, "middle").path, wait="[34/0]", read=False) as probe:
             probe.wait_gone("reading")
             took.append(probe.now())
     rows.append(at_most("tree of a 10 MB trace", statistics.median(took), 0.6, "s", f" (best {min(took):.3f})"))
@@ -86,19 +86,19 @@ def first_frame(keep: Path, quick: bool) -> list[Row]:
 
 
 def memory(keep: Path, quick: bool) -> list[Row]:
-    """Browsing the large trace."""
-    large = made(keep, "cut" if quick else "large")
+    """Measure the memory while browsing the large trace."""
+    large = ensure_log(keep, "cut" if quick else "large")
     with opened(large.path) as probe:
         for key in ("pagedown", "pagedown", "G", "pageup", "j", "l", "]", "]", "g", "1", "tab", "G", "tab", "b"):
             probe.send(key)
         go(probe, "600/0:dynamo_output_graph", "dynamo_output_graph")
-        what = f"memory while browsing {large.size / 1e6:,.0f} MB, {large.records:,} records"
-        return [at_most(what, probe.memory() / 1e6, 200, "MB")]
+        label = f"memory while browsing {large.size / 1e6:,.0f} MB, {large.records:,} records"
+        return [at_most(label, probe.memory() / 1e6, 200, "MB")]
 
 
 def payload(keep: Path, quick: bool) -> list[Row]:
-    """A payload of 100 MB in a million lines."""
-    with opened(made(keep, "payload").path) as probe:
+    """Measure a payload of 100 MB in a million lines."""
+    with opened(ensure_log(keep, "payload").path) as probe:
         answer = go(probe, "0/0:inductor_output_code", "inductor_output_code")
         rows = [at_most("open a 100 MB payload: first page", ms(answer.near), 100, "ms")]
         probe.press("tab")
@@ -121,7 +121,7 @@ def payload(keep: Path, quick: bool) -> list[Row]:
 
 
 def document(keep: Path, quick: bool) -> list[Row]:
-    """Lines and pages of a document."""
+    """Measure lines and pages of a document."""
     with opened(DEMO) as probe:
         go(probe, "0:0/0:inductor_output_code#1", "inductor_output_code")
         probe.press("tab")
@@ -143,13 +143,13 @@ def tree(keep: Path, quick: bool) -> list[Row]:
         ]
         if follow:
             after = [ms(answer.last - answer.near) for answer in follow]
-            whole = [(answer.bytes - answer.near_bytes) / KB for answer in follow]
+            sizes = [(answer.bytes - answer.near_bytes) / KB for answer in follow]
             rows.append(at_most("the document has followed", statistics.median(after), 60, "ms", f" (worst {max(after):.0f})"))
-            more = f" (worst {max(whole):.1f})"
-            rows.append(at_most("the document has followed: bytes", statistics.median(whole), 12, "KB", more))
+            more = f" (worst {max(sizes):.1f})"
+            rows.append(at_most("the document has followed: bytes", statistics.median(sizes), 12, "KB", more))
         else:
             rows.append(Row("the document has followed", "≤ 60 ms", "it did not", False))
-    with opened(made(keep, "cut").path) as probe:
+    with opened(ensure_log(keep, "cut").path) as probe:
         probe.send("g")
         pages = keys(probe, "pagedown", 10) + keys(probe, "pageup", 10)
         rows.append(at_most("a page in the tree", ms(median(pages, "near")), 40, "ms", slowest(pages, "near")))
@@ -158,9 +158,9 @@ def tree(keep: Path, quick: bool) -> list[Row]:
 
 
 def long_line(keep: Path, quick: bool) -> list[Row]:
-    """A line of 1 MB."""
-    with opened(made(keep, "long-line").path) as probe:
-        longest, which = 0.0, ""
+    """Measure a line of 1 MB."""
+    with opened(ensure_log(keep, "long-line").path) as probe:
+        longest, slowest_key = 0.0, ""
         opening = go(probe, "0/0:dynamo_output_graph", "dynamo_output_graph")
         probe.press("tab")
         probe.settle()
@@ -170,16 +170,16 @@ def long_line(keep: Path, quick: bool) -> list[Row]:
             answer = probe.send(key)
             took = answer.last - (0.1 if key == "escape" else 0)
             if took > longest:
-                longest, which = took, key
+                longest, slowest_key = took, key
         return [
             at_most("a line of 1 MB: opening it", ms(opening.near), 100, "ms"),
-            at_most("a line of 1 MB: the slowest key", ms(longest), 100, "ms", f" ({which})"),
+            at_most("a line of 1 MB: the slowest key", ms(longest), 100, "ms", f" ({slowest_key})"),
         ]
 
 
 def while_reading(keep: Path, quick: bool) -> list[Row]:
-    """Keys while the index is being built."""
-    large = made(keep, "cut" if quick else "large")
+    """Measure keys while the index is being built."""
+    large = ensure_log(keep, "cut" if quick else "large")
     answers = []
     with opened(large.path, wait="reading", read=False) as probe:
         for key in ("j", "j", "k", "j", "j", "tab", "j", "tab", "j", "k") * 20:
@@ -194,7 +194,7 @@ def while_reading(keep: Path, quick: bool) -> list[Row]:
 
 
 def provenance(keep: Path, quick: bool) -> list[Row]:
-    """A move in the provenance view."""
+    """Measure a move in the provenance view."""
     with opened(DEMO) as probe:
         go(probe, "0:0/0", "[0:0/0]")
         probe.press("p")

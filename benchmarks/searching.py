@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from make import made
+from make import ensure_log
 from rows import Bench, Row, at_least, at_most
 
 LINES = 50_000
@@ -16,40 +16,40 @@ EDITS = 0.05
 
 
 def search(keep: Path, quick: bool) -> list[Row]:
-    """Every payload and envelope for a literal and for a regex that are not there: nothing is cut short."""
+    """Measure the search of every payload and envelope for a literal and a regex without a match."""
     from tltui.model.follow import open_run
     from tltui.questions.records.grep_page import Query, grep_document
     from tltui.sources.discover import discover
     from tltui.text.document import Options
 
-    log = made(keep, "cut")
+    log = ensure_log(keep, "cut")
     run = open_run(discover([str(log.path)]))
     rows = []
-    for what, pattern, budget in (
+    for label, pattern, budget in (
         ("a literal", "NoSuchThing", 500),
         ("a literal of small letters", "no such thing", 500),
         ("a regex", r"no\d+such\w+thing", 200),
     ):
 
-        def whole(pattern: str = pattern) -> None:
+        def search_all(pattern: str = pattern) -> None:
             document = grep_document(run, Query(pattern), Options())
             while not document.advance():
                 pass
 
-        rows.append(at_least(f"search {what}", log.size / 1e6 / _median(whole, 1 if quick else 3), budget, "MB/s"))
+        rows.append(at_least(f"search {label}", log.size / 1e6 / _median(search_all, 1 if quick else 3), budget, "MB/s"))
     return rows
 
 
 def diff(keep: Path, quick: bool) -> list[Row]:
-    """Two graphs of 50,000 lines, one line in twenty edited."""
+    """Measure the comparison of two graphs of 50,000 lines, one line in twenty edited."""
     from tltui.questions.compare.comparable_lines import difference
 
     left, right = graphs()
     times = 1 if quick else 3
-    what = f"{LINES:,} lines, {EDITS:.0%} edited"
+    label = f"{LINES:,} lines, {EDITS:.0%} edited"
     return [
-        at_most(f"diff as stored, {what}", _median(lambda: difference(left, right, "fx", raw=True), times), 0.5, "s"),
-        at_most(f"diff by structure, {what}", _median(lambda: difference(left, right, "fx"), times), 4, "s"),
+        at_most(f"diff as stored, {label}", _median(lambda: difference(left, right, "fx", raw=True), times), 0.5, "s"),
+        at_most(f"diff by structure, {label}", _median(lambda: difference(left, right, "fx"), times), 4, "s"),
     ]
 
 
@@ -63,7 +63,7 @@ def _median(work: Callable[[], object], times: int) -> float:
 
 
 def graphs() -> tuple[str, str]:
-    """A long graph of layers that repeat, and the same with nodes added, removed and of another dtype."""
+    """Return a long graph of repeated layers, and a copy with nodes added, removed and of another dtype."""
     chance = random.Random(3)
     left = ["class GraphModule(torch.nn.Module):", '    def forward(self, arg0_1: "f32[8, 16]", arg1_1: "f32[16]"):']
     before, number = "arg0_1", 0

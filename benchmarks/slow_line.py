@@ -25,20 +25,20 @@ class SlowProbe(SlowTerminal, Probe):
     """A stop watch at the end of a slow line."""
 
     def journey(self, *keys: str) -> Answer:
-        """Press keys, each when the answer to the one before has come."""
+        """Press keys, each after the answer to the previous one."""
         answers = [self.send(key, idle=QUIET) for key in keys]
-        first, last = (sum(getattr(answer, what) for answer in answers) for what in ("first", "last"))
+        first, last = (sum(getattr(answer, figure) for answer in answers) for figure in ("first", "last"))
         count = sum(answer.bytes for answer in answers)
         return Answer(first, last, last, count, count)
 
 
-def row(what: str, answer: Answer, budget: float) -> Row:
-    """The bytes, with the time they took."""
-    return at_most(f"slow line, {what}", answer.bytes / KB, budget, "KB", f" ({answer.last:.2f} s)")
+def row(label: str, answer: Answer, budget: float) -> Row:
+    """Return the row of a journey: its bytes, with the time they took."""
+    return at_most(f"slow line, {label}", answer.bytes / KB, budget, "KB", f" ({answer.last:.2f} s)")
 
 
 def journeys(keep: Path, quick: bool) -> list[Row]:
-    """All of them on the demo."""
+    """Measure all journeys on the demo."""
     with tempfile.TemporaryDirectory() as home, SlowProbe.tltui(DEMO, home=Path(home)) as probe:
         probe.wait_for("25 compiles")
         probe.wait_gone("reading")
@@ -64,7 +64,7 @@ def journeys(keep: Path, quick: bool) -> list[Row]:
 
 
 def held() -> list[Row]:
-    """A held key: how long after it was let go the last byte comes; it must be where that many keys lead."""
+    """Measure the delay of the last byte after a held key is released, and check its effect."""
     with tempfile.TemporaryDirectory() as home, SlowProbe.tltui(DEMO, home=Path(home)) as probe:
         probe.wait_for("25 compiles")
         probe.wait_gone("reading")
@@ -82,7 +82,7 @@ def held() -> list[Row]:
         place = probe.lines()[-1].split()[-1]
         is_there = place.startswith(f"{HELD + 1}/")
     stopped = at_most("slow line, held j: stops after", last - let_go, 1.5, "s", "" if is_there else f", at {place}")
-    return [stopped if is_there else Row(stopped.what, stopped.budget, stopped.measured, False)]
+    return [stopped if is_there else Row(stopped.label, stopped.budget, stopped.measured, False)]
 
 
 BENCHES: dict[str, Bench] = {"slow-line": journeys}

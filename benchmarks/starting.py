@@ -38,12 +38,12 @@ COMMANDS = {"summary": 3.0, "ls": 1.0}
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of all threads of a process so far."""
+    """Return the CPU seconds of all threads of a process so far."""
     return time.clock_gettime((~pid << 3) | 2)  # clock_getcpuclockid(3)
 
 
 def shown(command: Sequence[str], texts: Sequence[bytes]) -> list[float]:
-    """CPU seconds of a program in a terminal until it has sent each text."""
+    """Return the CPU seconds of a program in a terminal until it has sent each text."""
     took: dict[bytes, float] = {}
     with tempfile.TemporaryDirectory() as home, Probe(command, home=Path(home)) as probe:
         end = time.monotonic() + LIMIT
@@ -59,7 +59,7 @@ def shown(command: Sequence[str], texts: Sequence[bytes]) -> list[float]:
 
 
 def ran(command: Sequence[str]) -> float:
-    """CPU seconds of a whole process."""
+    """Return the CPU seconds of a whole process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home}
@@ -69,22 +69,22 @@ def ran(command: Sequence[str]) -> float:
 
 
 def starting(keep: Path, quick: bool) -> list[Row]:
-    """The UI and two commands on the demo, each the best of some."""
+    """Measure the UI and two commands on the demo, each the best of several."""
     times = 5 if quick else 11
     measured: dict[str, list[float]] = {}
     for _ in range(times):
         measured.setdefault("app", []).extend(shown([sys.executable, "-c", TRIVIAL], [b"hello there"]))
-        for what, seconds in zip(UI, shown([*TLTUI, "--demo"], [text for text, _ in UI.values()]), strict=True):
-            measured.setdefault(what, []).append(seconds)
+        for label, seconds in zip(UI, shown([*TLTUI, "--demo"], [text for text, _ in UI.values()]), strict=True):
+            measured.setdefault(label, []).append(seconds)
         for name in COMMANDS:
             measured.setdefault(name, []).append(ran([*TLTUI, name, "--demo"]))
-    best = {what: min(seconds) for what, seconds in measured.items()}
+    best = {label: min(seconds) for label, seconds in measured.items()}
     rows = [Row("a trivial Textual app on the screen", "", f"{best['app']:.3f} s of CPU", None)]
-    budgets = {**{f"{what} of --demo on the screen": (what, most) for what, (_, most) in UI.items()},
+    budgets = {**{f"{label} of --demo on the screen": (label, most) for label, (_, most) in UI.items()},
                **{f"tltui {name} --demo": (name, most) for name, most in COMMANDS.items()}}  # fmt: skip
-    for title, (what, most) in budgets.items():
-        ratio = best[what] / best["app"]
-        rows.append(Row(title, f"≤ {most:g} × that", f"{ratio:.2f} × ({best[what]:.3f} s)", ratio <= most))
+    for title, (label, most) in budgets.items():
+        ratio = best[label] / best["app"]
+        rows.append(Row(title, f"≤ {most:g} × that", f"{ratio:.2f} × ({best[label]:.3f} s)", ratio <= most))
     return rows
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Make what depends on the Python API: docs/api-columns.md (all columns of all tables), docs/examples/api.py (the lines of
-docs/api.md as a program, for mypy) and src/tltui/__init__.pyi (names, types and docstrings, for editors and type checkers).
+"""Make what depends on the Python API.
+
+docs/api-columns.md has all columns of all tables, docs/examples/api.py the lines of docs/api.md as a program, for mypy, and
+src/tltui/__init__.pyi names, types and docstrings, for editors and type checkers.
 
 `python tools/renew.py` writes them. `python tools/make_api.py` writes what the lines of docs/api.md give into it anew: read the
 difference.
@@ -17,10 +19,9 @@ import typing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from make_schemas import _fields, _said
-
 import tltui
 from tltui.api.views import result_type
+from tltui.cli.schema import field_docs, field_names
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
@@ -39,58 +40,58 @@ function takes.
 
 
 def without_fences(text: str) -> str:
-    """The page as doctest reads it: line by line at its place."""
+    """Return the page for doctest, with each line at its place."""
     return "\n".join("" if line.startswith(FENCE) else line for line in text.split("\n"))
 
 
 def examples(text: str) -> list[doctest.Example]:
-    """The lines of the page that are run."""
+    """Return the examples of the page."""
     return doctest.DocTestParser().get_examples(without_fences(text), PAGE.name)
 
 
 def columns() -> str:
-    """docs/api-columns.md."""
+    """Return docs/api-columns.md."""
     out = [HEAD]
     for name, row in rows().items():
         out += [f"## {name}", "", " ".join((inspect.getdoc(row) or "").split()), ""]
         out += ["| column | type | meaning |", "| --- | --- | --- |"]
-        said = _said(row)
-        for field in _fields(row):
+        docs = field_docs(row)
+        for field in field_names(row):
             kind = str(row.__annotations__[field]).replace(" | None", "?")
-            out.append(f"| `{field}` | `{kind}` | {said[field].replace('|', chr(92) + '|')} |")
+            out.append(f"| `{field}` | `{kind}` | {docs[field].replace('|', chr(92) + '|')} |")
         out.append("")
     return "\n".join(out)
 
 
 def rows() -> dict[str, type]:
-    """What is asked → the class of its rows."""
+    """Return function → the class of its rows."""
     from tltui.api import nodes
 
-    found = {}
+    classes = {}
     for name in ("Rank", "Process", "Frame", "Compile", "Artifact"):
         kind = inspect.signature(getattr(nodes, name).row).return_annotation
         plural = f"run.{name.lower()}{'es' if name.endswith('s') else 's'}"
-        found[plural] = getattr(importlib.import_module("tltui.api.rows.listed"), kind)
+        classes[plural] = getattr(importlib.import_module("tltui.api.rows"), kind)
     for name in tltui.__all__:
         function = getattr(tltui, name)
         if name in BY_NAME:
-            found[f"tltui.{name}(run)"] = question_of(name).rows
+            classes[f"tltui.{name}(run)"] = question_of(name).rows
             continue
-        said = str(getattr(function, "__annotations__", {}).get("return", ""))
-        if inspect.isfunction(function) and "Result[" in said:
-            row = said.split("Result[")[1].split(",")[0]
-            found[f"tltui.{name}(run)"] = getattr(inspect.getmodule(function), row)
-    return found
+        annotation = str(getattr(function, "__annotations__", {}).get("return", ""))
+        if inspect.isfunction(function) and "Result[" in annotation:
+            row = annotation.split("Result[")[1].split(",")[0]
+            classes[f"tltui.{name}(run)"] = getattr(inspect.getmodule(function), row)
+    return classes
 
 
 def program() -> str:
-    """docs/examples/api.py."""
+    """Return docs/examples/api.py."""
     head = '"""The lines of docs/api.md, made by tools/make_api.py: mypy reads them as a user\'s program."""\n\n'
     return head + "".join(example.source for example in examples(PAGE.read_text(encoding="utf-8")))
 
 
 def with_outputs(text: str) -> str:
-    """The page with what its lines give now."""
+    """Return the page with the current output of its examples."""
     lines, space = text.split("\n"), {"__name__": "api"}
     out: list[str] = []
     done = 0
@@ -103,7 +104,7 @@ def with_outputs(text: str) -> str:
 
 
 def given(source: str, space: dict[str, object]) -> list[str]:
-    """What a line prints in the shell."""
+    """Return the output of a line in the shell."""
     before, sys.stdout = sys.stdout, io.StringIO()
     try:
         exec(compile(source, PAGE.name, "single"), space)
@@ -113,13 +114,13 @@ def given(source: str, space: dict[str, object]) -> list[str]:
 
 
 def stub() -> str:
-    """src/tltui/__init__.pyi: names of `tltui.api`, and the functions of the questions with their types and docstrings."""
+    """Return src/tltui/__init__.pyi: names of `tltui.api`, and the functions of the questions with their types and docstrings."""
     others = [name for name in tltui.api.__all__ if name not in BY_NAME]
     imports = {("tltui.api", f"{name} as {name}") for name in others}
     functions = []
     for name in sorted(BY_NAME):
         question = question_of(name)
-        imports |= {(kind.__module__, kind.__name__) for kind in named(question.rows, question.answer, question.alone)}
+        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer, question.alone)}
         functions.append(definition(name, result_type(question)))
     modules: dict[str, list[str]] = {}
     for module, name in sorted(imports, key=lambda pair: (pair[0], pair[1].lower())):
@@ -138,14 +139,14 @@ STUB_HEAD = '''"""What `__init__.py` gives when it is asked for, made by `python
 '''
 
 
-def named(*kinds: object) -> set[type]:
+def classes_in(*kinds: object) -> set[type]:
     """Return the classes that types are made of."""
     classes: set[type] = set()
     for kind in kinds:
         parts = typing.get_args(kind)
         if not parts and isinstance(kind, type):
             classes.add(kind)
-        classes |= named(*parts)
+        classes |= classes_in(*parts)
     return {kind for kind in classes if kind.__module__ != "builtins"}
 
 
@@ -153,11 +154,12 @@ def definition(name: str, returns: str) -> str:
     """Return the lines of a function."""
     function = getattr(tltui, name)
     parameters, is_keyword = [], False
-    for own in inspect.signature(function).parameters.values():
-        if own.kind is own.KEYWORD_ONLY and not is_keyword:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
             parameters.append("*")
             is_keyword = True
-        parameters.append(f"{own.name}: {own.annotation}" + ("" if own.default is own.empty else f" = {default(own.default)}"))
+        value = "" if parameter.default is parameter.empty else f" = {default(parameter.default)}"
+        parameters.append(f"{parameter.name}: {parameter.annotation}{value}")
     head = f"def {name}({', '.join(parameters)}) -> {returns}:"
     if len(head) > WIDTH:
         head = f"def {name}(\n    {', '.join(parameters)}\n) -> {returns}:"
@@ -171,8 +173,8 @@ def default(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def made() -> dict[Path, str]:
-    """Each file and its text."""
+def generated() -> dict[Path, str]:
+    """Return each file and its text."""
     return {COLUMNS: columns(), EXAMPLES: program(), STUB: stub()}
 
 

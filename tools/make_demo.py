@@ -30,14 +30,14 @@ LIMIT = 3_000_000
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return an unused port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
 def run_job(place: Path) -> list[Path]:
-    """Run the job below `place`, all ranks at once; the logs it wrote."""
+    """Run all ranks of the job below `place`; return their logs."""
     shutil.copytree(HERE / "demo_job", place / "train")
     common = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "INDUCTOR"))}
     common |= {
@@ -53,8 +53,8 @@ def run_job(place: Path) -> list[Path]:
     }
     jobs = []
     for rank in range(RANKS):
-        own = {"RANK": str(rank), "TORCHINDUCTOR_CACHE_DIR": str(place / f"cache_{rank}")}
-        jobs.append(subprocess.Popen([sys.executable, "train.py"], cwd=place / "train", env=common | own))
+        variables = {"RANK": str(rank), "TORCHINDUCTOR_CACHE_DIR": str(place / f"cache_{rank}")}
+        jobs.append(subprocess.Popen([sys.executable, "train.py"], cwd=place / "train", env=common | variables))
     statuses = [job.wait() for job in jobs]
     if any(statuses):
         raise SystemExit("the demo job failed")
@@ -70,7 +70,7 @@ def neutralise(log: Path, place: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """The command line; the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description="Make the built-in demo trace (needs torch).")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, default=HERE.parent / "src/tltui/demo")
     out: Path = parser.parse_args().out

@@ -32,7 +32,7 @@ TRACES = ROOT / "tests" / "traces"
 DEMO = ROOT / "src" / "tltui" / "demo"
 WIDTH = 92
 LONG_AGO = 1_767_225_600.0
-"""When the logs were last written to: one younger than a minute is taken for one that is still written."""
+"""The last write of the logs: one younger than a minute counts as still being written."""
 BLOCK = re.compile(r"(<!-- run: (?P<run>[^\n]*) -->\n```console\n\$ (?P<command>[^\n]*)\n)(?P<output>.*?)(?P<end>```\n)", re.DOTALL)
 CUT = "…"
 
@@ -43,21 +43,21 @@ class Stale(Exception):
 
 @dataclass
 class Block:
-    """What stands in the comment above a command."""
+    """The comment above a command."""
 
     inputs: list[tuple[Path, str]] = field(default_factory=list)
-    """What is there, and under which name."""
+    """Its files and their names."""
     lines: list[tuple[int, int]] = field(default_factory=list)
     """First and last line that stay, from 1; none: all."""
     exit_code: int = 0
     before: list[str] = field(default_factory=list)
     """Commands that are run before."""
-    gone: list[str] = field(default_factory=list)
-    """Inputs that are taken away after them."""
+    removed: list[str] = field(default_factory=list)
+    """Inputs that are removed after them."""
 
 
 def parsed(text: str) -> Block:
-    """`torch-2.13/train as trace, lines 1-4 8, exit 1` → what it means."""
+    """Parse a comment: `torch-2.13/train as trace, lines 1-4 8, exit 1`."""
     block = Block()
     for part in filter(None, map(str.strip, text.split(","))):
         words = part.split()
@@ -66,7 +66,7 @@ def parsed(text: str) -> Block:
         elif words[0] == "first":
             block.before.append(" ".join(words[1:]))
         elif words[0] == "gone":
-            block.gone += words[1:]
+            block.removed += words[1:]
         elif words[0] == "exit":
             block.exit_code = int(words[1])
         elif len(words) == 3 and words[1] == "as":
@@ -77,7 +77,7 @@ def parsed(text: str) -> Block:
 
 
 def output(command: str, block: Block) -> str:
-    """What the command prints, whole."""
+    """Return the complete output of a command."""
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory, "home")
         here = Path(directory, "here")
@@ -85,14 +85,14 @@ def output(command: str, block: Block) -> str:
         here.mkdir()
         for source, name in block.inputs:
             _laid_out(source, here / name)
-        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if name in os.environ}
-        environment = kept | {
+        variables = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if name in os.environ}
+        environment = variables | {
             "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "COLUMNS": str(WIDTH), "HOME": str(home), "TZ": "UTC",
             "LC_ALL": "C.UTF-8", "TLTUI_WORKERS": "0", "TLTUI_HOST": "node0",
         }  # fmt: skip
         for earlier in block.before:
             _ran(earlier, here, environment, 0)
-        for name in block.gone:
+        for name in block.removed:
             shutil.rmtree(here / name)
         text = _ran(command, here, environment, block.exit_code)
         if directory in text:
@@ -114,7 +114,7 @@ def _ran(command: str, here: Path, environment: dict[str, str], exit_code: int) 
 
 
 def _laid_out(source: Path, target: Path) -> None:
-    """A copy of a trace, as old as all others."""
+    """Copy a trace, with a fixed time of its last write."""
     if not source.exists():
         raise Stale(f"{source} is not there")
     if source.is_dir():
@@ -125,14 +125,14 @@ def _laid_out(source: Path, target: Path) -> None:
         os.utime(path, (LONG_AGO, LONG_AGO))
 
 
-def shortened(text: str, kept: list[tuple[int, int]]) -> str:
-    """The lines that stay, with `…` for what was between, before and behind them."""
+def shortened(text: str, ranges: list[tuple[int, int]]) -> str:
+    """Return the lines of the ranges, with `…` in place of the others."""
     lines = [line.rstrip() for line in text.rstrip("\n").split("\n")]
-    if not kept:
+    if not ranges:
         return "".join(line + "\n" for line in lines)
     shown: list[str] = []
     done = 0
-    for first, last in kept:
+    for first, last in ranges:
         if not done < first <= last <= len(lines):
             raise Stale(f"there are {len(lines)} lines, and {first}-{last} are wanted")
         if first > done + 1:
@@ -145,33 +145,33 @@ def shortened(text: str, kept: list[tuple[int, int]]) -> str:
 
 
 def with_output(text: str) -> str:
-    """A chapter with the output of today. Raises `Stale`."""
-    found = list(BLOCK.finditer(text))
+    """Return a chapter with new output. Raises `Stale`."""
+    matches = list(BLOCK.finditer(text))
 
-    def made(match: re.Match[str]) -> str:
+    def render(match: re.Match[str]) -> str:
         block = parsed(match["run"])
         return shortened(output(match["command"], block), block.lines)
 
     with ThreadPoolExecutor(2) as pool:
-        outputs = list(pool.map(made, found))
+        outputs = list(pool.map(render, matches))
     pieces, at = [], 0
-    for match, printed in zip(found, outputs, strict=True):
+    for match, printed in zip(matches, outputs, strict=True):
         pieces += [text[at : match.start("output")], printed]
         at = match.end("output")
     return "".join(pieces) + text[at:]
 
 
 def chapters() -> list[Path]:
-    """Return the chapters of the guide and the README, which shows output too."""
+    """Return the paths of all chapters."""
     return [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))]
 
 
 def main(arguments: list[str]) -> int:
-    """Write the chapters anew, or with `--check` say which are stale. Names of chapters: only these."""
-    named = [word for word in arguments if not word.startswith("-")]
+    """Write the chapters, or with `--check` list the stale ones; of named chapters only these."""
+    names = [word for word in arguments if not word.startswith("-")]
     code = 0
     for path in chapters():
-        if named and path.stem not in named:
+        if names and path.stem not in names:
             continue
         text = path.read_text("utf-8")
         try:

@@ -51,8 +51,8 @@ def questions() -> list[tuple[str, Question]]:
     """Return the module and the declaration of every question, in the order of the list of pages."""
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if re.search(r"^QUESTION\b", path.read_text("utf-8"), re.MULTILINE)]
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in modules]
-    found = [(name, import_module(name).QUESTION) for name in names]
-    return sorted(found, key=lambda pair: (pair[1].order, pair[1].name))
+    pairs = [(name, import_module(name).QUESTION) for name in names]
+    return sorted(pairs, key=lambda pair: (pair[1].order, pair[1].name))
 
 
 def text() -> str:
@@ -64,8 +64,8 @@ def entry(module: str, question: Question) -> str:
     """Return the entry of a question."""
     place = question.order if question.help_order is None else question.help_order
     values = [f'"{question.name}"', f'"{question.key}"', f'"{question.help}"', f'"{question.group}"', str(place), f'"{module}"']
-    named = {"sorts": question.sorts, "sort_label": question.sort_label, "in_debug_dir": question.needs.in_debug_dir}
-    extra = [f"{name}={literal(value)}" for name, value in named.items() if value not in ((), "sorted by", False)]
+    optional = {"sorts": question.sorts, "sort_label": question.sort_label, "in_debug_dir": question.needs.in_debug_dir}
+    extra = [f"{name}={literal(value)}" for name, value in optional.items() if value not in ((), "sorted by", False)]
     lines = [", ".join(part) for part in (values[:3], values[3:], extra) if part]
     return "Entry(\n" + "".join(f"        {line},\n" for line in lines) + "    )"
 
@@ -77,6 +77,6 @@ def literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def made() -> dict[Path, str]:
+def generated() -> dict[Path, str]:
     """Return the file and its text."""
     return {INDEX: text()}

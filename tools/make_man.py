@@ -24,30 +24,30 @@ FILES = (
 
 
 def text(words: str) -> str:
-    """A line of text as roff wants it."""
+    """Escape a line of text for roff."""
     words = words.replace("\\", "\\e").replace("-", "\\-")
     words = "".join(letter if letter.isascii() else f"\\[u{ord(letter):04X}]" for letter in words)
     return "\\&" + words if words.startswith((".", "'")) else words
 
 
 def block(words: str) -> Iterator[str]:
-    """Lines as they are."""
+    """Yield lines without filling."""
     yield from (".PP", ".nf", ".RS 2", *(text(line) for line in words.rstrip("\n").split("\n")), ".RE", ".fi")
 
 
 def value(action: argparse.Action) -> str:
-    """What stands behind an option."""
+    """Return the metavar of an option."""
     if action.nargs == 0:
         return ""
     choices = "{" + "|".join(map(str, action.choices)) + "}" if action.choices is not None else ""
     return str(action.metavar or choices or action.dest.upper())
 
 
-def listed(parser: argparse.ArgumentParser, but: set[str]) -> Iterator[str]:
-    """Arguments, but those whose names are given."""
+def listed(parser: argparse.ArgumentParser, excluded: set[str]) -> Iterator[str]:
+    """Yield the arguments of a parser without the `excluded` ones."""
     for action in parser._actions:
         names = list(action.option_strings) or [value(action)]
-        if names[-1] in but or action.help is None:
+        if names[-1] in excluded or action.help is None:
             continue
         shown = ", ".join(f"\\fB{text(name)}\\fR" if action.option_strings else f"\\fI{text(name)}\\fR" for name in names)
         behind = f" \\fI{text(value(action))}\\fR" if action.option_strings and value(action) else ""
@@ -55,28 +55,28 @@ def listed(parser: argparse.ArgumentParser, but: set[str]) -> Iterator[str]:
 
 
 def synopsis(parser: argparse.ArgumentParser) -> str:
-    """How it is called."""
+    """Return the synopsis of a command."""
     places = [action for action in parser._actions if not action.option_strings]
     words = " ".join(f"[\\fI{text(value(action))}\\fR{' ...' if action.nargs in ('*', '...') else ''}]" for action in places)
     return f"\\fB{text(parser.prog)}\\fR [\\fIoptions\\fR] {words}".rstrip()
 
 
 def page() -> str:
-    """All of it."""
+    """Return the whole page."""
     from tltui import __version__
     from tltui.cli.registry import COMMANDS, parser_of
     from tltui.cli.ui import EXAMPLES, ui_parser
     from tltui.settings import SETTINGS
 
-    whole = ui_parser()
-    common = {action.option_strings[-1] for action in whole._actions if action.option_strings}
+    ui = ui_parser()
+    common = {action.option_strings[-1] for action in ui._actions if action.option_strings}
     lines = [
         f'.TH TLTUI 1 "" "tltui {__version__}" "User Commands"',
         ".SH NAME", r"tltui \- the terminal workbench for torch.compile",
-        ".SH SYNOPSIS", synopsis(whole), ".br", r"\fBtltui\fR \fICOMMAND\fR [\fIoptions\fR] [\fIargument\fR ...]",
-        ".SH DESCRIPTION", text(str(whole.description)),
+        ".SH SYNOPSIS", synopsis(ui), ".br", r"\fBtltui\fR \fICOMMAND\fR [\fIoptions\fR] [\fIargument\fR ...]",
+        ".SH DESCRIPTION", text(str(ui.description)),
         text("Without a command it opens the terminal UI; each command prints a page and needs no terminal."),
-        ".SH OPTIONS", *listed(whole, set()),
+        ".SH OPTIONS", *listed(ui, set()),
         ".SH COMMANDS", text("Each has --help. One that takes PATH has the options from --demo to --all of the list above too."),
     ]  # fmt: skip
     for name in COMMANDS:
@@ -85,12 +85,15 @@ def page() -> str:
         lines += listed(parser, common)
         lines += block(str(parser.epilog))
     lines += [".SH EXAMPLES", *block(EXAMPLES.removeprefix("examples:\n"))]
-    variables = [(own.variable, f"{own.help[0].upper()}{own.help[1:]}.") for own in SETTINGS if not own.is_internal]
+    public = [setting for setting in SETTINGS if not setting.is_internal]
+    variables = [(setting.variable, f"{setting.help[0].upper()}{setting.help[1:]}.") for setting in public]
     for title, rows in (("EXIT STATUS", EXITS), ("ENVIRONMENT", variables), ("FILES", FILES)):
-        lines += [f".SH {title}", *(line for what, why in rows for line in (".TP", f"\\fB{text(what)}\\fR", text(why)))]
+        lines.append(f".SH {title}")
+        for term, explanation in rows:
+            lines += [".TP", f"\\fB{text(term)}\\fR", text(explanation)]
     return "\n".join(lines) + "\n"
 
 
-def made() -> dict[Path, str]:
+def generated() -> dict[Path, str]:
     """Return the file and its text."""
     return {PAGE: page()}

@@ -1,4 +1,4 @@
-"""What `mutate.py` changes: the places of a module where a small change should be noticed, and the module with one of them changed.
+"""Small changes of a module for `mutate.py`, which tests should notice.
 
 Only in bodies of functions: no annotation, default, decorator, assertion, docstring, table or field of a class is touched.
 """
@@ -23,7 +23,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Place:
-    """A node of a module and what may become of it. Calling a change makes it in the tree that the place is from."""
+    """A node of a module and its possible changes. Calling a change makes it in the tree of the place."""
 
     line: int
     column: int
@@ -35,24 +35,24 @@ class Place:
 
 
 def places(tree: ast.Module) -> list[Place]:
-    """All places of a module, in an order that is the same each time."""
+    """Return all places of a module in a stable order."""
     return list(_in_scope(tree.body, ""))
 
 
 def mutated(source: str, number: int, change: int) -> str:
-    """The module with one place changed. Comments are lost."""
+    """Return the source of a module with one place changed, without comments."""
     tree = ast.parse(source)
     places(tree)[number].changes[change][1]()
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _in_scope(body: list[ast.stmt], name: str) -> Iterator[Place]:
-    """The functions of a module or class."""
+    """Yield the places in the functions of a module or class."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _in_scope(node.body, f"{name}{node.name}.")
         elif isinstance(node, FUNCTIONS):
-            first = min(own.lineno for own in (node, *node.decorator_list))
+            first = min(part.lineno for part in (node, *node.decorator_list))
             around = name + node.name, (first, node.end_lineno or first)
             for statement in node.body:
                 yield from _below(statement, around)
@@ -65,7 +65,7 @@ Around = tuple[str, tuple[int, int]]
 
 
 def _below(node: ast.AST, around: Around) -> Iterator[Place]:
-    """The places of a statement or expression and of all that is in it."""
+    """Yield the places of a statement or expression and of its parts."""
     if isinstance(node, ast.Assert):
         return
     if changes := tuple(_changes(node)):
@@ -77,7 +77,7 @@ def _below(node: ast.AST, around: Around) -> Iterator[Place]:
         if isinstance(value, ast.expr) and field == "test" and isinstance(node, (ast.If, ast.IfExp, ast.While)):
             yield _condition(node, value, around)
         if isinstance(node, ast.comprehension) and field == "ifs":
-            yield from (_kept(node, at, around) for at in range(len(node.ifs)))
+            yield from (_filter(node, at, around) for at in range(len(node.ifs)))
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from _below(child, around)
@@ -99,7 +99,7 @@ def _condition(node: ast.If | ast.IfExp | ast.While, test: ast.expr, around: Aro
     return _place(test, around, f"{words} {_short(test)}", tuple((str(truth), become(truth)) for truth in truths))
 
 
-def _kept(node: ast.comprehension, at: int, around: Around) -> Place:
+def _filter(node: ast.comprehension, at: int, around: Around) -> Place:
     def become(value: bool) -> Callable[[], None]:
         return lambda: node.ifs.__setitem__(at, ast.Constant(value))
 
@@ -107,14 +107,14 @@ def _kept(node: ast.comprehension, at: int, around: Around) -> Place:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
-    """What a node itself may become."""
+    """Yield the changes of a node itself."""
 
     def put(name: str, value: object) -> Callable[[], None]:
         return lambda: setattr(node, name, value)
 
     if isinstance(node, ast.Compare):
-        for at, own in enumerate(node.ops):
-            for other in COMPARED[type(own)]:
+        for at, operator in enumerate(node.ops):
+            for other in COMPARED[type(operator)]:
                 ops = [*node.ops[:at], other(), *node.ops[at + 1 :]]
                 yield _short(ast.Compare(node.left, ops, node.comparators)), put("ops", ops)
     elif isinstance(node, ast.BoolOp):
@@ -139,7 +139,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _drop_not(node: ast.UnaryOp) -> None:
-    """`not x` → `not not x`: a node can't become another one where it stands."""
+    """Change `not x` to `not not x`: a node cannot be replaced in place."""
     node.operand = ast.UnaryOp(ast.Not(), node.operand)
 
 

@@ -1,4 +1,4 @@
-"""Do the unit tests notice when the code is wrong? Makes small changes in `trace/`, `model/`, `questions/`; runs what reaches them.
+"""Measure whether the unit tests notice wrong code: make small changes in `trace/`, `model/`, `questions/`, run what reaches them.
 
     python tools/mutate.py                     # 100 changes, seed 761
     python tools/mutate.py --list              # what they are
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "unit"
 PACKAGES = ("trace", "model", "questions")
 FIRST = 60
-"""So many tests are tried before all that reach the line."""
+"""Tests that are tried before all that reach the line."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Mutant:
     """Path below src/tltui."""
     place: Place
     index: int
-    """Of the place in its module."""
+    """Index of the place in its module."""
     change: int
 
     def __str__(self) -> str:
@@ -58,19 +58,19 @@ class Mutant:
 
 
 def mutants(seed: int, count: int) -> list[Mutant]:
-    """The changes that a seed stands for, in the order of the files. An edit elsewhere chooses no others."""
-    everywhere: list[tuple[str, int, Place, int]] = []
-    seen: Counter[str] = Counter()
+    """Return the changes of a seed, in the order of the files. An edit of other code does not change the choice."""
+    candidates: list[tuple[str, int, Place, int]] = []
+    counts: Counter[str] = Counter()
     for package in PACKAGES:
         for path in sorted((ROOT / "src" / "tltui" / package).rglob("*.py")):
             module = str(path.relative_to(ROOT / "src" / "tltui"))
             for index, place in enumerate(places(ast.parse(path.read_text(encoding="utf-8")))):
                 name = f"{seed} {path.name} {place.function} {place.before}"
-                seen[name] += 1
-                drawn = int.from_bytes(hashlib.sha256(f"{name} {seen[name]}".encode()).digest()[:8], "big")
-                everywhere.append((module, index, place, drawn))
-    limit = sorted(drawn for *_, drawn in everywhere)[:count][-1]
-    chosen = [found for found in everywhere if found[-1] <= limit]
+                counts[name] += 1
+                drawn = int.from_bytes(hashlib.sha256(f"{name} {counts[name]}".encode()).digest()[:8], "big")
+                candidates.append((module, index, place, drawn))
+    limit = sorted(drawn for *_, drawn in candidates)[:count][-1]
+    chosen = [item for item in candidates if item[-1] <= limit]
     return [
         Mutant(number, module, place, index, drawn % len(place.changes))
         for number, (module, index, place, drawn) in enumerate(chosen, 1)
@@ -86,11 +86,11 @@ class Reach:
     """By module and line."""
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that reach a change, the likeliest to notice it first."""
+        """Return the tests that reach a change, the likeliest to notice it first."""
         first, last = mutant.place.lines
-        found = self.tests.get((mutant.module, mutant.place.line))
-        if found is None:  # a line inside of a statement: the function will do
-            found = sorted({test for line in range(first, last + 1) for test in self.tests.get((mutant.module, line), ())})
+        tests = self.tests.get((mutant.module, mutant.place.line))
+        if tests is None:  # a line inside of a statement: the function will do
+            tests = sorted({test for line in range(first, last + 1) for test in self.tests.get((mutant.module, line), ())})
         words = Path(mutant.module).with_suffix("").parts[::-1]
 
         def likely(test: str) -> tuple[int, float]:
@@ -98,7 +98,7 @@ class Reach:
             return (next((n for n, word in enumerate(words) if word.rstrip("s") in file), len(words)), self.seconds[test])
 
         by_file: dict[str, list[str]] = defaultdict(list)
-        for test in sorted(found, key=likely):
+        for test in sorted(tests, key=likely):
             by_file[test.partition("::")[0]].append(test)
         # the best of every file, then the second best: tests of one file resemble each other
         rounds = [(place // 10, likely(test), test) for tests in by_file.values() for place, test in enumerate(tests)]
@@ -106,18 +106,18 @@ class Reach:
 
 
 def command(*more: str) -> list[str]:
-    """Pytest with the plugin."""
+    """Return the command line of pytest with the plugin."""
     return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reached", *more]
 
 
 def environment(src: Path, **more: str) -> dict[str, str]:
-    """The tests use the package in `src`."""
+    """Return the environment in which tests use the package in `src`."""
     paths = os.pathsep.join((str(src), str(ROOT / "tools")))
     return {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def copy_of_src(directory: Path) -> Path:
-    """A copy of src that may be changed; compiled, so that only what is changed is compiled again."""
+    """Make a compiled copy of src that may be changed."""
     src = directory / "src"
     shutil.copytree(ROOT / "src", src, ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(src, quiet=1)
@@ -125,7 +125,7 @@ def copy_of_src(directory: Path) -> Path:
 
 
 def reach(wanted: list[Mutant], jobs: int) -> Reach:
-    """From the last run over these very files, else from a run over all unit tests (minutes)."""
+    """Return the reach of the tests, from a cache for these very files, else from a run of all unit tests (minutes)."""
     reachable: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for mutant in wanted:
         reachable[mutant.module].append(mutant.place.lines)
@@ -133,45 +133,45 @@ def reach(wanted: list[Mutant], jobs: int) -> Reach:
     used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), ROOT / "tools" / "reached.py"]
     for path in sorted(path for path in used if path.is_file() and path.suffix != ".pyc"):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    kept = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"
-    if not kept.exists():
+    cache = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"
+    if not cache.exists():
         print("finding out which tests reach which line …", file=sys.stderr, flush=True)
-        kept.parent.mkdir(mode=0o700, exist_ok=True)
+        cache.parent.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory() as temporary:
-            _reach_anew(Path(temporary), reachable, jobs, kept)
-    raw = json.loads(kept.read_text(encoding="utf-8"))
+            _reach_anew(Path(temporary), reachable, jobs, cache)
+    raw = json.loads(cache.read_text(encoding="utf-8"))
     by_line: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for test, found in raw.items():
-        for module, lines in found["lines"].items():
+    for test, entry in raw.items():
+        for module, lines in entry["lines"].items():
             for line in lines:
                 by_line[module, line].append(test)
-    return Reach({test: found["seconds"] for test, found in raw.items()}, by_line)
+    return Reach({test: entry["seconds"] for test, entry in raw.items()}, by_line)
 
 
-def _reach_anew(directory: Path, reachable: dict[str, list[tuple[int, int]]], jobs: int, kept: Path) -> None:
+def _reach_anew(directory: Path, reachable: dict[str, list[tuple[int, int]]], jobs: int, cache: Path) -> None:
     src = copy_of_src(directory)
     wanted, results = directory / "reachable.json", directory / "results"
     results.mkdir()
     wanted.write_text(json.dumps({str(src / "tltui" / module): ranges for module, ranges in reachable.items()}), encoding="utf-8")
-    own = environment(src, TLTUI_REACHED=str(results), TLTUI_REACHABLE=str(wanted))
+    variables = environment(src, TLTUI_REACHED=str(results), TLTUI_REACHABLE=str(wanted))
     arguments = command(f"-n{jobs}", "--dist", "load", str(TESTS))
-    done = subprocess.run(arguments, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     print(done.stdout.strip().splitlines()[-1], file=sys.stderr)
     merged = {}
     for path in results.glob("*.json"):
-        for test, found in json.loads(path.read_text(encoding="utf-8")).items():
-            lines = {os.path.relpath(name, src / "tltui"): numbers for name, numbers in found["lines"].items()}
-            merged[test] = {"seconds": found["seconds"], "lines": lines}
-    kept.write_text(json.dumps(merged), encoding="utf-8")
+        for test, entry in json.loads(path.read_text(encoding="utf-8")).items():
+            lines = {os.path.relpath(name, src / "tltui"): numbers for name, numbers in entry["lines"].items()}
+            merged[test] = {"seconds": entry["seconds"], "lines": lines}
+    cache.write_text(json.dumps(merged), encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a change."""
+    """The outcome of a change."""
 
     killed_by: str | None
     tests: int
-    """That reach it."""
+    """Tests that reach it."""
 
 
 class Slot:
@@ -190,22 +190,22 @@ class Slot:
         source = file.read_text(encoding="utf-8")
         file.write_text(mutated(source, mutant.index, mutant.change), encoding="utf-8")
         try:
-            for some in (tests[:FIRST], tests[FIRST:]):
-                if some and (killer := self._run(some, sum(reached.seconds[test] for test in some))):
+            for batch in (tests[:FIRST], tests[FIRST:]):
+                if batch and (killer := self._run(batch, sum(reached.seconds[test] for test in batch))):
                     return Outcome(killer, len(tests))
         finally:
             shutil.copy2(self.directory / "kept.py", file)
         return Outcome(None, len(tests))
 
     def _run(self, tests: list[str], seconds: float) -> str | None:
-        """The test that fails."""
+        """Run tests; return the one that fails, None if all pass."""
         chosen = self.directory / "chosen.json"
         chosen.write_text(json.dumps(tests), encoding="utf-8")
         files = sorted({test.partition("::")[0] for test in tests})
-        own = environment(self.src, TLTUI_CHOSEN=str(chosen))
+        variables = environment(self.src, TLTUI_CHOSEN=str(chosen))
         process = subprocess.Popen(
-            command("-x", "-n0", "--tb=short", *files), cwd=ROOT, env=own, text=True, errors="replace", start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            command("-x", "-n0", "--tb=short", *files), cwd=ROOT, env=variables, text=True, errors="replace",
+            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
             out, _ = process.communicate(timeout=40 + 4 * seconds)
@@ -222,7 +222,7 @@ class Slot:
 
 
 def outcomes(chosen: list[Mutant], reached: Reach, jobs: int, loud: bool) -> Iterator[tuple[Mutant, Outcome]]:
-    """What becomes of each, in their order."""
+    """Yield each change with its outcome, in their order."""
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(jobs) as pool:
         slots: Queue[Slot] = Queue()
         for number in range(jobs):
@@ -239,7 +239,7 @@ def outcomes(chosen: list[Mutant], reached: Reach, jobs: int, loud: bool) -> Ite
 
 
 def main() -> int:
-    """Run."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=761)
     parser.add_argument("--count", type=int, default=100)

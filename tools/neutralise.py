@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
 
 def rule(pattern: str, replacement: str) -> Rule:
-    """A rule from text; traces are UTF-8."""
+    """Make a rule from text; traces are UTF-8."""
     return Rule(re.compile(pattern.encode()), replacement.encode())
 
 
@@ -81,7 +81,7 @@ def shortened(directory: str, base: str) -> str:
 
 
 def mapped_rules(mapping: tuple[str, str], bases: Iterable[str]) -> Iterator[Rule]:
-    """The rules for OLD=NEW: plain, as JSON escapes it, and as torch shortens it."""
+    """Return the rules for OLD=NEW: plain, as JSON escapes it, and as torch shortens it."""
     old, new = (directory.rstrip("/") for directory in mapping)
     for text in dict.fromkeys((old, json.dumps(old)[1:-1])):
         yield rule(START + re.escape(text) + END, literal(new))
@@ -92,7 +92,7 @@ def mapped_rules(mapping: tuple[str, str], bases: Iterable[str]) -> Iterator[Rul
 
 
 def general_rules() -> Iterator[Rule]:
-    """The rules that hold on any machine."""
+    """Yield the rules that hold on any machine."""
     before = rf"{START}(?:/{PART})*?/"
     library = rf"{before}lib(?:64)?/(python3\.\d+)/"
     yield rule(rf"{library}(?:site|dist)-packages{END}", r"/opt/venv/lib/\1/site-packages")
@@ -104,7 +104,7 @@ def general_rules() -> Iterator[Rule]:
 
 
 def name_rules(name: str, neutral: str) -> Iterator[Rule]:
-    """The rules for a user or host name."""
+    """Yield the rules for a user or host name."""
     if not name or name == neutral:
         return
     word = re.escape(name)
@@ -117,13 +117,13 @@ def name_rules(name: str, neutral: str) -> Iterator[Rule]:
 
 
 def torch_bases(data: bytes) -> list[str]:
-    """The directories that hold torch, by the paths in the trace itself."""
-    found = re.findall(rf"{START}((?:/{PART})+)/torch/_dynamo/".encode(), data)
-    return sorted({path.decode(errors="replace") for path in found})
+    """Return the directories that hold torch, by the paths in the trace itself."""
+    paths = re.findall(rf"{START}((?:/{PART})+)/torch/_dynamo/".encode(), data)
+    return sorted({path.decode(errors="replace") for path in paths})
 
 
 def make_rules(data: bytes, maps: Iterable[tuple[str, str]], user: str, host: str) -> list[Rule]:
-    """All rules for one trace, in the order in which they apply."""
+    """Return all rules for one trace, in the order in which they apply."""
     bases = torch_bases(data)
     longest_first = sorted(maps, key=lambda mapping: -len(mapping[0]))
     mapped = [each for mapping in longest_first for each in mapped_rules(mapping, bases)]
@@ -131,7 +131,7 @@ def make_rules(data: bytes, maps: Iterable[tuple[str, str]], user: str, host: st
 
 
 def records(data: bytes) -> Iterator[bytes]:
-    """The trace cut before every line that doesn't start with a tab: a record with its payload each.
+    """Cut a trace before every line that does not start with a tab; yield records with their payloads.
 
     Editors trim the lone tabs of blank payload lines: an empty line with a tab line after it belongs to them.
     """
@@ -141,17 +141,17 @@ def records(data: bytes) -> Iterator[bytes]:
 
 
 def payload_of(body: bytes) -> bytes:
-    """The payload that a record's tab lines hold: without the tabs and the last line's end."""
+    """Return the payload of a record's tab lines, without the tabs and the last newline."""
     return re.sub(rb"^\t", b"", body.removesuffix(b"\n"), flags=re.MULTILINE)
 
 
 def payload_of_crlf(body: bytes) -> bytes:
-    """The same of a log whose line ends were converted to CRLF."""
+    """Return the payload of a record whose line ends were converted to CRLF."""
     return payload_of(body).replace(b"\r\n", b"\n").removesuffix(b"\r")
 
 
 def reading_of(body: bytes, digest: bytes) -> Callable[[bytes], bytes] | None:
-    """The way of reading a payload by which `digest` is its md5; None if it is wrong."""
+    """Return the function that reads the payload with this md5; None if the md5 is wrong."""
     for read in (payload_of, payload_of_crlf):
         if hashlib.md5(read(body)).hexdigest().encode() == digest.lower():
             return read
@@ -159,7 +159,7 @@ def reading_of(body: bytes, digest: bytes) -> Callable[[bytes], bytes] | None:
 
 
 def neutral_record(record: bytes, rules: Iterable[Rule]) -> bytes:
-    """One record with the rules applied and the md5 of its payload made right again."""
+    """Apply the rules to a record and correct the md5 of its payload."""
     head, newline, body = record.partition(b"\n")
     new_head, new_body = head, body
     for pattern, replacement in rules:
@@ -174,20 +174,20 @@ def neutral_record(record: bytes, rules: Iterable[Rule]) -> bytes:
 
 
 def neutralise(data: bytes, maps: Iterable[tuple[str, str]] = (), user: str = "", host: str = "") -> bytes:
-    """The trace `data` with neutral paths and names."""
+    """Replace paths and names in a trace by neutral ones."""
     rules = make_rules(data, maps, user, host)
     return b"".join(neutral_record(record, rules) for record in records(data))
 
 
 def machine_maps() -> list[tuple[str, str]]:
-    """The directories of this machine that stand for themselves: where we are and where we live."""
+    """Return the working directory and the home of this machine, with their neutral path."""
     places = dict.fromkeys((os.getcwd(), os.path.realpath(os.getcwd()), os.path.expanduser("~")))
     neutral = re.compile(r"(?:/|/(?:usr|opt|tmp|home)(?:/venv.*)?|/home/user(?:/.*)?)")
     return [(place, HOME) for place in places if place.startswith("/") and not neutral.fullmatch(place)]
 
 
 def parse_map(text: str) -> tuple[str, str]:
-    """OLD=NEW of the command line. NEW may not hold OLD: a second run would replace it again."""
+    """Parse OLD=NEW of the command line. NEW may not contain OLD: a second run would replace it again."""
     old, equals, new = text.partition("=")
     if not (equals and old.startswith("/") and new.startswith("/")):
         raise argparse.ArgumentTypeError(f"{text!r} is not OLD=NEW with absolute directories")
@@ -197,7 +197,7 @@ def parse_map(text: str) -> tuple[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; the exit status."""
+    """Run the command line; return the exit status."""
     description, _, rest = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
         description=description, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -25,7 +25,7 @@ PICTURES = {
 
 
 async def picture(trace: Path, title: str, size: tuple[int, int], key: str) -> str:
-    """The screen after a key, '' for the first one."""
+    """Return the screen after a key, '' for the first one."""
     app = TltuiApp(Run(discover([str(trace)])), Config(), theme="dark", ascii_only=False, mouse=True)
     async with app.run_test(size=size) as pilot:
         await _until(pilot, lambda: app.browser.is_mounted and app.browser.trace.finished)

@@ -1,4 +1,4 @@
-"""The first thing that runs in tltui.pyz. It becomes `__main__.py` there (`tools/make_pyz`).
+"""The entry point of tltui.pyz. It becomes `__main__.py` there (`tools/make_pyz`).
 
 tltui starts processes of its own and reads its own files by their paths, which an archive does not have. So the archive is unpacked
 once, into a private directory whose name is the digest of what is in it: below the user's cache directory, or, where HOME cannot be
@@ -17,7 +17,7 @@ NEEDS = (3, 10)
 
 
 def main(archive):
-    """Unpack, where that is still to be done, and go on there."""
+    """Unpack the archive if necessary, and run tltui from there."""
     if sys.version_info < NEEDS:
         sys.stderr.write("tltui: it needs Python 3.10 or newer, and %s is %s\n" % (sys.executable, sys.version.split()[0]))  # noqa: UP031
         return 2
@@ -43,16 +43,16 @@ def main(archive):
 
 
 def places():
-    """Where it may be unpacked, and whether files are taken away there after some time."""
+    """Return directories to unpack into, and whether the system removes old files from them."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    found = [(os.path.join(cache if os.path.isabs(cache) else os.path.expanduser("~/.cache"), "tltui", "pyz"), False)]
+    candidates = [(os.path.join(cache if os.path.isabs(cache) else os.path.expanduser("~/.cache"), "tltui", "pyz"), False)]
     tops = [os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm"]
-    own = "tltui-pyz-%d" % os.getuid()  # noqa: UP031
-    return found + [(os.path.join(top, own), True) for top in dict.fromkeys(tops) if os.path.isabs(top)]
+    name = "tltui-pyz-%d" % os.getuid()  # noqa: UP031
+    return candidates + [(os.path.join(top, name), True) for top in dict.fromkeys(tops) if os.path.isabs(top)]
 
 
 def unpacked(file, top, digest, is_temporary):
-    """The directory below `top` that holds what is in the archive. Raises OSError."""
+    """Return the directory below `top` with the contents of the archive. Raises OSError."""
     import contextlib
 
     os.makedirs(top, mode=0o700, exist_ok=True)
@@ -89,7 +89,7 @@ def unpacked(file, top, digest, is_temporary):
 
 
 def has_gaps(file, directory):
-    """Whether a file is not there any more: old ones are taken away from directories for temporary files."""
+    """Return whether a file is missing: old ones are removed from directories for temporary files."""
     return not all(os.path.exists(os.path.join(directory, name)) for name in file.namelist())
 
 

@@ -23,9 +23,9 @@ import hypothesis
 import pytest
 
 ENOUGH = 3_000
-"""Lines of one function noted in one test: a loop goes the same ways again."""
+"""Maximum lines of one function that are noted in one test: a loop repeats its lines."""
 MEMORY = 4 << 30
-"""Bytes for the tests of a change, which may make a loop that collects for ever."""
+"""Bytes for the tests of a change, which may cause an endless loop."""
 
 
 class Functions(dict[CodeType, bool]):
@@ -46,15 +46,15 @@ class Lines:
 
     def __init__(self, functions: Functions) -> None:
         self.functions = functions
-        self.found: dict[str, set[int]] = {}
+        self.by_file: dict[str, set[int]] = {}
         self._counts: dict[CodeType, int] = {}
 
     def call(self, frame: FrameType, event: str, arg: object) -> Any:
-        """A function is entered."""
+        """Trace the call of a function."""
         code = frame.f_code
         if not self.functions[code]:
             return None
-        lines = self.found.setdefault(code.co_filename, set())
+        lines = self.by_file.setdefault(code.co_filename, set())
         lines.add(frame.f_lineno)
         if self._counts.get(code, 0) > ENOUGH:
             return None
@@ -75,7 +75,7 @@ class Reached:
         self.tests: dict[str, dict[str, Any]] = {}
         self.failed: set[str] = set()
         self._modules = 0
-        self._kept: list[Any] = []
+        self._caches: list[Any] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -89,26 +89,26 @@ class Reached:
         finally:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
-            found = {path: sorted(own) for path, own in lines.found.items()}
-            self.tests[item.nodeid] = {"seconds": time.process_time() - began, "lines": found}
+            reached = {path: sorted(numbers) for path, numbers in lines.by_file.items()}
+            self.tests[item.nodeid] = {"seconds": time.process_time() - began, "lines": reached}
 
     def _forget(self) -> None:
         if len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
-            kept = [own for own in gc.get_objects() if isinstance(own, functools._lru_cache_wrapper)]
-            self._kept = [own for own in kept if getattr(own, "__module__", "").startswith(("tltui", "real", "test_"))]
-        for own in self._kept:
-            own.cache_clear()
+            caches = [cache for cache in gc.get_objects() if isinstance(cache, functools._lru_cache_wrapper)]
+            self._caches = [cache for cache in caches if getattr(cache, "__module__", "").startswith(("tltui", "real", "test_"))]
+        for cache in self._caches:
+            cache.cache_clear()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Tests that fail as they are tell nothing of a mutant."""
+        """Note failed tests, which cannot notice a change."""
         if report.failed:
             self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
         name = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-        whole = {test: found for test, found in self.tests.items() if test not in self.failed}
-        (self.directory / f"{name}.json").write_text(json.dumps(whole), encoding="utf-8")
+        passed = {test: entry for test, entry in self.tests.items() if test not in self.failed}
+        (self.directory / f"{name}.json").write_text(json.dumps(passed), encoding="utf-8")
 
 
 class Chosen:
@@ -123,7 +123,7 @@ class Chosen:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the environment asks for. A property that fails is not made smaller: that it fails is enough."""
+    """Register the plugin of the environment. Failing properties are not shrunk."""
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile("mutate", phases=phases, database=None, deadline=None, derandomize=True)
     hypothesis.settings.load_profile("mutate")

@@ -12,29 +12,29 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("make_index", "make_schemas", "make_api", "make_man", "readme_keys", "make_glossary")
-"""Modules with a function `made() -> dict[Path, str]`: each file and its text."""
+TOOLS = ("make_index", "make_api", "make_man", "make_tables")
+"""Modules with a function `generated() -> dict[Path, str]`: each file and its text."""
 
 
 def stale(tool: str) -> dict[Path, str]:
     """Return the files of a tool that differ from what it makes, with their new texts."""
-    made: dict[Path, str] = import_module(tool).made()
-    return {path: text for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text}
+    files: dict[Path, str] = import_module(tool).generated()
+    return {path: text for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text}
 
 
 def main(arguments: list[str]) -> int:
     """Write what is out of date and list it; return 1 where `--check` finds any."""
-    found = False
+    is_stale = False
     for tool in TOOLS:
         for path, text in stale(tool).items():
-            found = True
+            is_stale = True
             print(path.relative_to(ROOT), flush=True)
             if "--check" not in arguments:
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text, "utf-8")
-        if found and tool == TOOLS[0] and "--check" not in arguments:
+        if is_stale and tool == TOOLS[0] and "--check" not in arguments:
             os.execv(sys.executable, [sys.executable, *sys.argv])  # the index that was imported is the old one
-    return int(found and "--check" in arguments)
+    return int(is_stale and "--check" in arguments)
 
 
 if __name__ == "__main__":

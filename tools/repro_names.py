@@ -71,12 +71,12 @@ PYTHON = frozenset(_PYTHON.split())
 
 
 def denied(name: str) -> bool:
-    """Whether no graph may call a name."""
+    """Return whether no graph may call a name."""
     return name not in SAFE and bool(DENIED.search(name))
 
 
 def faulty() -> frozenset[str]:
-    """The operators that read or write outside of their tensors when their arguments do not match."""
+    """Return the operators that access memory outside of their tensors when their arguments do not match."""
     lines = FAULTS.read_text("ascii").splitlines()
     return frozenset(line.split()[0] for line in lines if line and not line.startswith("#"))
 
@@ -148,31 +148,33 @@ def overloads(operators: set[str]) -> set[str]:
     import torch
 
     registered = set(torch._C._dispatch_get_all_op_names())
-    found = {"default"}
+    names = {"default"}
     for schema in torch._C._jit_get_all_schemas():
         writes = any(each.alias_info is not None and each.alias_info.is_write for each in schema.arguments)
         is_known = f"{schema.name}.{schema.overload_name}" in registered
         if schema.name in operators and is_known and (not writes or schema.name.endswith("_")):
-            found.add(schema.overload_name)
-    return found
+            names.add(schema.overload_name)
+    return names
 
 
 def _documented(owner: object) -> set[str]:
     names = (name for name in dir(owner) if not name.startswith("_"))
-    made = ((name, getattr(owner, name)) for name in names)
-    return {name for name, value in made if callable(value) and not inspect.isclass(value) and (value.__doc__ or "").strip()}
+    values = ((name, getattr(owner, name)) for name in names)
+    return {name for name, value in values if callable(value) and not inspect.isclass(value) and (value.__doc__ or "").strip()}
 
 
 def collected(paths: Iterable[Path]) -> dict[str, list[str]]:
     """Collect all names that are allowed: section → names in order."""
-    seen, public, faults = in_traces(paths), in_torch(), faulty()
-    allowed = {section: sorted(name for name in names | seen[section] if allows(name, faults)) for section, names in public.items()}
+    called, public, faults = in_traces(paths), in_torch(), faulty()
+    allowed = {
+        section: sorted(name for name in names | called[section] if allows(name, faults)) for section, names in public.items()
+    }
     operators = {f"{space.lower()}::{name}" for space in ("ATEN", "PRIMS") for name in allowed[space]}
-    return {**allowed, "OVERLOADS": sorted(seen["OVERLOADS"] | overloads(operators))}
+    return {**allowed, "OVERLOADS": sorted(called["OVERLOADS"] | overloads(operators))}
 
 
 def allows(name: str, faults: frozenset[str]) -> bool:
-    """Whether the rules allow a name."""
+    """Return whether the rules allow a name."""
     return not denied(name) and name not in faults and not name.startswith("__")
 
 

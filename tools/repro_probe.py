@@ -62,11 +62,11 @@ class Recording(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
     def keep(self, name: str, args: Any, kwargs: Any) -> None:
-        """Keep a call of small, dense tensors."""
-        kept = self.samples.setdefault(name, [])
+        """Record a call of small, dense tensors."""
+        calls = self.samples.setdefault(name, [])
         tensors = [each for each in tree_flatten((args, kwargs))[0] if isinstance(each, torch.Tensor)]
-        if len(kept) < SAMPLES_EACH and all(each.layout == torch.strided and each.numel() <= LARGEST for each in tensors):
-            kept.append(tree_map(lambda each: each.detach().clone() if isinstance(each, torch.Tensor) else each, (args, kwargs)))
+        if len(calls) < SAMPLES_EACH and all(each.layout == torch.strided and each.numel() <= LARGEST for each in tensors):
+            calls.append(tree_map(lambda each: each.detach().clone() if isinstance(each, torch.Tensor) else each, (args, kwargs)))
 
 
 def collect(target: Path) -> None:
@@ -81,16 +81,16 @@ def collect(target: Path) -> None:
                 for sample in list(operator.sample_inputs("cpu", dtype, requires_grad=gradient))[:40]:
                     args = (sample.input, *sample.args)
                     with suppress(Exception), mode:
-                        made = tree_flatten(operator.op(*args, **sample.kwargs))[0]
+                        results = tree_flatten(operator.op(*args, **sample.kwargs))[0]
                         inputs = [each for each in tree_flatten((args, sample.kwargs))[0] if getattr(each, "requires_grad", False)]
-                        ends = [each.sum() for each in made if getattr(each, "requires_grad", False)]
+                        ends = [each.sum() for each in results if getattr(each, "requires_grad", False)]
                         torch.autograd.grad(ends, inputs, allow_unused=True)
-    found = {name: [each for each in calls if _is_saved(each)] for name, calls in mode.samples.items()}
-    torch.save({name: calls for name, calls in found.items() if calls}, target)
+    samples = {name: [each for each in calls if _is_saved(each)] for name, calls in mode.samples.items()}
+    torch.save({name: calls for name, calls in samples.items() if calls}, target)
 
 
 def _is_saved(given: Any) -> bool:
-    """Whether a call can be written to a file: some hold modules or functions."""
+    """Return whether a call can be written to a file: some hold modules or functions."""
     try:
         torch.save(given, io.BytesIO())
     except Exception:
@@ -99,7 +99,7 @@ def _is_saved(given: Any) -> bool:
 
 
 def changed_tensor(chance: random.Random, tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of another shape, type or content."""
+    """Return a tensor of another shape, type or content."""
     if tensor.dim() and tensor.numel():
         dim = chance.randrange(tensor.dim())
         repeats = [1] * tensor.dim()
@@ -128,7 +128,7 @@ def changed_tensor(chance: random.Random, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def changed(chance: random.Random, leaf: Any) -> Any:
-    """An argument of the same kind, or none."""
+    """Return an argument of the same kind, or none."""
     if isinstance(leaf, torch.Tensor):
         return changed_tensor(chance, leaf) if chance.random() < 0.95 else None
     if isinstance(leaf, bool):
@@ -143,7 +143,7 @@ def changed(chance: random.Random, leaf: Any) -> Any:
 
 
 class Caller:
-    """Makes the calls of one seed: call number N is the same each time."""
+    """The calls of one seed: call number N is the same each time."""
 
     def __init__(self, samples: Samples, seed: int, every: bool) -> None:
         self.samples, self.seed = samples, seed
@@ -160,7 +160,7 @@ class Caller:
         self.names = sorted(self.functions)
 
     def call(self, number: int) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-        """The name and the arguments of a call."""
+        """Return the name and the arguments of a call."""
         chance = random.Random(self.seed * 10**9 + number)
         torch.manual_seed(number)
         name = chance.choice(self.names)
@@ -172,10 +172,10 @@ class Caller:
         args, kwargs = tree_unflatten(leaves, spec)
         return name, args, kwargs
 
-    def run(self, fence: Any, from_start: bool, first: int, told: int) -> None:
+    def run(self, fence: Any, from_start: bool, first: int, pipe: int) -> None:
         """Make some calls with the fence, each number written to a pipe first."""
         for number in range(first, first + CALLS_EACH):
-            os.write(told, struct.pack("q", number))
+            os.write(pipe, struct.pack("q", number))
             with suppress(Exception):
                 name, *given = self.call(number)
                 fence.fence_on(int(from_start))
@@ -200,7 +200,7 @@ def call(options: argparse.Namespace) -> None:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            with open(os.devnull, "w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+            with open(os.devnull, "w") as null, redirect_stdout(null), redirect_stderr(null):
                 caller.run(fence, options.seed % 2 == 1, number, writing)
             os._exit(0)
         os.close(writing)
@@ -216,7 +216,7 @@ def call(options: argparse.Namespace) -> None:
 
 
 def _last(reading: int, child: int, number: int) -> tuple[int, str]:
-    """The last call that a process began, and why it ended; '' when it made them all."""
+    """Return the last call that a process began, and why the process ended; '' after all calls."""
     why = ""
     while True:
         if not select.select([reading], [], [], 8)[0]:

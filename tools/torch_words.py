@@ -65,7 +65,7 @@ class Words:
         self.files: set[str] = set()
 
     def string(self, text: str) -> None:
-        """A string of the compiler's source: a sentence, a name, or code that it generates."""
+        """Add the words of a string in the compiler's source: a sentence, a name, or code that it generates."""
         if HYPHENED.fullmatch(text):
             self.names.add(text)
         sentence = text.strip().count(" ") > 1
@@ -73,7 +73,7 @@ class Words:
             (self.prose if sentence and PLAIN.fullmatch(word) else self.names).add(word)
 
     def source(self, path: str, text: str) -> None:
-        """One file of torch's."""
+        """Add the names of a source file."""
         parts = path.split("/")
         compiler, library = parts[1] in COMPILER, parts[1] in LIBRARY
         settings = parts[-1].startswith("config") or parts[-1] == "metrics_context.py"
@@ -96,7 +96,7 @@ class Words:
                 self.member(node)
 
     def member(self, node: ast.AST) -> None:
-        """A name in what programs call."""
+        """Add the names of a public function or class."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self.names.add(node.name)
         elif isinstance(node, ast.arg):
@@ -107,7 +107,7 @@ class Words:
             self.names.add(node.id)
 
     def stub(self, text: str) -> None:
-        """What is written in C++, as Python sees it."""
+        """Add the names of a stub file of a C++ module."""
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 self.names.add(node.name)
@@ -115,26 +115,26 @@ class Words:
                 self.names.update(fields(node))
 
     def declarations(self, text: str) -> None:
-        """The declarations of the operators: names, overloads and arguments."""
+        """Add names, overloads and arguments of declared operators."""
         for match in OPERATOR.finditer(text):
             self.operators.update(WORD.findall(match[1]), WORD.findall(re.sub(r"['\"=][^,]*", "", match[2])))
 
 
 def fields(node: ast.Module | ast.ClassDef) -> Iterator[str]:
-    """The names that a class or a module of settings assigns."""
+    """Yield the names that a class or a module of settings assigns."""
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def read(where: Path, words: Words) -> None:
-    """All of one version."""
+    """Add the words of one version of torch."""
     if where.is_dir():
-        found = ((path.relative_to(where).as_posix(), path.read_bytes) for path in where.glob("torch*/**/*") if path.is_file())
+        files = ((path.relative_to(where).as_posix(), path.read_bytes) for path in where.glob("torch*/**/*") if path.is_file())
     else:
         archive = zipfile.ZipFile(where)
-        found = ((name, lambda name=name: archive.read(name)) for name in archive.namelist())
-    for name, content in found:
+        files = ((name, lambda name=name: archive.read(name)) for name in archive.namelist())
+    for name, content in files:
         parts = name.split("/")
         if name == "torchgen/packaged/ATen/native/native_functions.yaml":
             words.declarations(content().decode("utf-8"))
@@ -143,7 +143,7 @@ def read(where: Path, words: Words) -> None:
         elif STUBS.fullmatch(name):
             words.stub(content().decode("utf-8"))
         elif BINARY.fullmatch(name):
-            words.names.update(found.decode() for found in ACCESSORS.findall(content()))
+            words.names.update(name.decode() for name in ACCESSORS.findall(content()))
         elif parts[0] == "torch" and name.endswith(".py") and not set(parts) & TESTS:
             words.files.add(name)
             words.names.update(part.removesuffix(".py") for part in parts)
@@ -152,7 +152,7 @@ def read(where: Path, words: Words) -> None:
 
 
 def front_coded(lines: list[str]) -> str:
-    """Each line as a letter that says how much of the line before it begins with, and the rest."""
+    """Encode each line as a letter, the length of the prefix shared with the previous line, and the rest."""
     before, out = "", []
     for line in lines:
         shared = 0
@@ -164,7 +164,7 @@ def front_coded(lines: list[str]) -> str:
 
 
 def usable(words: set[str]) -> set[str]:
-    """Those that the redactor would not keep anyway, and that are words at all."""
+    """Select the words that the redactor does not allow by other rules."""
     based = {COUNTED.sub("", word) or word for word in words}
     return {word for word in based if 2 < len(word) < 80 and word.isascii() and not NOISE.search(word)}
 
@@ -184,9 +184,9 @@ def main() -> int:
     names = usable(words.names)
     operators = usable(words.operators)
     lists = (operators, names - operators, usable(words.prose) - names - operators, words.files)
-    data = zlib.compress("\n\n".join(front_coded(sorted(found)) for found in lists).encode(), 9)
+    data = zlib.compress("\n\n".join(front_coded(sorted(words_of_list)) for words_of_list in lists).encode(), 9)
     options.output.write_bytes(data)
-    print(f"{', '.join(f'{len(found):,}' for found in lists)}: {len(data):,} bytes", file=sys.stderr)
+    print(f"{', '.join(f'{len(words_of_list):,}' for words_of_list in lists)}: {len(data):,} bytes", file=sys.stderr)
     return 0
 
 

@@ -103,7 +103,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
     def on_again(self, message: Again) -> None:
         """Read everything from the beginning, in a new main screen that replaces this one."""
         old = self.browser
-        run = Run(message.found)
+        run = Run(message.discovered)
         run.reading = old.trace.reading  # the gate of the scheduler stays
         self.browser = Browser(replace(old.around, run=run), self.report, old)
         old.is_replaced = True

@@ -337,8 +337,8 @@ def _problem_text(command: Command, other: Command, key: str, keys: Mapping[str,
     elif other.where is Where.EVERYWHERE and command.where is not Where.EVERYWHERE:
         yield f"{has} is no longer the key of {other.id} {_PLACES[command.where]}"
     else:
-        taken = {key_ for name, bound in keys.items() if BY_ID[name].where is other.where for key_ in bound}
-        remaining = [key_ for key_ in other.keys if key_ not in taken]
+        bound_keys = {key_ for name, bound in keys.items() if BY_ID[name].where is other.where for key_ in bound}
+        remaining = [key_ for key_ in other.keys if key_ not in bound_keys]
         yield f"it takes {has} from {other.id}, which has {' '.join(map(key_label, remaining)) if remaining else 'no other key'}"
 
 
@@ -410,14 +410,14 @@ def commands_for(now: Situation) -> list[Command]:
     """Return the available commands in a situation, the most useful first."""
     first = {name: place for place, name in enumerate(_MODES.get(now.where, FOOTER))}
     chosen: dict[str, Command] = {}
-    taken: set[str] = set()
+    bound_keys: set[str] = set()
     for where in _places(now):
         available = [command for command in commands_of(where) if _works(command, now)]
         # in a mode a key belongs to its own command; what is called the same in two panes is meant of the nearer one
         is_hidden = now.where in _MODES
-        added = [each for each in available if each.title not in chosen and not (is_hidden and taken.issuperset(each.keys))]
+        added = [each for each in available if each.title not in chosen and not (is_hidden and bound_keys.issuperset(each.keys))]
         chosen.update((command.title, command) for command in added)
-        taken.update(key for command in added for key in command.keys)
+        bound_keys.update(key for command in added for key in command.keys)
     order = list(chosen.values())
     return sorted(order, key=lambda command: (_PLAIN.search(command.id) is not None, first.get(command.id, len(first))))
 

@@ -190,7 +190,7 @@ class _Reading:
             elif strange := [key for key in listed if not is_key(key)]:
                 wrong(name, f"{short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
             else:
-                self._keys[name] = tuple(map(named, listed))
+                self._keys[name] = tuple(map(normal_key, listed))
                 self._places[name] = place(name)
 
 
@@ -217,7 +217,7 @@ def is_key(name: str) -> bool:
     return key in _NAMED or re.fullmatch(r"f([1-9]|1\d|2[0-4])", key) is not None or _is_character(key)
 
 
-def named(key: str) -> str:
+def normal_key(key: str) -> str:
     """Normalise a key for comparison: `?` → `question_mark`, `ctrl+]` likewise."""
     before, plus, base = ("", "", key) if len(key) == 1 else key.rpartition("+")
     if len(base) != 1 or base.isalnum():

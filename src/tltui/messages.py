@@ -22,7 +22,7 @@ class Scanned(Message):
 class Again(Message):
     """Request to read all logs from their beginning."""
 
-    found: Found
+    discovered: Found
 
 
 @dataclass

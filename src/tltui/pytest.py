@@ -9,7 +9,7 @@
         ...
 
 A test that has the fixture or the marker is recorded: a log of its own, from before its fixtures are set up to the end of the test
-(`testing/recording.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
+(`testing.py`); all others are left alone, unless `--tltui-limits` is given. This module imports neither torch nor what
 reads traces before a test needs them. docs/ci.md has more.
 """
 
@@ -29,7 +29,7 @@ import pytest
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.questions.check.limits import Limit
-    from tltui.testing.recording import Recording
+    from tltui.testing import Recording
 
 FIXTURE, MARKER = "torch_compiles", "torch_compile"
 GROUP = "tltui (torch.compile)"
@@ -52,9 +52,9 @@ class TorchCompiles:
     test: str
     limits: Sequence[Limit] = ()
     """Limits of the marker and the command line, checked at the end of the test."""
-    own: bool = True
+    is_requested: bool = True
     """Whether the test itself requests recording, by the fixture or a marker."""
-    kept: bool = False
+    keeps_logs: bool = False
     """Whether the logs stay when the test passes."""
     recording: Recording | None = field(default=None, repr=False)
 
@@ -66,13 +66,13 @@ class TorchCompiles:
 
     def run(self) -> Run | None:
         """Open the trace of the test; None if torch has written none."""
-        from tltui.testing.limits import run_in
+        from tltui.testing import run_in
 
         return run_in(str(self.directory)) if self.directory is not None else None
 
     def count(self, name: str) -> float:
         """Return the value of a measure of `tltui check`: `count("recompiles")`."""
-        from tltui.testing.limits import check_limits, limits_from
+        from tltui.testing import check_limits, limits_from
 
         run = self.run()
         return check_limits(run, limits_from(f"{name}=0")).limits[0].value if run is not None else 0.0
@@ -80,7 +80,7 @@ class TorchCompiles:
     def assert_limits(self, limits: str) -> None:
         """Fail when a limit is exceeded: `assert_limits("error,eager,break=1,recompiles=2")`, as in `tltui check --fail-on`."""
         __tracebackhide__ = True
-        from tltui.testing.limits import limits_from
+        from tltui.testing import limits_from
 
         if why := self._why(limits_from(limits)):
             raise TorchCompileError(why)
@@ -102,18 +102,18 @@ class TorchCompiles:
 
     def _why(self, limits: Sequence[Limit]) -> str:
         """Return why the limits are exceeded, '' if they are not."""
-        from tltui.testing.limits import check_limits, failure_message
+        from tltui.testing import check_limits, failure_message
 
         run = self.run()
         if run is None:
-            if self.own:
+            if self.is_requested:
                 warnings.warn(NothingCompiled(f"torch compiled nothing in {self.test}: its limits say nothing"), stacklevel=3)
             return ""
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
 
     def end(self) -> str:
         """Stop writing; return why the recording is incomplete, else ''."""
-        from tltui.testing.recording import Unrecordable
+        from tltui.testing import Unrecordable
 
         recording, self.recording = self.recording, None
         try:
@@ -158,7 +158,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[EVERYWHERE] = ()
     if text := config.getoption("--tltui-limits"):
         from tltui.questions.check.limits import BadLimit
-        from tltui.testing.limits import limits_from
+        from tltui.testing import limits_from
 
         try:
             config.stash[EVERYWHERE] = limits_from(str(text))
@@ -197,12 +197,12 @@ def torch_compiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
         pytest.skip(f"torch cannot be imported: {why}")
     if not why:
         keep = str(item.config.getoption("--tltui-keep"))
-        ours.directory, ours.kept = _directory(keep, item.nodeid, tmp_path_factory), bool(keep)
+        ours.directory, ours.keeps_logs = _directory(keep, item.nodeid, tmp_path_factory), bool(keep)
         ours.recording = _begun(ours.directory)
     item.stash[OURS] = ours
     yield ours
     ours.end()  # where the test was skipped, or another fixture failed
-    if ours.directory is not None and (not ours.kept or not os.listdir(ours.directory)):
+    if ours.directory is not None and (not ours.keeps_logs or not os.listdir(ours.directory)):
         shutil.rmtree(ours.directory, ignore_errors=True)
 
 
@@ -212,7 +212,7 @@ def _limits(item: pytest.Item, everywhere: Sequence[Limit]) -> Sequence[Limit]:
     if not markers:
         return everywhere
     from tltui.questions.check.limits import BadLimit
-    from tltui.testing.limits import marker_limits, merge_limits
+    from tltui.testing import marker_limits, merge_limits
 
     try:
         return merge_limits(everywhere, *(marker_limits(marker.args, marker.kwargs) for marker in reversed(markers)))
@@ -251,7 +251,7 @@ def _directory(keep: str, test: str, factory: pytest.TempPathFactory) -> Path:
 
 def _begun(directory: Path) -> Recording:
     """Start a recording."""
-    from tltui.testing.recording import Recording, Unrecordable
+    from tltui.testing import Recording, Unrecordable
 
     try:
         recording = Recording(str(directory))
@@ -272,13 +272,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         raise
     except BaseException as error:
         if ours is not None:
-            ours.kept = True
+            ours.keeps_logs = True
             if (why := ours.end() or ours.exceeded()) and not isinstance(error, TorchCompileError):
                 item.add_report_section("call", "tltui", why)
         raise
     if ours is None:  # it may have asked for the fixture by `request.getfixturevalue`
         ours = item.stash.get(OURS, None)
     if ours is not None and (why := ours.end() or ours.exceeded()):
-        ours.kept = True
+        ours.keeps_logs = True
         pytest.fail(why, pytrace=False)
     return result

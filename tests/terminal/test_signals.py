@@ -325,8 +325,10 @@ def test_a_command_that_writes_leaves_no_part_of_a_file(tmp_path: Path) -> None:
 
 
 def test_what_nohup_made_deaf_stays_deaf(tmp_path: Path) -> None:
-    code = "import os, signal, sys\nfrom tltui.cli import main\nfrom tltui.cli import ls\nown = ls.run\n"
-    code += "def run(options):\n    os.kill(os.getpid(), signal.SIGHUP)\n    return own(options)\nls.run = run\n"
+    code = "import os, signal, sys\nfrom dataclasses import replace\nfrom tltui.cli import main, records\n"
+    code += "ls = records.COMMANDS['ls']\n"
+    code += "def run(options):\n    os.kill(os.getpid(), signal.SIGHUP)\n    return ls.run(options)\n"
+    code += "records.COMMANDS['ls'] = replace(ls, run=run)\n"
     code += f"sys.exit(main(['ls', {str(TRACES / 'breaks')!r}]))"
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
     for line, expected in ((["nohup"], 0), ([], 129)):

@@ -27,7 +27,7 @@ from tltui.questions.index import QUESTIONS
 
 FUSION = "inputs/fusion"
 MLP = TRACES / "profiler" / "mlp"
-OWN = ("run", "tail", "show", "case", "index", "repro", "bundle", "report", "config", "completions", "guide", "glossary")
+OWN = ("run", "tail", "show", "case", "index", "repro", "bundle", "report", "config", "completions", "schema", "guide", "glossary")
 """Commands that start, follow or write something, or are about tltui itself; `show` is `print(run[…])`."""
 
 

@@ -70,7 +70,7 @@ def test_docstrings_of_questions_give_what_they_say(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_made_is_up_to_date() -> None:
-    for path, text in tool().made().items():
+    for path, text in tool().generated().items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is out of date: run python tools/renew.py"
 
 

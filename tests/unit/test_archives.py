@@ -291,8 +291,8 @@ def test_a_bomb_costs_no_more_memory_than_a_log(tmp_path: Path) -> None:
 
 PEAK = """
 import re, sys
-from tltui.cli.loading import look
-found = look([sys.argv[1]], False)
+from tltui.cli.loading import discover_logs
+found = discover_logs([sys.argv[1]], False)
 assert found.logs[0].size <= 64 << 20, found
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """

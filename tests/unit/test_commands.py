@@ -13,7 +13,7 @@ TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+i", "ctrl+m", "ctrl+left_
 
 
 def test_the_table_of_keys_is_todays() -> None:
-    spec = importlib.util.spec_from_file_location("readme_keys", ROOT / "tools" / "readme_keys.py")
+    spec = importlib.util.spec_from_file_location("make_tables", ROOT / "tools" / "make_tables.py")
     assert spec and spec.loader
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)

@@ -9,7 +9,7 @@ import pytest
 from textual.keys import _character_to_key
 
 from tltui.commands import BY_ID, COMMANDS, keymap_problems
-from tltui.config import Config, config_path, is_key, named, read_config
+from tltui.config import Config, config_path, is_key, normal_key, read_config
 
 
 def read(path: Path, text: str) -> Config:
@@ -108,8 +108,8 @@ def test_a_comma_is_written_as_textual_wants_it(tmp_path: Path) -> None:
 
 def test_a_key_has_one_name_however_it_is_written(tmp_path: Path) -> None:
     keys = [chr(code) for code in range(0x21, 0x7F)]
-    assert [named(key) for key in keys] == [_character_to_key(key) for key in keys]
-    assert [named(key) for key in ("ctrl+]", "f8", "ctrl+t")] == ["ctrl+right_square_bracket", "f8", "ctrl+t"]
+    assert [normal_key(key) for key in keys] == [_character_to_key(key) for key in keys]
+    assert [normal_key(key) for key in ("ctrl+]", "f8", "ctrl+t")] == ["ctrl+right_square_bracket", "f8", "ctrl+t"]
     config = read_config(BY_ID, tmp_path / "none", {"TLTUI_KEYS": "app.zoom=?"})
     assert keymap_problems(config.keys) == ["app.zoom: it takes ? from app.help, which has no other key"]
 

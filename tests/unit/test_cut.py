@@ -127,7 +127,7 @@ def test_tree_and_filter_know_both_names() -> None:
     assert "f ↩5" in "".join(piece if isinstance(piece, str) else piece[0] for piece in label(node).left)
     assert "f <-5" in "".join(piece if isinstance(piece, str) else piece[0] for piece in label(node, True).left)
     for wanted in ("f ↩5", "f <-5", "torch_dynamo_resume_in_f_at_5", "resume_in_f"):
-        assert Filter(wanted).takes(node), wanted
+        assert Filter(wanted).matches(node), wanted
 
 
 # pages

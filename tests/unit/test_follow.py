@@ -12,7 +12,7 @@ import make_trace as mt
 import pytest
 from replaying import HeldWriters, read, texts_of
 
-from tltui.cli.loading import DEMO, look
+from tltui.cli.loading import DEMO, discover_logs
 from tltui.model.follow import Follower, open_run
 from tltui.model.nodes import Process
 from tltui.model.run import Run, settle
@@ -280,7 +280,7 @@ def test_the_demo_is_over_however_young_it_is(tmp_path: Path) -> None:
     found = Discovery([str(tmp_path)]).look()
     assert not open_run(found, writers).finished
     assert open_run(replace(found, is_over=True), writers).finished
-    assert look([str(DEMO)], False).is_over and not look([str(tmp_path)], False).is_over
+    assert discover_logs([str(DEMO)], False).is_over and not discover_logs([str(tmp_path)], False).is_over
 
 
 def test_a_file_that_cannot_be_read_is_no_fault_of_tltui() -> None:

@@ -59,7 +59,7 @@ def test_a_command_is_imported_when_it_is_used() -> None:
     assert set(literal_eval(imported(help_))) == shared | {"tltui.cli.ui", "tltui.questions", "tltui.questions.index"}
     ls = set(literal_eval(imported(f"import sys, tltui.cli; tltui.cli.main(['ls', {str(TRACE)!r}])\n{after}")))
     own = {name for name in ls if name.startswith("tltui.cli.")}
-    assert own == shared | {f"tltui.cli.{name}" for name in ("loading", "ls", "printing", "standard_input")}
+    assert own == shared | {f"tltui.cli.{name}" for name in ("loading", "printing", "records")}
     assert "wcwidth" not in ls, "the marks of a listing are known to be narrow"
 
 

@@ -17,7 +17,7 @@ import pytest
 from real import TRACES
 
 from tltui.cli import main
-from tltui.work.engines.gather import Shelf
+from tltui.work.engines.gather import PieceStore
 
 RANKS = TRACES / "ranks" / "make_ranks.py"
 SOURCES = str(Path(inspect.getfile(main)).parents[2])
@@ -183,7 +183,7 @@ def test_what_goes_into_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal, and the line is gone at the end."""
-    monkeypatch.setattr("tltui.cli.index.PATIENCE", 0.0)
+    monkeypatch.setattr("tltui.cli.loading.PATIENCE", 0.0)
     monkeypatch.setattr("tltui.work.engines.gather.EVERY", 0.0)
     controller, terminal = pty.openpty()
     with open(terminal, "w") as stream:
@@ -266,7 +266,7 @@ def test_what_does_not_go_together(arguments: list[str], says: str, tmp_path: Pa
 
 @pytest.mark.parametrize("in_memory", [1 << 20, 4])
 def test_pieces_come_back_in_order(in_memory: int, tmp_path: Path) -> None:
-    with Shelf(tmp_path, in_memory) as shelf:
+    with PieceStore(tmp_path, in_memory) as shelf:
         for number in (3, 0, 7, 1):
             shelf.put(number, b"%d " % number * 3)
         assert b"".join(shelf.pieces()) == b"0 0 0 1 1 1 3 3 3 7 7 7 "

@@ -23,7 +23,7 @@ _EXECUTING = (
 )
 EXECUTING = frozenset(_EXECUTING.split())
 MODULES = frozenset(("pickle", "marshal", "shelve", "runpy", "dill", "cloudpickle", "yaml", "os", "importlib", "builtins"))
-OUR_MODULES = ("__init__.py", "cli/registry.py", "questions/question.py", "api/making.py")
+OUR_MODULES = ("__init__.py", "cli/registry.py", "cli/schema.py", "questions/question.py", "screens/requests.py")
 """They import modules of ours by names of ours."""
 ALLOWED = {
     "trace/worker.py": {"pickle.loads"},  # messages between tltui and its own workers, through pipes
@@ -31,8 +31,7 @@ ALLOWED = {
     "cli/exits.py": {"exec"},  # of "": see there
     "text/frozen.py": {"exec"},  # an __init__ made of the field names of our classes, when the first instance is made
     **{name: {"import_module"} for name in OUR_MODULES},
-    **{name: {"import_module"} for name in ("pytest.py", "testing/recording.py")},  # torch, in the user's tests
-    "screens/requests.py": {"import_module"},  # a module of ours
+    **{name: {"import_module"} for name in ("pytest.py", "testing.py")},  # torch, in the user's tests
     "running/job.py": {"os.posix_spawn"},  # the user's job, of `tltui run`
     "running/hook/_tltui_recorder.py": {"importlib.import_module"},  # torch, in the user's job
 }

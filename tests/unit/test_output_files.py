@@ -24,7 +24,7 @@ from tltui.text.payload import Payload
 BREAKS = str(TRACES / "torch-2.13" / "breaks")
 OWN = {"extract", "case", "index", "repro", "bundle", "run", "report"}
 """Commands whose `-o` means something else."""
-NONE = {"tail", "completions"}
+NONE = {"tail", "completions", "schema"}
 """Commands without one: what goes on, and what opens no run."""
 CODE = "0/0:dynamo_output_graph"
 
@@ -42,8 +42,8 @@ def test_each_command_has_it_or_says_what_else_it_means() -> None:
         parser = parser_of(name)
         to = any(action.dest == "to" for action in parser._actions)
         assert to == (name not in OWN | NONE), name
-        assert parser.takes("-o") == (name not in NONE), name
-        assert not to or (parser.takes("--force") and parser.takes("--markdown")), name
+        assert parser.has_option("-o") == (name not in NONE), name
+        assert not to or (parser.has_option("--force") and parser.has_option("--markdown")), name
     assert main(["guide", "-o", "a.json"]) == 2 and not Path("a.json").exists(), "it has no result"
 
 

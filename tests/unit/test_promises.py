@@ -70,7 +70,7 @@ def test_a_name_that_is_gone_is_noticed() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (TOOL.PROMISED / "schema").iterdir()))
 def test_json_only_gets_more(name: str) -> None:
-    assert TOOL.Changed(TOOL.schemas(TOOL.PROMISED / "schema"), TOOL.schemas()).found(name) == []
+    assert TOOL.Changed(TOOL.promised_schemas(), TOOL.schemas()).changes(name) == []
 
 
 def changed(change: Any, file: str = "check.json") -> list[str]:
@@ -78,7 +78,7 @@ def changed(change: Any, file: str = "check.json") -> list[str]:
     before = TOOL.schemas()
     now = copy.deepcopy(before)
     change(now[file])
-    return list(TOOL.Changed(before, now).found(file))
+    return list(TOOL.Changed(before, now).changes(file))
 
 
 def test_additions_are_no_breaks() -> None:

@@ -11,7 +11,7 @@ import pytest
 import real
 
 from tltui.questions.check.limits import BadLimit, Limit, parse_limits
-from tltui.testing.limits import check_limits, failure_message, limits_from, marker_limits, merge_limits, run_in
+from tltui.testing import check_limits, failure_message, limits_from, marker_limits, merge_limits, run_in
 
 NO_TORCH = "raise ImportError('no torch on this machine')\n"
 SUITE = """

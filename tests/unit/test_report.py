@@ -22,7 +22,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.text.document import Options
-from tltui.writers.report import Ids, compiles_document, contents_of, equal_compiles, says_something, way_to, worth_of_compiles
+from tltui.writers.report import Ids, command_for, compiles_document, contents_of, equal_compiles, has_findings, worth_of_compiles
 
 EMPTY = frozenset(("meta", "br", "hr", "link", "img", "input"))
 UNCLOSED = frozenset(("li", "p", "html"))
@@ -145,7 +145,7 @@ def test_equal_compiles_of_ranks_stand_once() -> None:
     run = trace("torch-2.13/ddp")
     equal = equal_compiles(run)
     assert len(equal.compiles) < sum(1 for _ in run.compiles())
-    assert equal.standing
+    assert equal.representatives
     text, told = report(run)
     is_sound(text)
     assert "the same on ranks 0, 1" in text
@@ -219,22 +219,22 @@ def test_ids_and_ways() -> None:
     names = [ids.of(ref) for ref in ("0/1", "0-1", "0/1", "@problems", "@1", "é", "x" * 200, "x" * 201)]
     assert names[0] == names[2] and len(set(names)) == 7
     assert all(re.fullmatch("[a-z][a-z0-9-]{0,70}", name) for name in names)
-    assert way_to("0/1:a b") == "" or "PATH" in way_to("0/1:a b")
-    assert way_to("@guards:0/1") == "tltui guards PATH 0/1"
-    assert way_to("@record:0:#3") == "tltui show PATH '@record:0:#3'"
-    assert way_to("@layers:0/0#2") == "tltui show PATH '@layers:0/0#2'"
-    assert way_to("file:/a b.py:3") == "/a b.py:3"
-    assert way_to("key:app.quit") == way_to("line:3") == ""
+    assert command_for("0/1:a b") == "" or "PATH" in command_for("0/1:a b")
+    assert command_for("@guards:0/1") == "tltui guards PATH 0/1"
+    assert command_for("@record:0:#3") == "tltui show PATH '@record:0:#3'"
+    assert command_for("@layers:0/0#2") == "tltui show PATH '@layers:0/0#2'"
+    assert command_for("file:/a b.py:3") == "/a b.py:3"
+    assert command_for("key:app.quit") == command_for("line:3") == ""
 
 
 def test_what_says_something() -> None:
-    assert says_something("summary", None)
-    assert not says_something("vllm", {"calls": [], "schema": 2, "why": "there is none"})
-    assert says_something("vllm", {"calls": [1]})
-    assert not says_something("ranks", None)
+    assert has_findings("summary", None)
+    assert not has_findings("vllm", {"calls": [], "schema": 2, "why": "there is none"})
+    assert has_findings("vllm", {"calls": [1]})
+    assert not has_findings("ranks", None)
     pages = {page.name: result_of(build(trace("torch-2.13/errors"), page.ref, Options())) for page in contents_of(demo()).pages}
-    assert not any(says_something(name, pages[name]) for name in ("ranks", "matrix", "stragglers", "recompiles", "vllm", "exports"))
-    assert all(says_something(name, pages[name]) for name in ("summary", "problems", "stacks", "timing", "metrics", "absent"))
+    assert not any(has_findings(name, pages[name]) for name in ("ranks", "matrix", "stragglers", "recompiles", "vllm", "exports"))
+    assert all(has_findings(name, pages[name]) for name in ("summary", "problems", "stacks", "timing", "metrics", "absent"))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

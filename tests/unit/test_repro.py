@@ -360,8 +360,8 @@ def test_the_lists_of_a_joint_graph_become_parameters() -> None:
         "        mul = torch.ops.aten.mul.Tensor(primals_1, tangents_1)\n"
         "        return pytree.tree_unflatten([mul, None], self._out_spec)\n"
     )
-    assert code.whole.parameters == {"primals_1": "f32[4]", "tangents_1": "f32[4]"}
-    assert [ast.unparse(line) for line in code.whole.body][-1] == "return [mul, None]"
+    assert code.root.parameters == {"primals_1": "f32[4]", "tangents_1": "f32[4]"}
+    assert [ast.unparse(line) for line in code.root.body][-1] == "return [mul, None]"
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_the_lists_of_a_joint_graph_become_parameters() -> None:
 )
 def test_whole_numbers_that_index_are_in_range(line: str, below: int) -> None:
     code = read_graph(graph(*line.split(";  "), "return (table,)", parameters='table: "f32[7, 5][5, 1]cpu", i: "i64[s0][1]cpu"'))
-    assert bounds(code.whole, {"s0": 4}) == {"i": below}
+    assert bounds(code.root, {"s0": 4}) == {"i": below}
 
 
 def test_types_are_read_as_torch_prints_them() -> None:

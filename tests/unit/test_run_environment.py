@@ -47,8 +47,8 @@ def test_the_directory_that_the_user_set(name: str, here: Path) -> None:
     user = {name: "traces", "INDUCTOR_PROVENANCE": "2"}
     found = prepared(user)
     assert found.environment == user
-    assert (found.directory, found.made) == (str(here / "traces"), False)
-    assert found.said == (f"{name} is set: the trace goes to {here / 'traces'}",)
+    assert (found.directory, found.is_new) == (str(here / "traces"), False)
+    assert found.messages == (f"{name} is set: the trace goes to {here / 'traces'}",)
     assert os.listdir(here) == [], "torch makes it"
 
 
@@ -59,7 +59,7 @@ def test_torch_asks_for_dtrace_first(here: Path) -> None:
 @pytest.mark.parametrize("name", ["TORCH_TRACE", "TORCH_DTRACE", "INDUCTOR_PROVENANCE"])
 def test_an_empty_variable_is_not_set(name: str) -> None:
     found = prepared({name: ""})
-    assert found.made
+    assert found.is_new
     assert found.environment["TORCH_TRACE"] == found.directory
     assert found.environment["INDUCTOR_PROVENANCE"] == "1"
 
@@ -68,7 +68,7 @@ def test_a_named_directory(here: Path) -> None:
     (here / "there").mkdir()
     for name in ("new/deep", "there"):
         found = prepared(directory=name)
-        assert (found.directory, found.made, found.environment["TORCH_TRACE"]) == (str(here / name), True, str(here / name))
+        assert (found.directory, found.is_new, found.environment["TORCH_TRACE"]) == (str(here / name), True, str(here / name))
         assert os.path.isdir(name)
 
 
@@ -105,14 +105,14 @@ def test_fresh_and_debug() -> None:
         "TORCH_TRACE": found.directory, "INDUCTOR_PROVENANCE": "1", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
         "TORCH_COMPILE_DEBUG": "1", "TORCH_COMPILE_DEBUG_DIR": found.directory,
     }  # fmt: skip
-    assert len(found.said) == 1
+    assert len(found.messages) == 1
 
 
 def test_fresh_and_debug_where_the_user_had_set_something() -> None:
     user = {"TORCH_COMPILE_DEBUG": "0", "TORCH_COMPILE_DEBUG_DIR": "/mine", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "0"}
     found = prepared(user, fresh=True, debug=True)
     assert (found.environment["TORCH_COMPILE_DEBUG"], found.environment["TORCH_COMPILE_DEBUG_DIR"]) == ("1", "/mine")
-    assert found.said[1:] == (
+    assert found.messages[1:] == (
         "TORCHINDUCTOR_FORCE_DISABLE_CACHES was 0, --fresh sets it to 1", "TORCH_COMPILE_DEBUG was 0, --debug sets it to 1",
     )  # fmt: skip
 

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tltui.running.job_trace import DIRECTORY, HOOK, KERNELS, STEPS, Refused, Steps, have_recorded, parse_steps, why_not
+from tltui.running.job_trace import (
+    DIRECTORY,
+    HOOK,
+    KERNELS,
+    STEPS,
+    Refused,
+    Steps,
+    enable_recording,
+    parse_steps,
+    recording_obstacle,
+)
 
 TOLD = {STEPS: "5:10"}
 BARE = "import sys; print('sitecustomize' in sys.modules, [type(f).__name__ for f in sys.meta_path][:1], sys.path[1:2])"
@@ -41,18 +51,18 @@ def test_steps_that_are_none(text: str, why: str) -> None:
 
 def test_the_users_pythonpath_stays_behind_ours() -> None:
     environment = {"PYTHONPATH": "/a::b"}
-    said = have_recorded(Steps(2, 3), environment, "/t")
+    said = enable_recording(Steps(2, 3), environment, "/t")
     assert environment == {"PYTHONPATH": f"{HOOK}:/a::b", STEPS: "2:3", DIRECTORY: "/t", KERNELS: "1"}
     assert said[0] == "steps 2 to 3 are recorded into /t"
     assert "part of the key of Inductor's caches" in said[1]
     empty = {"PYTHONPATH": ""}
-    have_recorded(Steps(2, 3), empty, "/t")
+    enable_recording(Steps(2, 3), empty, "/t")
     assert empty["PYTHONPATH"] == HOOK, "an empty entry would be the working directory"
 
 
 def test_what_the_user_has_set_stays() -> None:
     environment = {KERNELS: "0"}
-    assert have_recorded(Steps(2, 3), environment, "/t")[1:] == (f"{KERNELS} is 0: C++ kernels are not in the profile",)
+    assert enable_recording(Steps(2, 3), environment, "/t")[1:] == (f"{KERNELS} is 0: C++ kernels are not in the profile",)
     assert environment[KERNELS] == "0"
 
 
@@ -69,7 +79,7 @@ def test_what_the_user_has_set_stays() -> None:
     ("python ssh.py", ""), ("python a.py docker", ""),
 ])  # fmt: skip
 def test_where_no_hook_works(words: str, why: str) -> None:
-    assert why_not(words.split()) == why
+    assert recording_obstacle(words.split()) == why
 
 
 def test_a_program_without_torch_is_left_alone(tmp_path: Path) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,6 +15,8 @@ from referencing.jsonschema import DRAFT202012
 from test_cli import ALL, label
 
 from tltui.cli import COMMANDS, main
+from tltui.cli.registry import parser_of
+from tltui.cli.schema import NAMES, schema_text
 from tltui.export import to_json
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import parse_ref
@@ -33,31 +32,19 @@ from tltui.tree.listing import listing_data
 from tltui.writers.bundle import Bundle
 from tltui.writers.case import Case
 
-SCHEMAS = ROOT / "docs" / "schema"
 MOST = 12
 """Entries of a list that are looked at: a large trace has thousands that were made by one line of ours."""
 
 
-def load_tool() -> ModuleType:
-    """The script, which is in no package."""
-    spec = importlib.util.spec_from_file_location("make_schemas", ROOT / "tools" / "make_schemas.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @cache
 def schema(name: str) -> Any:
-    return json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads(schema_text(name))
 
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    files = sorted(SCHEMAS.glob("*.json"))
     registry: Registry[Any] = Registry().with_resources(
-        (file.name, Resource(contents=schema(file.stem), specification=DRAFT202012)) for file in files
+        (f"{other}.json", Resource(contents=schema(other), specification=DRAFT202012)) for other in NAMES
     )
     return Draft202012Validator(schema(name), registry=registry)
 
@@ -82,24 +69,27 @@ def some(value: Any) -> Any:
     return value
 
 
-def test_they_are_those_of_the_types() -> None:
-    committed = {file: file.read_text(encoding="utf-8") for file in SCHEMAS.iterdir()}
-    assert committed == load_tool().made(), "out of date: run python tools/renew.py"
+def test_the_command_prints_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert capsys.readouterr().out.split() == list(NAMES)
+    assert main(["schema", "check"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema("check")
+    assert main(["schema", "chek"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "tltui: chek: no command of this name prints JSON; perhaps check\n")
 
 
 def test_each_command_that_prints_json_has_one() -> None:
     for name in COMMANDS:
-        text = (ROOT / "src" / "tltui" / "cli" / f"{COMMANDS[name].module}.py").read_text(encoding="utf-8")
-        assert (SCHEMAS / f"{name}.json").exists() == ("json" in text and name not in ("extract", "run")), name
+        assert (name in NAMES) == parser_of(name).has_option("--json"), name
     said = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
-    without = ("extract", "run", "repro", "index", "report", "completions", "guide", "glossary")
-    assert [name for name in COMMANDS if name not in without and f"schema/{name}.json" not in said] == []
+    assert [name for name in NAMES if f"tltui schema {name}`" not in said] == []
 
 
-@pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.stem)
-def test_they_are_schemas_and_name_every_part(file: Path) -> None:
-    Draft202012Validator.check_schema(schema(file.stem))
-    for kind in every_part(schema(file.stem)):
+@pytest.mark.parametrize("name", NAMES)
+def test_they_are_schemas_and_name_every_part(name: str) -> None:
+    Draft202012Validator.check_schema(schema(name))
+    for kind in every_part(schema(name)):
         assert "prefixItems" not in kind, "a list whose entries have no names"
 
 

@@ -23,6 +23,7 @@ import tltui
 import tltui.cli.tail
 import tltui.model.follow
 from tltui.cli import main
+from tltui.cli.schema import schema_text
 
 SOURCES = str(Path(tltui.__file__).parents[1])
 OUTCOMES = str(TRACES / "torch-2.13" / "outcomes")
@@ -222,7 +223,7 @@ def test_of_a_run_that_is_over_the_last_lines_are_printed(tail: Command) -> None
 
 
 def test_json_lines_fit_their_schema(tail: Command) -> None:
-    schema = json.loads((ROOT / "docs" / "schema" / "tail.json").read_text(encoding="utf-8"))
+    schema = json.loads(schema_text("tail"))
     said = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     for trace in (OUTCOMES, DDP, str(TRACES / "versions" / "torch-2.5")):
         code, lines, _ = tail(trace, "--json", "-n", "all")

@@ -19,8 +19,8 @@ LOG = TRACES / "inputs" / "archives" / "dedicated_log_torch_trace_zbaswu8i.log.g
 HOLDS = """
 import sys
 from tltui.cli import main
-from tltui.cli.loading import look
-found = look([sys.argv[1]], False)
+from tltui.cli.loading import discover_logs
+found = discover_logs([sys.argv[1]], False)
 print(found.logs[0].path, flush=True)
 sys.stdin.read()
 """

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tltui.api.errors import BadArgument, ProfileError, Unavailable, safe
-from tltui.api.making import answer, one_of, part_of, wide, with_profiles
 from tltui.api.nodes import WIDTH, Node
-from tltui.api.results import CheckResult, Result, kept
-from tltui.api.rows.listed import (
+from tltui.api.results import CheckResult, Result, snapshot
+from tltui.api.rows import (
     CompileRow,
     DamageRow,
     DiffRow,
@@ -27,6 +26,7 @@ from tltui.api.rows.listed import (
     source_rows,
 )
 from tltui.api.runs import Run, reading_both
+from tltui.api.views import answer, one_of, part_of, wide, with_profiles
 from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
@@ -70,7 +70,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
         data = listing_data(model)
         document = listing_document(model, Options(width=wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
-        return Result("ls", str(part.ref), document.title, data, rows, kept(document), data)
+        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), data)
 
 
 def check(
@@ -93,14 +93,14 @@ def check(
         if untraced := needing_a_trace(model, parsed):
             raise BadArgument(safe(why_a_trace(model, untraced)))
         for part in (run, baseline) if measured else ():
-            _must_have_profiles(part, measured)
+            _check_profiles(part, measured)
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
-        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), kept(document), result)
+        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), result)
 
 
-def _must_have_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
+def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:
     """Read the profiles that limits on run times need. Raises `ProfileError`."""
     if run is None:
         return

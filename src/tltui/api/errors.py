@@ -1,4 +1,4 @@
-"""What the functions of the API raise: one tree, with the sentences that the command line prints.
+"""Errors of the API: one tree, with the sentences that the command line prints.
 
     TltuiError
     ├── NothingFound      a path is not there, or nothing below it can be opened
@@ -24,19 +24,19 @@ from tltui.text.sanitize import sanitize
 
 
 class TltuiError(Exception):
-    """What any function of the API may raise. Its text is a sentence that can be shown as it is."""
+    """An error of the API. Its text is a sentence that can be shown as it is."""
 
 
 class NothingFound(TltuiError):
-    """A path is not there, or there is nothing to open below it: its text says what was looked at, and why it did not do."""
+    """A path does not exist, or has nothing to open below it. The text lists the examined files, and why each was rejected."""
 
 
 class BadAddress(TltuiError, LookupError):
-    """A text that is no address, or one that leads nowhere or to several places. Its text lists the candidates."""
+    """An invalid, unknown or ambiguous address. The text lists candidates."""
 
 
 class BadArgument(TltuiError, ValueError):
-    """A pattern, a limit, an order or another argument that means nothing. Its text says what is meant."""
+    """An invalid pattern, limit, order or other argument. The text explains the valid ones."""
 
 
 class ProfileError(TltuiError):
@@ -44,7 +44,7 @@ class ProfileError(TltuiError):
 
 
 class Unavailable(TltuiError):
-    """Bytes that are not in their file any more, that are on another host, or that cannot be read."""
+    """Bytes that are no longer in their file, are on another host, or cannot be read."""
 
 
 class Closed(TltuiError):
@@ -52,7 +52,7 @@ class Closed(TltuiError):
 
 
 class TltuiWarning(UserWarning):
-    """Something that was done, and that may not be what was meant. The command line prints it on stderr."""
+    """A result that may not be the intended one. The command line prints it on stderr."""
 
 
 def safe(text: str) -> str:

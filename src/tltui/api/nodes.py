@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tltui.api.errors import BadAddress, BadArgument
-from tltui.api.html import page_html, table_html
-from tltui.api.results import Plain, record
-from tltui.api.rows.listed import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
+from tltui.api.results import Plain, page_html, record, table_html
+from tltui.api.rows import ArtifactRow, CompileRow, FrameRow, ProcessRow, RankRow
 from tltui.api.session import Session
 from tltui.export import to_json
 from tltui.model import artifacts as model_artifacts
@@ -60,7 +59,7 @@ class Node(ABC):
 
     @property
     def title(self) -> str:
-        """What its page is called."""
+        """The title of its page."""
         with self._document() as (_, document):
             return document.title
 
@@ -243,7 +242,7 @@ class Process(Node):
 
     @property
     def torch_version(self) -> str | None:
-        """Which torch it was, as far as the log states it."""
+        """The version of torch, if the log states it."""
         return self.row().torch_version
 
     @property
@@ -273,12 +272,12 @@ class Frame(Node):
 
     @property
     def function(self) -> str | None:
-        """What the function is called."""
+        """The name of the function."""
         return self._node.code[0]
 
     @property
     def file(self) -> str | None:
-        """The file that it stands in."""
+        """The file with its source."""
         return self._node.code[1]
 
     @property
@@ -315,7 +314,7 @@ class Compile(Node):
 
     @property
     def id(self) -> str:
-        """As torch prints it: `[0/1]`."""
+        """The id as torch prints it: `[0/1]`."""
         return self._node.label
 
     @property
@@ -348,7 +347,7 @@ class Compile(Node):
 
     @property
     def seconds(self) -> float | None:
-        """How long it took, forward and backward together, in seconds; None where the log does not tell."""
+        """The compile time, forward and backward together, in seconds; None if the log does not state it."""
         return self._node.duration_s
 
     @property
@@ -364,7 +363,7 @@ class Compile(Node):
 
     @property
     def facts(self) -> Facts:
-        """What is known of it beside its status."""
+        """Further facts besides the status."""
         with self._session.reading():
             return self._node.all_facts
 
@@ -407,7 +406,7 @@ class Artifact(Node):
 
     @property
     def name(self) -> str:
-        """As torch calls it: `inductor_output_code`."""
+        """The name that torch gave it: `inductor_output_code`."""
         return self._node.name
 
     @property
@@ -427,7 +426,7 @@ class Artifact(Node):
 
     @property
     def language(self) -> str:
-        """What it is written in: `fx`, `output_code`, `cpp`, `json` …; '' for plain text."""
+        """The language: `fx`, `output_code`, `cpp`, `json` …; '' for plain text."""
         return self._node.kind.language
 
     @property

@@ -1,4 +1,4 @@
-"""Results of the API: rows, the complete answer, and the page as the command prints it.
+"""Results of the API: rows, the complete answer, and the page as the command prints it or a notebook shows it.
 
 They are immutable, whatever becomes of the run.
 """
@@ -10,16 +10,29 @@ import enum
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Generic, TypeVar, overload
 
-from tltui.api.html import page_html
 from tltui.export import to_json
+from tltui.export.html import STYLE, embedded
+from tltui.export.html import text as html_text
 from tltui.text.document import Document, Line, TextDocument
 
 Row = TypeVar("Row", covariant=True)
 Data = TypeVar("Data", covariant=True)
 Plain = str | int | float | bool | None
 """A cell value of a record."""
+NOTEBOOK_LINES = 400
+"""Maximum lines of a page in a notebook."""
+WIDEST = 2_000
+"""Maximum characters of a line in a notebook: lines of code may have megabytes."""
+ROWS = 50
+"""Maximum rows of a table in a notebook."""
+CELL = 60
+"""Maximum characters of a cell in a notebook."""
+TABLE = "<table style='white-space:nowrap;text-align:left;color:inherit;border-spacing:1em 0;margin:0'>"
+ROW = "<tr style='background:none;color:inherit;text-align:left'>"
+"""Inline style that overrides the table rules of notebooks, which assume their own colours."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,9 +48,9 @@ class Result(Sequence[Row], Generic[Row, Data]):
     ref: str
     """The address of the part of the run that it is about, '' for all of it."""
     title: str
-    """What the page is called."""
+    """The title of the page."""
     data: Data
-    """All of the answer, as the analysis gives it. `to_dict()` has the same as plain dictionaries and lists."""
+    """The complete answer as dataclasses. `to_dict()` has the same as plain dictionaries and lists."""
     rows: tuple[Row, ...]
     """The rows of `to_records()`, with attributes."""
     _page: TextDocument
@@ -119,7 +132,7 @@ def _plain(value: object) -> Plain:
     raise TypeError(f"{value!r} does not fit into a cell")
 
 
-def kept(document: Document) -> TextDocument:
+def snapshot(document: Document) -> TextDocument:
     """Return a snapshot of all lines of a page, independent of later changes of the run."""
     while not document.advance():
         pass
@@ -143,3 +156,46 @@ def _full_line(document: Document, n: int) -> Line:
         links += [link for link in line.links if link not in links]
     return Line(text, tuple(spans), tuple(links))
 
+
+def page_html(document: Document) -> str:
+    """Return the HTML of a page or an artifact."""
+    while not document.advance():
+        pass
+    more = len(document) - NOTEBOOK_LINES
+    shown = "".join(embedded(_beginning(document)))
+    return shown + (_note_html(f"{more:,} more lines: print() shows all") if more > 0 else "")
+
+
+def _beginning(document: Document) -> TextDocument:
+    """Return the displayed first lines of a document."""
+    lines = [_cut(document.line(n, 0, WIDEST + 1)) for n in range(min(len(document), NOTEBOOK_LINES))]
+    sections = [section for section in document.sections() if section.last < len(lines)]
+    return TextDocument(document.ref, document.title, document.language, lines=lines, section_list=sections)
+
+
+def _cut(line: Line) -> Line:
+    return line if len(line.text) <= WIDEST else Line(line.text[:WIDEST] + "…", line.spans, line.links)
+
+
+def table_html(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], count: int) -> str:
+    """Return the first of `count` rows as a table, without empty columns."""
+    shown = rows[:ROWS]
+    shown_columns = [n for n in range(len(columns)) if any(row[n] not in (None, "") for row in shown)]
+    out = [f"<div class=tltui style='overflow-x:auto'><style>{STYLE}</style>\n<h3>{html_text(title)}</h3>", TABLE, ROW]
+    out += [*(f"<th>{html_text(columns[n])}</th>" for n in shown_columns), "</tr>\n"]
+    for row in shown:
+        out += [ROW, *(f"<td>{html_text(_cell(row[n]))}</td>" for n in shown_columns), "</tr>\n"]
+    more = count - len(shown)
+    return "".join(out) + "</table></div>\n" + (_note_html(f"{more:,} more: to_records() has all") if more > 0 else "")
+
+
+def _cell(value: object) -> str:
+    """Return a cell's text: the first line of a text, a number with three decimals."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    first, _, remainder = ("" if value is None else str(value)).partition("\n")
+    return first[:CELL] + "…" if remainder or len(first) > CELL else first
+
+
+def _note_html(note: str) -> str:
+    return f"<div>… {escape(note)}</div>\n"

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import NoReturn
 
 from tltui.api.errors import BadAddress, BadArgument, NothingFound, ProfileError, TltuiWarning, safe, translated
-from tltui.api.html import page_html
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
+from tltui.api.results import page_html
 from tltui.api.session import Session
 from tltui.documents.format import plural
 from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
@@ -63,7 +63,7 @@ class Run:
 
     @property
     def goes_on(self) -> str:
-        """Why more may come, in a few words; '' when it is known that nothing will. `refresh()` reads what has come."""
+        """The reason why more records may come, in a few words; '' if none will. `refresh()` reads new ones."""
         with self._session.reading() as run:
             return run.goes_on
 
@@ -138,7 +138,7 @@ class Run:
 
         `run` includes them from now on; existing results do not change.
         """
-        return self._session.look()
+        return self._session.refresh()
 
     def close(self) -> None:
         """Let go of what was read. Results stay good; the run and its places raise `Closed`."""
@@ -224,7 +224,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     texts = [os.fspath(path) for path in paths] or [path for path in (os.environ.get("TORCH_TRACE", ""),) if path]
     if not texts:
         raise NothingFound("no path given, and TORCH_TRACE is not set. tltui.demo() opens a trace that comes with tltui")
-    _must_be_there(texts)
+    _check_exists(texts)
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     with translated():
@@ -257,7 +257,7 @@ def read_profiles(session: Session) -> None:
                 warnings.warn(TltuiWarning(safe(f"{file.found.name}: {file.fault}")), stacklevel=3)
 
 
-def _must_be_there(paths: Iterable[str]) -> None:
+def _check_exists(paths: Iterable[str]) -> None:
     for path in paths:
         if path == STANDARD_INPUT:
             raise BadArgument("- is standard input, which only the command line reads: keep it in a file, and open that")

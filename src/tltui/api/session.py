@@ -37,7 +37,7 @@ class Session:
                 run.take(event)
             settle(run)
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read new records and detect ended logs; return whether anything changed."""
         with self.reading() as run:
             before = _state(run)

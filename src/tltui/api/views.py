@@ -1,31 +1,95 @@
-"""The questions, a function each: what the pages and the commands of these names tell.
+"""The functions of the questions, made from their declarations (`questions.question.Question`).
 
-Each takes a run (or a place of one) and the address of the part that is meant, and gives a `Result`: its rows, all of the answer
-(`data`), the page (`print`), JSON. `width` is that of the page, in columns; it changes nothing else. They are made from the
-declarations (`questions.question.Question`); those written here do more than ask.
+Each takes a run (or a place of one) and the address of the part that is meant, and returns a `Result`: its rows, all of the answer
+(`data`), the page (`print`), JSON. `width` is that of the page, in columns; it changes nothing else.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from tltui.api.errors import ProfileError, safe
-from tltui.api.making import Part, one_of, part_of, view, wide, with_profiles
+from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.nodes import WIDTH, Node, place
-from tltui.api.results import Result
-from tltui.api.runs import Run
+from tltui.api.results import Result, folded, snapshot
+from tltui.api.runs import Run, read_profiles
 from tltui.documents.scope import scope_of
+from tltui.model.ref import Ref
+from tltui.model.run import Run as ModelRun
 from tltui.questions.index import BY_NAME
-from tltui.questions.question import Question, question_of
-from tltui.questions.runtime.profile_results import Refused
-from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.text.document import Options
+from tltui.questions.question import Question, question_of, view_document
+from tltui.text.document import Document, Options
+from tltui.text.frozen import frozen
 
+R = TypeVar("R")
 Function = Callable[..., Result[Any, Any]]
+
+
+@frozen
+class Part:
+    """The part of a run that a question is about."""
+
+    run: Run
+    ref: Ref
+
+
+def part_of(run: Run | Node, ref: str | Node) -> Part:
+    """Return the part of a run that the first two arguments of a function name. Raises `BadAddress`."""
+    if isinstance(run, Node):
+        if ref:
+            raise BadArgument(f"{run!r} is a part of a run already: give the run, and the address of the part")
+        return Part(Run(run._session), place(run))
+    if not isinstance(run, Run):
+        raise TypeError(f"{run!r} is no run: tltui.open(path) gives one")
+    with run._reading():
+        return Part(run, place(ref))
+
+
+def view(name: str, about: Part, options: Options, records: Callable[[Any], Iterable[Any]] | None = None) -> Result[Any, Any]:
+    """Return the answer of a question, its rows by `records` or by its declaration."""
+    question = question_of(name)
+    with about.run._reading() as run:
+        document = view_document(run, BY_NAME[name], about.ref, options)
+        page = snapshot(document)
+        data = document.data()
+        is_alone = isinstance(data, dict) and "schema" in data  # of the type `question.alone`
+        printed = data if is_alone else {"schema": 1, "view": name, "result": data}
+        rows = tuple((records or question.records)(data))
+        return Result(name, str(about.ref), document.title, data, rows, page, printed, not question.is_long)
+
+
+def answer(
+    name: str, part: Part, make: Callable[[ModelRun, Options], Document], rows: Callable[[Any], Iterable[R]], width: int = WIDTH,
+    is_folded: bool = False,
+) -> Result[R, Any]:  # fmt: skip
+    """Return the result of a command that is no view. `is_folded`: folded sections are not printed."""
+    with part.run._reading() as run:
+        document = make(run, Options(width=wide(width)))
+        page = snapshot(document)
+        data = document.data()
+        hidden = folded(page) if is_folded else frozenset()
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data, _hidden=hidden)
+
+
+def wide(width: int) -> int:
+    """Return the width of a page, limited as the command line limits COLUMNS."""
+    return min(max(width, 40), 400)
+
+
+def one_of(noun: str, name: str, names: Iterable[str]) -> str:
+    """Check that a name is one of `names`. Raises `BadArgument`."""
+    choices = tuple(names)
+    if name and name not in choices:
+        raise BadArgument(f"there is no {noun} {name!r}. There are: {', '.join(choices)}")
+    return name
+
+
+def with_profiles(part: Part) -> None:
+    """Read the named profiles and those next to the logs."""
+    read_profiles(part.run._session)
 
 
 def function_of(name: str) -> Function:
@@ -80,6 +144,9 @@ def _summary(run: Run | Node, ref: str | Node = "", *, width: int = WIDTH) -> Re
 
 def _runtime(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = WIDTH) -> Result[Any, Any]:
     """Read the profiles that lie beside the logs first."""
+    from tltui.questions.runtime.profile_results import Refused
+    from tltui.questions.runtime.profile_sums import runtimes_of
+
     sort = one_of("order", sort, BY_NAME["runtime"].sorts)
     part = part_of(run, ref)
     with_profiles(part)

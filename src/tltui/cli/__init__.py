@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tltui.cli.exits import Ended, Failure, code_of, ended_by_signals, kill_children, no_failure_of_signals, print_error
+from tltui.cli.exits import Ended, Failure, code_of, handled_signals, kill_children, print_error, reraised_signals
 from tltui.cli.registry import COMMANDS, command, parser_of
 
 GARBAGE = (20_000, 20, 20)
@@ -27,29 +27,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_ui = not arguments or arguments[0] not in COMMANDS
     try:
-        with ended_by_signals(is_at_once=is_ui):
-            return _guarded(arguments)
+        with handled_signals(is_at_once=is_ui):
+            return _run_guarded(arguments)
     except (KeyboardInterrupt, Ended) as ended:
         code = code_of(ended)
     kill_children()
     return code
 
 
-def _guarded(arguments: list[str]) -> int:
+def _run_guarded(arguments: list[str]) -> int:
     """Run a command; turn its exceptions into a message and an exit code."""
     try:
-        with no_failure_of_signals():
+        with reraised_signals():
             return _run(arguments)
     except Failure as failure:
         print_error(f"tltui: {failure}")
     except BrokenPipeError:  # `| head` closed our output: not an error
-        _last_flush()
+        _flush_output()
         return 0
     except SystemExit:  # argparse, after `--help` and what is no command
-        _last_flush()
+        _flush_output()
         raise
     except OSError as error:
-        _last_flush()
+        _flush_output()
         more = "; --force replaces it" if isinstance(error, FileExistsError) and error.strerror == "exists" else ""
         print_error(f"tltui: {_os_error_message(error)}{more}")
     except Exception as error:
@@ -65,9 +65,9 @@ def _run(arguments: list[str]) -> int:
         name, *words = arguments
         parser = parser_of(name)
     else:
-        from tltui.cli.ui import commands_in, ui_parser
+        from tltui.cli.ui import check_paths, ui_parser
 
-        _no_slip(arguments)
+        _check_command_name(arguments)
         name, words, parser = "", arguments, ui_parser()
     options = parser.read(words)
     if sys.stdout is None:
@@ -78,20 +78,20 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.buffer.writelines(ui.version_lines(options))
         return 0
     if not name:
-        commands_in(options.paths)
+        check_paths(options.paths)
 
     # not before: `--help` and `--version` end above
-    from tltui.cli.loading import take_arguments
-    from tltui.cli.printing import deliver, settle
+    from tltui.cli.loading import resolve_arguments
+    from tltui.cli.printing import deliver, resolve_output
     from tltui.model.ref import BadAddress
 
-    take_arguments(options)
+    resolve_arguments(options)
     if not name:
         from tltui.cli.ui import open_ui
 
         return open_ui(options)
-    settle(options)
-    _heed_settings(options)
+    resolve_output(options)
+    _apply_settings(options)
     try:
         deliver(command(name).run(options), options)
     except BadAddress as bad:
@@ -99,7 +99,7 @@ def _run(arguments: list[str]) -> int:
     return int(getattr(options, "exit_code", 0))
 
 
-def _no_slip(arguments: list[str]) -> None:
+def _check_command_name(arguments: list[str]) -> None:
     """Raise `Failure` if the first word is no file but nearly a command, before its arguments are checked."""
     word = arguments[0] if arguments else ""
     if word.isalpha() and not os.path.lexists(word):
@@ -109,7 +109,7 @@ def _no_slip(arguments: list[str]) -> None:
             raise Failure(f"{word} is no command and no file. Did you mean tltui {' or tltui '.join(near)}?")
 
 
-def _heed_settings(options: argparse.Namespace) -> None:
+def _apply_settings(options: argparse.Namespace) -> None:
     """Apply the settings for printing from variables and the config file; the UI and `tltui config` read them themselves."""
     from tltui.settings import PREFIX, problems_of
 
@@ -124,7 +124,7 @@ def _heed_settings(options: argparse.Namespace) -> None:
         options.ascii = read_config(()).ascii or None  # else as the encoding of the output demands
 
 
-def _last_flush() -> None:
+def _flush_output() -> None:
     """Flush stdout; on failure redirect it to /dev/null, so that Python does not fail again at its exit."""
     if sys.stdout is None:
         return

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 
 from tltui.cli.exits import Failure
-from tltui.cli.loading import load, load_other, read_profiles
-from tltui.cli.parser import Parser, add_json, add_paths
+from tltui.cli.loading import limits_of, load, load_other, read_profiles
+from tltui.cli.parser import Command, add_json, add_paths, argument
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.questions.question import question_of
 
@@ -41,38 +41,15 @@ examples:
 """
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add PATH, limits and baseline."""
-    add_paths(parser)
-    add_json(parser)
-    parser.add_argument("--format", choices=FORMATS, help="how it is printed (default: text)")
-    parser.add_argument("--fail-on", metavar="LIMITS", action="append",
-                        help="what to limit, and the most that is allowed, by commas (default: error,eager)")  # fmt: skip
-    help_ = "a trace to compare with (again for another log of it): a name without a number allows what it has"
-    parser.add_argument("--baseline", metavar="OLD", action="append", help=help_)
-
-
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the outcome of the limits; exit code 1 if one is exceeded."""
     from tltui.export import lines_of
     from tltui.model.input_coverage import untold
-    from tltui.questions.check.limits import (
-        DEFAULT,
-        BadLimit,
-        gates,
-        needing_a_profile,
-        needing_a_trace,
-        parse_limits,
-        why_a_profile,
-        why_a_trace,
-    )
+    from tltui.questions.check.limits import DEFAULT, gates, needing_a_profile, needing_a_trace, why_a_profile, why_a_trace
     from tltui.writers.check_reports import check_document, github, junit, summary, unsure
 
     began, format_ = time.monotonic(), _format(options)
-    try:
-        limits = parse_limits(",".join(options.fail_on or [DEFAULT]), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(str(bad)) from None
+    limits = limits_of(options.fail_on or [DEFAULT], options.baseline is not None)
     options.reads_profiles = bool(measured := needing_a_profile(limits))
     current = load(options)
     if untraced := needing_a_trace(current, limits):
@@ -100,7 +77,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
         yield junit(result, current.title, page, time.monotonic() - began, time.time())
         return
     warnings = unsure(result, len(current.failures), lacks)
-    if why := _summarised(summary(result, current.title, warnings)):
+    if why := _write_summary(summary(result, current.title, warnings)):
         warnings = (*warnings, why)
     for line in github(result, page, warnings, os.environ.get(WORKSPACE, "")):
         yield (line + "\n").encode("utf-8", "backslashreplace")
@@ -114,7 +91,7 @@ def _format(options: argparse.Namespace) -> str:
     return str(style)
 
 
-def _summarised(text: str) -> str:
+def _write_summary(text: str) -> str:
     """Append to the job summary if there is one; return why that failed, else ''."""
     if path := os.environ.get(SUMMARY):
         try:
@@ -123,3 +100,15 @@ def _summarised(text: str) -> str:
         except OSError as error:
             return f"{SUMMARY}: {error.strerror}: {path}"
     return ""
+
+
+COMMANDS = {
+    "check": Command(run, (
+        add_paths, add_json,
+        argument("--format", choices=FORMATS, help="how it is printed (default: text)"),
+        argument("--fail-on", metavar="LIMITS", action="append",
+                 help="what to limit, and the most that is allowed, by commas (default: error,eager)"),
+        argument("--baseline", metavar="OLD", action="append",
+                 help="a trace to compare with (again for another log of it): a name without a number allows what it has"),
+    ), EXAMPLES),
+}  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from tltui.cli.exits import Failure
-from tltui.cli.parser import Parser, add_json
+from tltui.cli.parser import Command, add_json, argument, defaults
 from tltui.cli.printing import as_json, as_text, layout
 from tltui.settings import BY_VARIABLE, OF_FILE, PREFIX, SETTINGS, Setting, checked, said_by
 from tltui.text import tokens
@@ -86,18 +86,6 @@ class ConfigReport:
     keys: tuple[KeyRow, ...]
     problems: tuple[str, ...]
     """What is wrong in the file, in variables and in the key map, a sentence each."""
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the filters, and the options that a start of the UI may have."""
-    parser.add_argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map")
-    parser.add_argument("--keys", action="store_true", help="the whole key map as it is now")
-    parser.add_argument("--theme", metavar="NAME", help="as if tltui were started with it")
-    parser.add_argument("--no-mouse", action="store_true", default=None, help="the same")
-    parser.add_argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too")
-    parser.add_argument("--color", action="store_true", help="colours even when the output is not a terminal")
-    add_json(parser)
-    parser.set_defaults(paths=[], profile=[], demo=False, all=False)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -199,14 +187,14 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
         page.labelled("cache", current.paths.cache)
         page.labelled("state", current.paths.state)
     if current.settings and not all_keys:
-        _say_settings(page, "Settings", [row for row in current.settings if row.name])
-        _say_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
+        _add_settings(page, "Settings", [row for row in current.settings if row.name])
+        _add_settings(page, "Variables alone", [row for row in current.settings if not row.name and (key or not row.internal)])
         if os.environ.get("NO_COLOR") and any(row.name == "theme" and row.source != "option" for row in current.settings):
             page.say("NO_COLOR is set: the theme is mono, unless --theme is given.", "  ", tokens.WARN)
     keys = [row for row in current.keys if key or all_keys or row.source != "default"]
     if keys:
         page.heading("Keys" if key or all_keys else "Keys that you set")
-        _say_keys(page, keys)
+        _add_keys(page, keys)
     if current.problems:
         page.heading("Problems")
         for problem in current.problems:
@@ -214,7 +202,7 @@ def _document(current: ConfigReport, options: Options, all_keys: bool, key: str)
     return page.document()
 
 
-def _say_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
+def _add_settings(page: Page, heading: str, rows: list[SettingRow]) -> None:
     """Add value and origin of each setting, and its help below."""
     if not rows:
         return
@@ -235,7 +223,7 @@ def _shown(row: SettingRow) -> str:
     return str(row.value).lower() if isinstance(row.value, bool) else str(row.value)
 
 
-def _say_keys(page: Page, rows: list[KeyRow]) -> None:
+def _add_keys(page: Page, rows: list[KeyRow]) -> None:
     where = ""
     for row in rows:
         if row.where != where:
@@ -244,3 +232,17 @@ def _say_keys(page: Page, rows: list[KeyRow]) -> None:
         keys = " ".join(row.keys) or "(no key)"
         before = f"   ({row.place}; by default {' '.join(row.default) or 'none'})" if row.source != "default" else ""
         page.row([(f"{row.command:<28}", ""), (keys, tokens.KEYWORD), f"  {row.title}", (before, tokens.DIM)], "    ")
+
+
+COMMANDS = {
+    "config": Command(run, (
+        argument("key", nargs="?", metavar="KEY", help="only this setting, variable or command of the key map"),
+        argument("--keys", action="store_true", help="the whole key map as it is now"),
+        argument("--theme", metavar="NAME", help="as if tltui were started with it"),
+        argument("--no-mouse", action="store_true", default=None, help="the same"),
+        argument("--ascii", action="store_true", default=None, help="the same; this page is in ASCII then, too"),
+        argument("--color", action="store_true", help="colours even when the output is not a terminal"),
+        add_json,
+        defaults(paths=[], profile=[], demo=False, all=False),
+    ), EXAMPLES),
+}  # fmt: skip

@@ -46,11 +46,11 @@ class Ended(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.code = 128 + number
-        """What a shell says of a program that a signal ended."""
+        """The exit status that a shell gives to a program ended by a signal."""
 
 
 @contextmanager
-def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
+def handled_signals(is_at_once: bool = False) -> Iterator[None]:
     """Raise the signals within the context, or exit at once. Signals ignored at the start (`nohup`) stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -58,7 +58,7 @@ def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
     before = dict.fromkeys(SIGNALS, signal.SIG_DFL) | ({} if is_at_once else {signal.SIGINT: signal.default_int_handler})
     handled = {number: handler for number, handler in before.items() if signal.getsignal(number) is handler}
     with Raising(_make_handler) as raising:
-        ending = _end_at_once if is_at_once else raising.heard
+        ending = _end_at_once if is_at_once else raising.handle
         for number in handled:
             signal.signal(number, ending)
         try:
@@ -70,7 +70,7 @@ def ended_by_signals(is_at_once: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def no_failure_of_signals() -> Iterator[None]:
+def reraised_signals() -> Iterator[None]:
     """Re-raise a signal in place of the errors that it causes in `finally` blocks."""
     try:
         yield

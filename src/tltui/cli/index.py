@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import socket
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,23 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error, printable
-from tltui.cli.loading import look, no_path
-from tltui.cli.parser import Parser, add_paths
+from tltui.cli.loading import ProgressLine, discover_logs, no_path
+from tltui.cli.parser import Command, add_paths, argument, defaults
 from tltui.cli.printing import message
 
 if TYPE_CHECKING:
     from tltui.sources.discovery_results import FoundLog
     from tltui.work.engines.executors import Opened
-    from tltui.work.engines.gather import Done, Progress, Shelf
+    from tltui.work.engines.gather import Done, PieceStore, Progress
     from tltui.work.engines.log_indexing import LogPart
 
 HOST = "TLTUI_HOST"
 """Variable with the name of this host, if the system's own name is not useful."""
-PATIENCE = 0.5
-"""Seconds after which progress is shown."""
 UNREADABLE = frozenset(map(os.strerror, errno.errorcode))
 """System errors of unreadable files; other skipped files are no logs."""
-NAMED = 10
+MAX_NAMES = 10
 """Maximum logs named in an error about many."""
 EXAMPLES = """\
 Write one file on each node, and open their directory: docs/clusters.md has this for Slurm, Kubernetes, torchrun, MPI and dask.
@@ -46,21 +43,6 @@ examples:
   mpirun -n 64 tltui index /shared/traces -o run.tlx --engine mpi              the ranks of an MPI job read
   mpirun -n 64 tltui index /tmp/trace -o /shared/%h.tlx --engine mpi --node-local
 """
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add PATHs, output and workers."""
-    add_paths(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host")
-    parser.add_argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs")
-    parser.add_argument(
-        "--redact", action="store_true", help="replace all that is not torch's own: names, paths, source lines, strings, hosts"
-    )
-    parser.add_argument("--engine", metavar="ENGINE", default="process",
-                        help="who reads: process (default), serial, dask://HOST:PORT, or mpi")  # fmt: skip
-    parser.add_argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)")
-    parser.add_argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE")
-    parser.set_defaults(refs=[])
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -119,28 +101,28 @@ class _Indexing:
         self._options, self._target, self._host, self._opened = options, target, host, opened
         self._began = time.monotonic()
         self._key = b""
-        """What makes the substitutes of a redacted index."""
+        """The key of the substitutes of a redacted index."""
         self._faults: list[tuple[str, str]] = []
         """Names of logs that could not be read, and why."""
         self._local: list[str] = []
-        """Those that were read here, after the workers that had them died."""
+        """Logs that were read here, after the workers that had them died."""
         self._death = ""
-        """What was heard of these."""
+        """The last error of these workers."""
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure if it would be empty."""
         from tltui.inputs.index.reader import IndexFile
         from tltui.text.safe_files import replacing
-        from tltui.work.engines.gather import Shelf
+        from tltui.work.engines.gather import PieceStore
         from tltui.writers.index import host_of, merged, new_key
 
         logs = self._logs()
         self._key = new_key() if self._options.redact else b""
-        with Shelf(self._target.parent) as shelf:
-            self._gather(logs, shelf)
-            self._tell_faults(shelf)
+        with PieceStore(self._target.parent) as store:
+            self._gather(logs, store)
+            self._print_faults(store)
             with replacing(self._target, private=True, durable=True) as out:
-                for piece in merged(shelf.pieces(), host_of(self._key, self._host)):
+                for piece in merged(store.pieces(), host_of(self._key, self._host)):
                     out.write(piece)
         written = IndexFile(str(self._target))
         self._options.exit_code = 1 if self._faults else 0
@@ -158,14 +140,14 @@ class _Indexing:
         from tltui.inputs.forms import TRACE
         from tltui.writers.index import NO_TRACE, settled, to_index
 
-        discovered = look([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
+        discovered = discover_logs([*self._options.paths, *([str(self._target)] if self._checked() else [])], self._options.latest)
         for note in discovered.notes:
             print_error(f"tltui: {note}")
         self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
         saved = () if discovered.crowd is None else discovered.crowd.saved
         hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
         if hosts:
-            whose = _named(sorted(hosts))
+            whose = _names_text(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")
         logs = to_index(discovered, str(self._target))
         for log in logs:
@@ -190,16 +172,16 @@ class _Indexing:
             raise Failure(f"{self._target}: is there, and is no index; name another FILE")
         return bool(head)
 
-    def _gather(self, logs: Sequence[FoundLog], shelf: Shelf) -> None:
+    def _gather(self, logs: Sequence[FoundLog], store: PieceStore) -> None:
         from tltui.work.engines.gather import gather
         from tltui.work.engines.log_indexing import index_part
 
         parts = [part for log in logs if (part := self._part(log)) is not None]
         sizes = [part.unread for part in parts]
         engine = self._opened.engine(len(parts), sum(sizes))
-        with _Progress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
+        with _IndexingProgress() as progress, closing(gather(engine, index_part, parts, sizes, progress)) as coming:
             for done in coming:
-                self._add_part(done, shelf)
+                self._add_part(done, store)
 
     def _part(self, log: FoundLog) -> LogPart | None:
         """Return the task of a log; None, with a recorded error, if it cannot be indexed."""
@@ -217,28 +199,28 @@ class _Indexing:
             self._faults.append((log.name, error.strerror or str(error)))
             return None
 
-    def _add_part(self, done: Done[LogPart, bytes], shelf: Shelf) -> None:
+    def _add_part(self, done: Done[LogPart, bytes], store: PieceStore) -> None:
         from tltui.work.engines.gather import Failure as Fault
 
-        name = done.part.found.name
+        name = done.part.log.name
         if isinstance(done.result, Fault):
             self._faults.append((name, done.result.text))
         else:
-            shelf.put(done.number, done.result)
+            store.put(done.number, done.result)
         if done.fault is not None:
             self._local.append(name)
             self._death = done.fault
 
-    def _tell_faults(self, shelf: Shelf) -> None:
+    def _print_faults(self, store: PieceStore) -> None:
         """Report the errors. Raises Failure if no log remains."""
         if self._local:
-            names = _named(sorted(self._local))
+            names = _names_text(sorted(self._local))
             print_error(f"tltui: workers died again and again ({self._death}); read here, one after the other: {names}")
-        for name, text in sorted(self._faults)[:NAMED]:
+        for name, text in sorted(self._faults)[:MAX_NAMES]:
             print_error(f"tltui: {name}: {text}")
-        if len(self._faults) > NAMED:
-            print_error(f"tltui: … and {len(self._faults) - NAMED:,} more logs could not be read")
-        if not shelf:
+        if len(self._faults) > MAX_NAMES:
+            print_error(f"tltui: … and {len(self._faults) - MAX_NAMES:,} more logs could not be read")
+        if not store:
             raise Failure(f"{self._target} is not written: none of the logs could be read")
 
 
@@ -250,32 +232,32 @@ def _head(path: Path) -> bytes:
         return file.read(64)
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _names_text(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
-class _Progress:
-    """Progress line on stderr if that is a terminal; removed at the end."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + PATIENCE
-        self._wide = 0
+class _IndexingProgress(ProgressLine):
+    """Progress of reading logs."""
 
     def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
-            return
-        self._next = now
-        lost = f", {progress.lost} begun again" if progress.lost else ""
-        read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
-        text = f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)"
-        print(f"\r{text:<{self._wide}}", end="", file=sys.stderr, flush=True)
-        self._wide = len(text)
+        if self.is_due():
+            lost = f", {progress.lost} begun again" if progress.lost else ""
+            read = f"{progress.bytes >> 20:,} of {progress.all_bytes >> 20:,} MiB"
+            self.update(f"tltui: {progress.done:,} of {progress.all:,} logs, {read}{lost} (ctrl+c stops)")
 
-    def __enter__(self) -> _Progress:
-        return self
 
-    def __exit__(self, *args: object) -> None:
-        if self._wide:
-            print(f"\r{'':<{self._wide}}\r", end="", file=sys.stderr, flush=True)
+COMMANDS = {
+    "index": Command(run, (
+        add_paths,
+        argument("-o", "--output", metavar="FILE", help="the index to write; %%h in it is the name of the host"),
+        argument("--lean", action="store_true", help="leave out the texts that pages show: they are read from the logs"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+        argument("--engine", metavar="ENGINE", default="process",
+                 help="who reads: process (default), serial, dask://HOST:PORT, or mpi"),
+        argument("--workers", metavar="N", type=_count, default=0, help="so many processes (default: one a processor)"),
+        argument("--node-local", action="store_true", help="with mpi: each host reads its own PATHs and writes its own FILE"),
+        defaults(refs=[]),
+    ), EXAMPLES),
+}  # fmt: skip

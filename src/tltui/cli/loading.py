@@ -1,4 +1,4 @@
-"""Loading of the run that the command-line arguments name; separation of paths and addresses."""
+"""Loading of the run that the command-line arguments name: paths and addresses, standard input, progress of unpacking."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.text.frozen import frozen
+from tltui.text.sanitize import sanitize
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tltui.model.run import Run
+    from tltui.questions.check.limits import Limit
     from tltui.sources.discover import Found
     from tltui.sources.discovery_results import FoundProfile
 
@@ -104,7 +110,7 @@ GLANCE = 0.06
 DEMO = Path(__file__).parent.parent / "demo"
 
 
-def take_arguments(options: argparse.Namespace) -> None:
+def resolve_arguments(options: argparse.Namespace) -> None:
     """Split paths from addresses; `--demo` replaces PATH, and TORCH_TRACE is the default."""
     refs = getattr(options, "refs", None)
     place = getattr(options, "place", None)
@@ -115,13 +121,13 @@ def take_arguments(options: argparse.Namespace) -> None:
     if options.demo and arguments.paths:
         raise Failure(f"--demo stands in place of PATH, and {arguments.paths[0]} is one")
     if STANDARD_INPUT in arguments.paths:
-        _may_read_standard_input()
+        _check_standard_input()
     options.paths = list(arguments.paths) or ([default] if default else [])
     options.refs, options.place = list(arguments.refs), arguments.place
     options.hint = arguments.hint
 
 
-def _may_read_standard_input() -> None:
+def _check_standard_input() -> None:
     if sys.stdin is None:
         raise Failure("- is standard input, and that is closed")
     if sys.stdin.isatty():
@@ -135,19 +141,18 @@ def no_path(command: str = "", hint: str = "") -> NoReturn:
     raise Failure(f"no PATH given, and TORCH_TRACE is not set.{hint}\n\n{RECORD_HELP}")
 
 
-def look(
+def discover_logs(
     paths: Sequence[str], latest: bool, printed: bool = False, ranks: Collection[int] = (), profiles: Sequence[str] = ()
 ) -> Found:
     """Return the logs of the paths.
 
     `printed`: job output suffices if there is no log. `ranks`: as in `Discovery`.
     """
-    from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, without_logs
 
-    discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
+    discovery = Discovery(paths, latest, ranks, _requested_profiles(profiles))
     try:
-        with unpacking_progress(paths, waits=not printed):
+        with _unpacking_progress(paths, waits=not printed):
             discovered = discovery.look()
     except NothingFound as nothing:
         if printed and nothing.outputs:
@@ -159,7 +164,7 @@ def look(
     return replace(discovered, is_over=True) if list(paths) == [str(DEMO)] else discovered
 
 
-def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
+def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     """Return the profiles of `--profile`."""
     if not paths:
         return ()
@@ -177,14 +182,13 @@ def search(paths: Sequence[str], latest: bool, profiles: Sequence[str] = ()) -> 
     Standard input and archives are waited for, with progress, and ctrl+c stops it. In an empty directory the UI waits for the first
     log.
     """
-    from tltui.cli.standard_input import unpacking_progress
     from tltui.sources.discover import Discovery, Found, NothingFound, Search
 
     has_directory = any(os.path.isdir(os.path.expanduser(path)) for path in paths)
     if not has_directory or STANDARD_INPUT in paths or list(paths) == [str(DEMO)]:
-        return look(paths, latest, printed=True, profiles=profiles)
-    looking = Search(Discovery(paths, latest, profiles=profiles_named(profiles)))
-    with unpacking_progress(paths, waits=False):
+        return discover_logs(paths, latest, printed=True, profiles=profiles)
+    looking = Search(Discovery(paths, latest, profiles=_requested_profiles(profiles)))
+    with _unpacking_progress(paths, waits=False):
         looking.start()
         is_over = looking.wait(GLANCE)
         while not is_over and looking.discovery.unpacks:
@@ -207,11 +211,11 @@ def load(options: argparse.Namespace) -> Run:
     refs = [ref for text in options.refs for ref in named_in(parse_ref(text))]
     ranks = {getattr(options, "rank", None), *(ref.rank for ref in refs)}
     run = load_other(options.paths, options.latest, [rank for rank in ranks if rank is not None], options.profile)
-    says = getattr(options, "reads_profiles", False)
-    if options.profile or says:
+    reads_all = getattr(options, "reads_profiles", False)
+    if options.profile or reads_all:
         read_profiles(run)
-    if options.profile and not says:  # else the command tells it itself
-        tell_refused(run)
+    if options.profile and not reads_all:  # else the command reports them itself
+        _print_refused(run)
     for ref in options.refs:
         if note := run.other_epochs(parse_ref(ref)):
             print(f"tltui: {note}", file=sys.stderr)
@@ -222,7 +226,7 @@ def load_other(paths: Sequence[str], latest: bool, ranks: Collection[int] = (), 
     """Load a run to compare with."""
     from tltui.model.follow import open_run
 
-    return open_run(look(paths, latest, ranks=ranks, profiles=profiles))
+    return open_run(discover_logs(paths, latest, ranks=ranks, profiles=profiles))
 
 
 def read_profiles(run: Run) -> None:
@@ -235,6 +239,16 @@ def read_profiles(run: Run) -> None:
             print(printable(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
 
 
+def limits_of(texts: Sequence[str], has_baseline: bool, prefix: str = "") -> tuple[Limit, ...]:
+    """Parse the limits of `--fail-on`. `prefix`: the beginning of an error."""
+    from tltui.questions.check.limits import BadLimit, parse_limits
+
+    try:
+        return parse_limits(",".join(texts), has_baseline)
+    except BadLimit as bad:
+        raise Failure(f"{prefix}{bad}") from None
+
+
 def one_ref(options: argparse.Namespace) -> str:
     """Return the only address, '' for none."""
     if len(options.refs) > 1:
@@ -242,12 +256,121 @@ def one_ref(options: argparse.Namespace) -> str:
     return options.refs[0] if options.refs else ""
 
 
-def tell_refused(run: Run) -> None:
+def _print_refused(run: Run) -> None:
     """Report on stderr which named profiles are of another run, and the evidence."""
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
 
-    named = {file.found.name for file in run.profiles.files if file.found.is_named}
+    requested = {file.found.name for file in run.profiles.files if file.found.is_named}
     for item in runtimes_of(run):
-        if isinstance(item, Refused) and item.profile in named:
+        if isinstance(item, Refused) and item.profile in requested:
             print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
+
+
+def no_terminal() -> str:
+    """Return why the UI cannot run here; '' if it can."""
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output"), (sys.stderr, "error")):
+        if stream is None or not stream.isatty():
+            return f"standard {name} is not a terminal" + (", and the UI is drawn there" if name == "error" else "")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        return "TERM=dumb: this terminal cannot draw"
+    return ""
+
+
+PATIENCE = 0.5
+"""Seconds after which progress is shown."""
+BEGINNING = 0.3
+"""Seconds that the UI waits for the first bytes of standard input: archives are read completely before the UI starts."""
+
+
+@contextmanager
+def _unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
+    """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
+    with _UnpackingProgress(interval=0.25) as progress:
+        SETTINGS.limits, SETTINGS.told = _limits, progress
+        try:
+            if STANDARD_INPUT in paths:
+                _read_standard_input(waits)
+            yield
+        finally:
+            SETTINGS.told = None
+
+
+def _limits() -> Limits:
+    """Return the unpacking limits of the settings."""
+    from tltui.config import read_config
+
+    config = read_config(())
+    return Limits(config.unpack_member_mib << 20, config.unpack_total_mib << 20, config.unpack_members)
+
+
+class ProgressLine:
+    """Progress line on stderr if that is a terminal; removed at the end."""
+
+    def __init__(self, interval: float = 0.0) -> None:
+        self._interval = interval
+        """Seconds between two updates."""
+        self._next = time.monotonic() + PATIENCE
+        self._width = 0
+
+    def is_due(self) -> bool:
+        """Return whether the line is to be updated."""
+        now = time.monotonic()
+        if now < self._next or sys.stderr is None or not sys.stderr.isatty():
+            return False
+        self._next = now + self._interval
+        return True
+
+    def update(self, text: str) -> None:
+        """Replace the line."""
+        print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+
+
+class _UnpackingProgress(ProgressLine):
+    """Progress of reading standard input or of unpacking a file."""
+
+    def __call__(self, name: str, read: int, size: int, written: int) -> None:
+        if not self.is_due():
+            return
+        if name == STANDARD_INPUT:
+            self.update(f"tltui: reading standard input to its end: {read >> 20:,} MiB")
+        else:
+            part = f"{100 * read // size} %, " if size else ""
+            self.update(f"tltui: unpacking {sanitize(os.path.basename(name))}: {part}{written >> 20:,} MiB (ctrl+c stops)")
+
+
+def keys_from_terminal() -> None:
+    """Read standard input as a file, and keys from the controlling terminal, which becomes descriptor 0.
+
+    Without a terminal nothing changes.
+    """
+    from tltui.inputs.archives.cache import standard_input
+
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return
+    standard_input(os.dup(0))
+    os.dup2(terminal, 0)
+    os.close(terminal)
+
+
+def _read_standard_input(waits: bool) -> None:
+    from tltui.inputs.archives.cache import standard_input
+    from tltui.inputs.archives.decompress import CannotUnpack
+
+    try:
+        stream = standard_input()
+    except CannotUnpack as cannot:
+        raise Failure(str(cannot)) from None
+    stream.wait_for_beginning(BEGINNING)
+    if waits or stream.packing:
+        stream.wait()

@@ -1,4 +1,4 @@
-"""Shared parts of the parsers of all commands.
+"""The declaration of a command, and shared parts of the parsers.
 
 Paths and addresses are accepted in any order, and there may be several of each: `loading.py` separates them. argparse collects all
 of them in `paths`; the others are declared for the help only.
@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tltui.cli.exits import print_error
+from tltui.text.frozen import frozen
 
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([kKmMgG]?)(?:i?[bB])?")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
@@ -57,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         options.words = [*options.words, *arguments[at + (not options.words) :]]
         return options
 
-    def takes(self, option: str) -> bool:
+    def has_option(self, option: str) -> bool:
         """Return whether it has an option of this name."""
         return any(option in action.option_strings for action in self._actions)
 
@@ -67,6 +69,42 @@ class Parser(argparse.ArgumentParser):
             self.print_usage(sys.stderr)
         print_error(f"{self.prog}: {message}")
         self.exit(2)
+
+
+Argument = Callable[[Parser], object]
+"""Adds one argument, or several that belong together, to a parser."""
+
+
+@frozen
+class Command:
+    """A command. The help lists its arguments in this order."""
+
+    run: Callable[[argparse.Namespace], Iterator[bytes]]
+    """Yield the output piece by piece: `| head` ends it early. A nonzero exit code is stored in `options.exit_code`."""
+    arguments: tuple[Argument, ...]
+    examples: str = ""
+    """The text below the options in the help; '' for the examples of any page."""
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    """Return an argument of `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def defaults(**values: object) -> Argument:
+    """Return options with fixed values, as those that a command lacks."""
+    return lambda parser: parser.set_defaults(**values)
+
+
+def refs(help_: str, several: bool = False) -> Argument:
+    """Return the addresses of a command as an argument."""
+
+    def add(parser: Parser) -> None:
+        parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
+                            help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
+        parser.set_defaults(takes_refs=True)
+
+    return add
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
@@ -90,13 +128,6 @@ def add_command(parser: Parser) -> None:
     parser.set_defaults(paths=[], profile=[], demo=False, ascii=None, color=False, all=False)
 
 
-def add_refs(parser: argparse.ArgumentParser, help_: str, several: bool = False) -> None:
-    """Add the addresses of a command."""
-    parser.add_argument("refs", nargs="*" if several else "?", metavar="REF",
-                        help=f"{help_}; a path that looks like an address is written ./0/1")  # fmt: skip
-    parser.set_defaults(takes_refs=True)
-
-
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON (documented in docs/json.md)")
@@ -112,9 +143,9 @@ def add_output(parser: Parser) -> None:
     """Add the output file of a command that prints, unless its `-o` means something else."""
     formats = ".txt .ansi .md .html .json"
     parser.add_argument("-o", dest="to", metavar="FILE", help=f"write into FILE, in the format of its suffix: {formats}; - prints")
-    if not parser.takes("--markdown"):
+    if not parser.has_option("--markdown"):
         add_markdown(parser)
-    if not parser.takes("--force"):
+    if not parser.has_option("--force"):
         add_force(parser, "replace FILE if it exists")
 
 

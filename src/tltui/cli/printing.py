@@ -30,7 +30,7 @@ def layout(options: argparse.Namespace) -> Options:
     return Options(width=_width(_is_file(options)), sort=sort, filter=filtered, part=part, raw=raw, ascii=_ascii(options))
 
 
-def settle(options: argparse.Namespace) -> None:
+def resolve_output(options: argparse.Namespace) -> None:
     """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
@@ -136,18 +136,17 @@ def deliver(chunks: Iterable[bytes], options: argparse.Namespace) -> None:
     print_error(f"wrote {options.to}  {size:,} bytes")
 
 
-def as_text(document: Document, options: argparse.Namespace, whole: bool = False, folded: bool = False) -> Iterator[bytes]:
+def as_text(document: Document, options: argparse.Namespace, all_frames: bool = False, folded: bool = False) -> Iterator[bytes]:
     """Yield a document in the requested format.
 
-    On a terminal torch's own frames are a line with their number, unless all of them are requested (`whole`). `folded`: a folded
-    section is only its head.
+    On a terminal without `all_frames` torch's own frames are a line with their number. `folded`: of a folded section only the head.
     """
     from tltui.export import pieces_of
 
     to_file, style = _is_file(options), _style(options)
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     if style in ("text", "ansi"):
-        pieces: Iterable[str] = _lines(document, options, style, whole, folded)
+        pieces: Iterable[str] = _lines(document, options, style, all_frames, folded)
     elif getattr(options, "markdown", False):
         from tltui.export.files import LIMIT, markdown
 
@@ -158,11 +157,11 @@ def as_text(document: Document, options: argparse.Namespace, whole: bool = False
         yield piece.encode(encoding, "backslashreplace")
 
 
-def _lines(document: Document, options: argparse.Namespace, style: str, whole: bool, folded: bool) -> Iterator[str]:
+def _lines(document: Document, options: argparse.Namespace, style: str, all_frames: bool, folded: bool) -> Iterator[str]:
     """Yield the lines of a document as text."""
     from tltui.export import brief_lines, lines_of
 
-    brief = sys.stdout.isatty() and not _is_file(options) and not (whole or options.all)
+    brief = sys.stdout.isatty() and not _is_file(options) and not (all_frames or options.all)
     hidden = {n for fold in document.sections() if fold.folded for n in range(fold.first + 1, fold.last + 1)} if folded else ()
     for n, line in enumerate(brief_lines(document, style) if brief else lines_of(document, style)):
         if n not in hidden:

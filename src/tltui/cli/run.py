@@ -16,15 +16,15 @@ from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Ended, Failure, code_of, print_error
-from tltui.cli.loading import load_other, look
-from tltui.cli.parser import Parser, add_command
+from tltui.cli.loading import discover_logs, limits_of, load_other, no_terminal
+from tltui.cli.parser import Command, add_command, argument
 from tltui.cli.printing import as_text, layout, write
 from tltui.text.frozen import frozen
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
     from tltui.questions.check.limits import Gates, Limit
-    from tltui.running.job import Ending, OutputFile
+    from tltui.running.job import Ending, Job, OutputFile
     from tltui.running.job_trace import Prepared, Steps
     from tltui.trace.files import Identity
 
@@ -49,27 +49,14 @@ examples:
   tltui run --record-steps 5:10 -- python train.py
   tltui run --check error,break,recompiles=2 -- python -m pytest tests
 """
-VIEW = "the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the job may outlive it"
-RECORD = "record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of Inductor's caches"
+SHARE, LEAST, WIDEST = 0.36, 36, 64
+"""Width of the tree on a wide screen (styles.tcss): its part, the fewest and the most cells, unless the user moved its border."""
+NARROW = 100
+MARGIN = 10
+"""Columns beside the text of the document: the gutter, the scroll bar."""
 STILL_SHOWN = 8
 PROFILES_SHOWN = 4
 KILLED = ": the kernel does that when memory runs out (dmesg tells), a scheduler when time is up"
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add the options of the job, and the command itself."""
-    directory = "where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"
-    logs = "also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"
-    check = "exit code 1 when the run exceeds them; the same as --fail-on of tltui check"
-    parser.add_argument("-o", dest="directory", metavar="DIR", default="", help=directory)
-    parser.add_argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs")
-    parser.add_argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR")
-    parser.add_argument("--logs", metavar="NAMES", action="append", default=[], help=logs)
-    parser.add_argument("--record-steps", metavar="FIRST:LAST", help=RECORD)
-    parser.add_argument("--check", metavar="BARS", action="append", help=check)
-    parser.add_argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with")
-    parser.add_argument("--view", action="store_true", help=VIEW)
-    add_command(parser)
 
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
@@ -83,14 +70,12 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     try:
         steps = parse_steps(options.record_steps) if options.record_steps is not None else None
         if options.view:
-            from tltui.cli.run_view import needs_terminal
-
-            needs_terminal()
+            _check_terminal()
         startable(words[0])
         prepared = prepare(TraceOptions(options.directory, options.fresh, options.debug, ",".join(options.logs)), os.environ)
-        for line in (*prepared.said, *_record(steps, words, prepared)):
+        for line in (*prepared.messages, *_record(steps, words, prepared)):
             print_error(f"tltui: {line}")
-        before = frozenset() if prepared.made else files_in(prepared.directory)
+        before = frozenset() if prepared.is_new else files_in(prepared.directory)
         output, began = None if options.view else output_file(), time.time()
         ending = _view(words, prepared, options) if options.view else run_child(words, prepared.environment)
     except Refused as refused:
@@ -101,19 +86,70 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     else:
         if ending is not None:
             if output is not None and ending.status:
-                _keep_end(output, prepared.directory, words, began, ending)
-            options.exit_code = _afterwards(_Job(options, words, prepared, ending, limits), before)
+                _save_output_tail(output, prepared.directory, words, began, ending)
+            options.exit_code = _report_end(_Job(options, words, prepared, ending, limits), before)
     yield from ()
 
 
+def _check_terminal() -> None:
+    """Check that the UI can be drawn, before anything is made for the job."""
+    why = no_terminal()
+    if why:
+        raise Failure(f"--view needs a terminal: {why}. Without --view the job runs just so, and tltui DIR looks at it meanwhile")
+
+
 def _view(words: Sequence[str], prepared: Prepared, options: argparse.Namespace) -> Ending | None:
-    """Show the job from its start; return None if it outlives the UI, after reporting that."""
-    from tltui.cli.run_view import run_in_view
+    """Start the job in a terminal of its own and show it; return its exit status.
 
-    return run_in_view(words, prepared, options)
+    None, with a message, if it goes on or its end is unknown. Raises `NotStarted`.
+    """
+    from tltui.questions.records.output_page import how_it_ended
+    from tltui.running.job import Ending, start
+    from tltui.sources.discover import awaited
+
+    job = start(words, prepared.environment, prepared.directory, _document_size())
+    from tltui.app import start as start_ui
+
+    try:
+        ui_options = argparse.Namespace(theme=None, ascii=options.ascii, no_mouse=None)
+        options.exit_code = start_ui(awaited([prepared.directory]), ui_options, job)
+    except BaseException:  # whatever it is: the job runs, and somebody must be able to find it
+        _print_farewell(job, prepared.directory)
+        raise
+    state = job.state
+    if state is not None and state.ended is not None:
+        print_error(f"tltui: the job ended with {how_it_ended(state)}{'; processes that it started go on' * state.held}")
+        return Ending(state.code or 0)
+    _print_farewell(job, prepared.directory)
+    return None
 
 
-def _keep_end(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
+def _document_size() -> tuple[int, int]:
+    """Return the approximate size of the document pane. The UI sends the exact one after its first frame."""
+    from tltui.config import TREE_PANE, read_width
+
+    columns, rows = os.get_terminal_size(2)
+    tree = min(max(int(columns * SHARE), LEAST), WIDEST) if columns >= NARROW else 0
+    if tree:
+        tree = (read_width(TREE_PANE) or tree) + 1  # the line beside it
+    return max(columns - tree - MARGIN, 20), max(rows - 3, 5)
+
+
+def _print_farewell(job: Job, directory: str) -> None:
+    """Report that the job goes on; the last line has the path of its trace."""
+    from tltui.text.safe_files import quoted
+
+    if job.is_lost:
+        print_error(
+            f"tltui: how the job ended is not known: the process that kept its output was ended (the job was pid {job.pid})"
+        )
+    else:
+        print_error(f"tltui: the job runs on, pid {job.pid}. Its output goes to {job.output}")
+        print_error(f"tltui: tltui {quoted(directory)} shows it again; kill -INT -- -{job.pid} is what ctrl+c would be")
+    print_error(directory)
+
+
+def _save_output_tail(output: OutputFile, directory: str, words: Sequence[str], began: float, ending: Ending) -> None:
     """Store the end of the output of a failed job, if there is space."""
     from tltui.running.job import save_output_tail
 
@@ -125,11 +161,11 @@ def _record(steps: Steps | None, words: Sequence[str], prepared: Prepared) -> tu
     """Set up the recording of steps, if requested and possible; return messages."""
     if steps is None:
         return ()
-    from tltui.running.job_trace import have_recorded, why_not
+    from tltui.running.job_trace import enable_recording, recording_obstacle
 
-    if why := why_not(words):
+    if why := recording_obstacle(words):
         return (f"no steps are recorded: {why}. What to put into the program is said at the end",)
-    return have_recorded(steps, prepared.environment, prepared.directory)
+    return enable_recording(steps, prepared.environment, prepared.directory)
 
 
 def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
@@ -138,14 +174,9 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for --check, which is not given")
         return ()
-    from tltui.questions.check.limits import BadLimit, parse_limits
-
     if options.baseline is not None:
-        look(options.baseline, False)
-    try:
-        return parse_limits(",".join(options.check), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(f"--check: {bad}") from None
+        discover_logs(options.baseline, False)
+    return limits_of(options.check, options.baseline is not None, "--check: ")
 
 
 @frozen
@@ -159,14 +190,14 @@ class _Job:
     limits: tuple[Limit, ...]
 
 
-def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
+def _report_end(job: _Job, before: frozenset[Identity]) -> int:
     """Report the compiles and the trace; return the exit code, that of the job whatever fails here."""
     unchecked, code = bool(job.limits), 1 if job.limits else 0  # what could not be checked has not passed
     try:
         traces = _read_traces(job, before)
         unchecked, code = False, traces.code
         with redirect_stdout(sys.stderr or open(os.devnull, "w")):
-            _say(job, traces)
+            _print_outcome(job, traces)
     except (KeyboardInterrupt, Ended) as ended:
         signalled = code_of(ended)
         if unchecked:
@@ -178,11 +209,11 @@ def _afterwards(job: _Job, before: frozenset[Identity]) -> int:
 
         print_error(last_words(error))
     print_error(job.prepared.directory)
-    _let_go()
+    _discard_failing_stderr()
     return job.ending.code or code
 
 
-def _let_go() -> None:
+def _discard_failing_stderr() -> None:
     """Redirect a failing stderr to /dev/null: otherwise Python fails at its exit, with its own code."""
     if sys.stderr is not None:
         try:
@@ -222,12 +253,12 @@ def _read_traces(job: _Job, before: frozenset[Identity]) -> _Traces:
     return _Traces(run, earlier, checked, 0 if checked.passed else 1)
 
 
-def _say(job: _Job, traces: _Traces) -> None:
+def _print_outcome(job: _Job, traces: _Traces) -> None:
     """Print the exit status, the summary, and the outcome of the limits."""
     from tltui.running.job_trace import is_full, still_written, why_no_log
 
     if job.ending.status < 0:
-        print_error(f"tltui: {_killed(job)}")
+        print_error(f"tltui: {_signal_text(job)}")
     elif job.ending.status and not job.options.view:  # with --view that is printed when the screen closes
         before = " before anything was compiled" if traces.run is None else ""
         print_error(f"tltui: the job failed (exit code {job.ending.status}){before}")
@@ -244,7 +275,7 @@ def _say(job: _Job, traces: _Traces) -> None:
                 print_error(_wrapped(line))
         if job.limits:
             print_error("tltui: --check FAILED: there is no log to check")
-        _say_recorded(job, None)
+        _print_recorded(job, None)
         return
     print_error("")
     _print_summary(traces.run, job.options)
@@ -253,12 +284,12 @@ def _say(job: _Job, traces: _Traces) -> None:
     if traces.earlier:
         logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
         print_error(f"tltui: {logs} in that directory: --latest opens the newest run alone")
-    _say_recorded(job, traces.run)
+    _print_recorded(job, traces.run)
     if traces.gates is not None:
         _print_checked(traces.run, traces.gates, job.options)
 
 
-def _say_recorded(job: _Job, run: Run | None) -> None:
+def _print_recorded(job: _Job, run: Run | None) -> None:
     """Print where the recorded steps are, or how else to record them."""
     if job.options.record_steps is None:
         return
@@ -282,7 +313,7 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(line, 100, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
-def _killed(job: _Job) -> str:
+def _signal_text(job: _Job) -> str:
     """Return which signal ended the job, and its probable sender."""
     number = -job.ending.status
     try:
@@ -306,3 +337,25 @@ def _print_checked(run: Run, checked: Gates, options: argparse.Namespace) -> Non
 
     print_error("")
     write(as_text(check_document(checked, run.title, layout(options), len(run.failures)), options))
+
+
+COMMANDS = {
+    "run": Command(run, (
+        argument("-o", dest="directory", metavar="DIR", default="",
+                 help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
+        argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs"),
+        argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
+        argument("--logs", metavar="NAMES", action="append", default=[],
+                 help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),
+        argument("--record-steps", metavar="FIRST:LAST",
+                 help="record these steps with torch.profiler; C++ kernels too, by a setting that is part of the key of "
+                      "Inductor's caches"),
+        argument("--check", metavar="BARS", action="append",
+                 help="exit code 1 when the run exceeds them; the same as --fail-on of tltui check"),
+        argument("--baseline", metavar="OLD", action="append", help="for --check: a trace to compare with"),
+        argument("--view", action="store_true",
+                 help="the terminal UI from the start: what the job prints is a page of it, kept in DIR/output.txt, and the "
+                      "job may outlive it"),
+        add_command,
+    ), EXAMPLES),
+}  # fmt: skip

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
-from tltui.cli.loading import load_other, look, no_path
-from tltui.cli.parser import Parser, add_json, add_paths
+from tltui.cli.loading import discover_logs, limits_of, load_other, no_path
+from tltui.cli.parser import Command, add_json, add_paths, argument, defaults
 from tltui.cli.printing import as_text, layout
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ WIDE = 400
 """Columns of a line if the output is no terminal."""
 NO_LOG = 1024
 """Bytes after which a file without a record is not a log."""
-
-
-def add_arguments(parser: Parser) -> None:
-    """Add PATH, the start, the conditions to end, and the limits."""
-    add_paths(parser)
-    add_json(parser)
-    parser.add_argument("-n", "--lines", metavar="N", type=_lines, default=10,
-                        help="begin with the last N lines of what is there, or with all (default: 10)")  # fmt: skip
-    help_ = "end when nothing was written for so long, also when there is no log at all"
-    parser.add_argument("--until-idle", metavar="SECONDS", type=_seconds, help=help_)
-    help_ = "what to limit, as tltui check has it: checked at the end"
-    parser.add_argument("--fail-on", metavar="LIMITS", action="append", help=help_)
-    help_ = "a trace to compare with: a limit without a number allows what it has"
-    parser.add_argument("--baseline", metavar="OLD", action="append", help=help_)
-    parser.set_defaults(waits_for_paths=True)
 
 
 def _lines(text: str) -> int | None:
@@ -100,12 +85,7 @@ def _limits(options: argparse.Namespace) -> tuple[Limit, ...]:
         if options.baseline is not None:
             raise Failure("--baseline is for limits: --fail-on names them")
         return ()
-    from tltui.questions.check.limits import BadLimit, parse_limits
-
-    try:
-        return parse_limits(",".join(options.fail_on), options.baseline is not None)
-    except BadLimit as bad:
-        raise Failure(str(bad)) from None
+    return limits_of(options.fail_on, options.baseline is not None)
 
 
 def _check(run: Run, limits: tuple[Limit, ...], options: argparse.Namespace) -> None:
@@ -141,7 +121,7 @@ class _Tail:
         from tltui.sources.discover import NothingFound
 
         if self._discovery is None:
-            return look(self._options.paths, self._options.latest)
+            return discover_logs(self._options.paths, self._options.latest)
         while True:
             began = time.monotonic()
             try:
@@ -255,3 +235,19 @@ def _is_no_log(path: str) -> bool:
     """Return whether a path is a file that will not become a log."""
     path = os.path.expanduser(path)
     return os.path.isfile(path) and os.path.getsize(path) >= NO_LOG
+
+
+COMMANDS = {
+    "tail": Command(run, (
+        add_paths, add_json,
+        argument("-n", "--lines", metavar="N", type=_lines, default=10,
+                 help="begin with the last N lines of what is there, or with all (default: 10)"),
+        argument("--until-idle", metavar="SECONDS", type=_seconds,
+                 help="end when nothing was written for so long, also when there is no log at all"),
+        argument("--fail-on", metavar="LIMITS", action="append",
+                 help="what to limit, as tltui check has it: checked at the end"),
+        argument("--baseline", metavar="OLD", action="append",
+                 help="a trace to compare with: a limit without a number allows what it has"),
+        defaults(waits_for_paths=True),
+    ), EXAMPLES),
+}  # fmt: skip

@@ -120,7 +120,7 @@ def ui_parser() -> Parser:
     return parser
 
 
-def commands_in(paths: Sequence[str]) -> None:
+def check_paths(paths: Sequence[str]) -> None:
     """Raise `Failure` for a path that is no file, or a command that is not the first word."""
     for word in paths:
         if word in COMMANDS and not os.path.lexists(word):
@@ -129,8 +129,7 @@ def commands_in(paths: Sequence[str]) -> None:
 
 def open_ui(options: argparse.Namespace) -> int:
     """Start the UI; return the exit code."""
-    from tltui.cli.loading import no_path, search
-    from tltui.cli.standard_input import keys_from_terminal, no_terminal
+    from tltui.cli.loading import keys_from_terminal, no_path, no_terminal, search
 
     if not options.paths:
         no_path()

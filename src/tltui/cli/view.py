@@ -1,40 +1,44 @@
-"""The views: pages about the run or a part of it, with one command each, which differ in their options only."""
+"""Commands of the pages about the run or a part of it (`@timing`, `@recompiles` …): one for each `QUESTION`."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tltui.cli.exits import Failure
 from tltui.cli.loading import load, one_ref
-from tltui.cli.parser import Parser, add_json, add_markdown, add_paths, add_refs
-from tltui.cli.printing import as_json, as_text, layout, result_of
+from tltui.cli.parser import Command, Parser, add_json, add_markdown, add_paths, argument, defaults, refs
+from tltui.cli.printing import as_json, as_text, layout, message, result_of
 from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
-EXAMPLES = ""
+if TYPE_CHECKING:
+    from tltui.text.document import Document
 
 
-def add_arguments(parser: Parser) -> None:
-    """Add the arguments of all views, and those of the question."""
-    add_paths(parser)
-    add_refs(parser, "a rank, process, frame or compile (default: the run)")
-    parser.add_argument("--rank", metavar="N", type=rank, help="only this rank; `none` for processes without one")
-    parser.add_argument("--frame", metavar="F", type=int, help="only this frame")
-    add_markdown(parser)
-    add_own = question_of(parser.command).add_arguments
-    if add_own is not None:
-        add_own(parser)
-    add_json(parser)
+def view(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result."""
+    from tltui.questions.question import view_document
+
+    yield from _print_page(view_document(load(options), BY_NAME[options.command], _part(options), layout(options)), options)
 
 
-def rank(text: str) -> int:
-    """Parse the number of a rank. Raises ValueError."""
-    return NORANK if text == "none" else int(text)
+def _print_page(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield a page, or with --json its result."""
+    if not options.json:
+        yield from as_text(document, options)
+        return
+    result = result_of(document)
+    has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
+    indent = not question_of(options.command).is_long
+    yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)
 
 
-def part(options: argparse.Namespace) -> Ref:
+def _part(options: argparse.Namespace) -> Ref:
     """Return the part of the run that REF, --rank and --frame name together."""
     ref = parse_ref(one_ref(options))
     if options.rank is not None:
@@ -44,15 +48,124 @@ def part(options: argparse.Namespace) -> Ref:
     return ref
 
 
-def run(options: argparse.Namespace) -> Iterator[bytes]:
+def layers(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
-    from tltui.questions.question import view_document
+    options.filter = options.filter or options.place or ""
+    yield from view(options)
 
-    document = view_document(load(options), BY_NAME[options.command], part(options), layout(options))
-    if not options.json:
-        yield from as_text(document, options)
+
+def timing(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or the counts of the written file."""
+    return _perfetto(options) if options.perfetto else view(options)
+
+
+def _perfetto(options: argparse.Namespace) -> Iterator[bytes]:
+    from tltui.documents.format import plural, size_of
+    from tltui.documents.scope import scope_of
+    from tltui.text.safe_files import replacing
+    from tltui.writers.perfetto import Written, chunks
+
+    model = load(options)
+    compiles = scope_of(model, _part(options)).compiles
+    target, written, size = Path(options.perfetto).expanduser(), Written(), 0
+    with replacing(target, force=options.force) as file:
+        for chunk in chunks(compiles, written, model):
+            size += file.write(chunk)
+    summary = f"{plural(written.events, 'event')} in {plural(written.lanes, 'lane')}, {size_of(size)}"
+    if written.ran:
+        summary += f", {plural(written.ran, 'event')} of what ran"
+    if written.unreadable:
+        summary += f"; {plural(written.unreadable, 'event')} left out: no JSON, or without name and time"
+    yield message(f"{target}  {summary}")
+
+
+def where(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result."""
+    if not (options.pids or options.stacks):
+        yield from view(options)
         return
-    result = result_of(document)
-    has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
-    indent = not question_of(options.command).is_long
-    yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)
+    from tltui.documents.scope import scope_of
+    from tltui.questions.hang.page import where_document
+    from tltui.questions.hang.process_sections import files_of, sample_processes
+
+    opened = load(options)
+    here = sample_processes(files_of(opened), options.stacks)
+    yield from _print_page(where_document(opened, scope_of(opened, _part(options)), layout(options), here), options)
+
+
+def runtime(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the page, or its result. Raises `Failure` if no profile fits the trace."""
+    from tltui.questions.question import view_document
+    from tltui.questions.runtime.profile_results import Refused
+    from tltui.questions.runtime.profile_sums import runtimes_of
+
+    model = load(options)
+    results = runtimes_of(model)
+    if results and all(isinstance(item, Refused) for item in results):
+        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
+    yield from _print_page(view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
+
+
+def _rank(text: str) -> int:
+    """Parse the number of a rank. Raises ValueError."""
+    return NORANK if text == "none" else int(text)
+
+
+def _add_question_arguments(parser: Parser) -> None:
+    """Add the arguments that the `QUESTION` of the command declares."""
+    if (add_arguments := question_of(parser.command).add_arguments) is not None:
+        add_arguments(parser)
+
+
+ARGUMENTS = (
+    add_paths,
+    refs("a rank, process, frame or compile (default: the run)"),
+    argument("--rank", metavar="N", type=_rank, help="only this rank; `none` for processes without one"),
+    argument("--frame", metavar="F", type=int, help="only this frame"),
+    add_markdown,
+    _add_question_arguments,
+    add_json,
+)
+COMMANDS = {
+    **{name: Command(view, ARGUMENTS) for name in BY_NAME},
+    "layers": Command(layers, ARGUMENTS, """\
+examples:
+  tltui layers /tmp/tracedir 0/0                          the tree of its layers
+  tltui layers /tmp/tracedir 0/0 --merge                  iterations as one: layers.*
+  tltui layers /tmp/tracedir 0/0 layers.3.attn            all kernels of that layer
+  tltui layers /tmp/tracedir 0/0 'layers.*.attn' --json   of all iterations
+
+Exit code: 2 for a layer that there is not; layers that are called like it are named.
+"""),
+    "timing": Command(timing, (
+        *ARGUMENTS, argument("--perfetto", metavar="FILE", help="write the events as JSON for ui.perfetto.dev instead"),
+    ), """\
+examples:
+  tltui timing /tmp/tracedir
+  tltui timing /tmp/tracedir 0/1
+  tltui timing /tmp/tracedir --perfetto trace.json        open it in ui.perfetto.dev
+  tltui timing /tmp/tracedir --profile profile.json --perfetto both.json    compile and run time on one time line
+"""),
+    "where": Command(where, (
+        *ARGUMENTS,
+        argument("--pids", action="store_true", help="what the processes that write these logs on this machine do"),
+        argument("--stacks", action="store_true", help="their Python stacks too: runs py-spy dump, never as another user"),
+    ), """\
+examples:
+  tltui where /tmp/tracedir
+  tltui where /tmp/tracedir 7:           rank 7 alone
+  tltui where /tmp/tracedir --pids       on the machine of the job: are its processes alive, and what do they do
+  tltui where /tmp/tracedir --stacks     with their Python stacks, equal ones once: py-spy, where it is installed and permitted
+  tltui where /tmp/tracedir /tmp/fr      with dumps of torch's flight recorder: who has not entered which collective
+  tltui where /tmp/tracedir --json
+"""),
+    "runtime": Command(runtime, (*ARGUMENTS, defaults(reads_profiles=True)), """\
+examples:
+  tltui runtime /tmp/tracedir                             profiles that lie beside the log; without one, how to record it
+  tltui runtime /tmp/tracedir --profile profile.json.gz
+  tltui runtime /tmp/tracedir 0/1 --profile profile.json --sort mean
+  tltui runtime /tmp/tracedir --profile rank0.json --profile rank1.json --json
+
+Exit code: 2 when there are profiles and none of them fits the trace; 0 without one.
+"""),
+}  # fmt: skip

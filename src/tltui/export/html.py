@@ -48,7 +48,7 @@ def _indents() -> str:
 
 
 def _tokens() -> str:
-    return "".join(f".tltui .{name}{{{look}}}\n" for name, look in _LOOKS.items())
+    return "".join(f".tltui .{name}{{{rules}}}\n" for name, rules in _LOOKS.items())
 
 
 STYLE = f"""
@@ -171,7 +171,7 @@ class _Body:
         inside = [section for section in document.sections() if lo <= section.first < section.last < end]
         self._headings = {section.first for section in headings(document)} if self._is_page else set()
         self._folds = {section.first: section.last for section in inside if section.folded}
-        self._ids = {*marked, *self._own_lines(), *(n + 1 for n in self._headings)} if name else set()
+        self._ids = {*marked, *self._linked_lines(), *(n + 1 for n in self._headings)} if name else set()
         self._in_box = 0
         """Lines in the box that is open."""
         self._blanks = 0
@@ -237,8 +237,8 @@ class _Body:
 
     def _line(self, n: int, is_head: bool = False) -> Iterator[str]:
         """Yield a line, a long one in windows; the first line of a fold without its indentation."""
-        named = n + 1 in self._ids
-        if named:
+        has_id = n + 1 in self._ids
+        if has_id:
             yield f'<span id="{line_id(self._name, n + 1)}">'
         at, length = 0, self._document.length(n)
         if is_head:
@@ -246,14 +246,14 @@ class _Body:
             at = len(start) - len(start.lstrip())
         while True:
             line = self._document.line(n, at, length)
-            yield _marked_up(line, self._leads)
+            yield _marked_up(line, self._href)
             at += len(line.text)
             if not line.text or at >= length:
                 break
-        if named:
+        if has_id:
             yield "</span>"
 
-    def _leads(self, target: str) -> str:
+    def _href(self, target: str) -> str:
         """Return the href of a link; links to lines of this document stay in it."""
         number = self._line_of(target)
         if number is None:
@@ -274,8 +274,8 @@ class _Body:
         ref, line = split_line(target)
         return line if line is not None and ref == self._document.ref else None
 
-    def _own_lines(self) -> Iterator[int]:
-        """Lines (from 1) that links of the document lead to. Those of a payload lead to files only: it is not read for them."""
+    def _linked_lines(self) -> Iterator[int]:
+        """Yield the lines (from 1) that links of the document lead to. Links of a payload lead to files only."""
         if isinstance(self._document, BytesDocument):
             return
         for n in range(self._lo, self._end):
@@ -332,8 +332,8 @@ def _opened(link: Link, target: Target) -> str:
     if not _SAFE.fullmatch(leads) or leads != sanitize(leads):
         return ""
     rel = "" if leads.startswith("#") else ' rel="noopener noreferrer"'
-    stands = f' class=stands title="{text(why)}"' if why else ""
-    return f'<a href="{escape(leads)}"{rel}{stands}>'
+    title = f' class=stands title="{text(why)}"' if why else ""
+    return f'<a href="{escape(leads)}"{rel}{title}>'
 
 
 def _closing(opening: str) -> str:
@@ -363,7 +363,7 @@ def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -
                 yield f'<li><a href="#{line_id(PAGE, item.first + 1)}">{text(item.title)}</a></li>'
             yield "</ul></nav>\n"
         yield "<main>\n"
-        target = _own_links(document)
+        target = _standalone_target(document)
         yield from fragment(document, PAGE, target, lo, hi, level=1, heading=False)
         yield "</main>\n"
         if origin := [text(item) for item in (document.ref, f"of {of}" if of else "") if item]:
@@ -372,7 +372,7 @@ def page(document: Document, lo: int = 0, hi: int | None = None, of: str = "") -
     return html_file(document.title, body())
 
 
-def _own_links(document: Document) -> Target:
+def _standalone_target(document: Document) -> Target:
     """Return the link targets of a document that is alone in a file."""
     return lambda target: f"#{PAGE}" if target == document.ref and target else target if target.startswith("http") else ""
 

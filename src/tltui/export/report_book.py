@@ -22,21 +22,21 @@ from tltui.text import tokens
 from tltui.text.document import Document, Options
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
-from tltui.writers.report import OMITTED_REF as LEFT
+from tltui.writers.report import OMITTED_REF as OMITTED
 from tltui.writers.report import REF as LISTING
 from tltui.writers.report import (
     Candidate,
     Contents,
     Cut,
     Ids,
-    Left,
+    Omissions,
+    command_for,
     compiles_document,
     contents_of,
-    left_document,
-    says_something,
-    standing_for,
-    stood_for,
-    way_to,
+    has_findings,
+    omissions_document,
+    representative_note,
+    representative_of,
 )
 
 STYLE = """
@@ -102,9 +102,9 @@ def first_sentence(document: Document) -> str:
     return lines[has_title] if lines else ""
 
 
-def section_heading(name: str, says: str) -> str:
+def section_heading(name: str, description: str) -> str:
     """Return the heading of a group of sections."""
-    return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{says}</span></p></div>\n"
+    return f"<div class=rep-page><h2>{name}</h2>\n<p><span class=dim>{description}</span></p></div>\n"
 
 
 def length_of(pieces: Iterable[str]) -> int:
@@ -191,7 +191,7 @@ class Book:
             document = build(self._run, candidate.ref, self._options)
             while not document.advance():
                 pass
-            if not says_something(candidate.name, document.data()):
+            if not has_findings(candidate.name, document.data()):
                 self._silent.append((candidate.name, first_sentence(document)))
                 continue
             share = FIRST if candidate.name in ("summary", "problems") else PAGE
@@ -204,7 +204,7 @@ class Book:
     def _choose_page(self, candidate: Candidate, document: Document, room: int) -> int:
         section = self._measured(candidate, document, min(room, self._remaining))
         if section is None:
-            self._missing.append((candidate.name, way_to(candidate.ref)))
+            self._missing.append((candidate.name, command_for(candidate.ref)))
             return 0
         section.document = document
         self._pages.append(section)
@@ -249,7 +249,7 @@ class Book:
         """Return the section with as many lines as fit into `room` bytes."""
         section = Section(candidate, self._ids.of(candidate.ref), len(document), len(document), 0)
         for _ in range(6):
-            section.bytes = self._most(section, document)
+            section.bytes = self._max_bytes(section, document)
             if section.bytes <= room:
                 return section
             section.lines = int(section.lines * room / section.bytes * 0.95)
@@ -257,17 +257,17 @@ class Book:
                 return None
         return None
 
-    def _most(self, section: Section, document: Document) -> int:
+    def _max_bytes(self, section: Section, document: Document) -> int:
         """Return an upper bound of a section's bytes: every link as long as it can be."""
 
         def target(to: str) -> str:
-            way = self._way(to)
-            ref, line = split_line(standing_for(self._catalog.standing, to))
+            command = self._command(to)
+            ref, line = split_line(representative_of(self._catalog.representatives, to))
             if ref.startswith("@diff") and section.candidate.name in COMPARING:
                 self._requested[ref] = None
             if line is not None:
                 self._lines.setdefault(ref, set()).add(line)
-            return way or (f"#{'x' * 60}{self._stand_in_note(to)}" if to else "")
+            return command or (f"#{'x' * 60}{self._representative_note(to)}" if to else "")
 
         parts = (self._section(section, document, target, ()), self._entry(section))
         return sum(map(length_of, parts)) + 100
@@ -320,8 +320,8 @@ class Book:
             yield section_heading("comparisons", "what the pages above compare")
         for section in self._compared:
             yield from self._section(section, section.document or self._built(section.candidate), self._target)
-        omissions = Section(Candidate(LEFT, 1.0, name="what is not in this file"), self._ids.of(LEFT), 0, 0, 0)
-        document = left_document(self._omissions(), self._path, self._options)
+        omissions = Section(Candidate(OMITTED, 1.0, name="what is not in this file"), self._ids.of(OMITTED), 0, 0, 0)
+        document = omissions_document(self._omissions(), self._path, self._options)
         omissions.lines = omissions.of = len(document)
         yield from self._section(omissions, document, self._target)
         yield "</main>\n"
@@ -338,20 +338,20 @@ class Book:
         yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
         yield "and says which command prints that. "
-        if self._catalog.equal.standing:
+        if self._catalog.equal.representatives:
             yield "A link underlined twice leads to a compile of another rank with the same graphs, guards and code. "
-        yield f'<a href="#{self._ids.of(LEFT)}">What is not in this file</a></p>\n</header>\n'
+        yield f'<a href="#{self._ids.of(OMITTED)}">What is not in this file</a></p>\n</header>\n'
 
     def _contents(self) -> Iterator[str]:
         yield '<nav class=rep-nav><details open><summary>Contents</summary>\n<ul>\n'
         for section in self._pages:
             yield from self._entry(section)
-        yield f'<li><a href="#{self._ids.of(LEFT)}">what is not in this file</a>\n</ul>\n'
+        yield f'<li><a href="#{self._ids.of(OMITTED)}">what is not in this file</a>\n</ul>\n'
         groups = self._grouped()
         if groups:
             frames = self._owners()
             here = sum(owner not in frames for owner, _ in groups)
-            different = " different" if self._catalog.equal.standing else ""
+            different = " different" if self._catalog.equal.representatives else ""
             yield f"<h2>Compiles <span class=rep-count>{here:,} of {len(self._catalog.worth):,}{different}</span></h2>\n<ul>\n"
             for _, sections in groups:
                 yield from self._entry(sections[0])
@@ -387,7 +387,7 @@ class Book:
         for section in self._below:
             groups.setdefault(section.candidate.owner, []).append(section)
         for sections in groups.values():
-            sections.sort(key=lambda own: own.candidate.place)
+            sections.sort(key=lambda section: section.candidate.place)
         return sorted(groups.items(), key=lambda group: self._catalog.order[group[0]])
 
     def _compiles(self) -> Iterator[str]:
@@ -434,7 +434,7 @@ class Book:
         yield from fragment(document, section.id, target, 0, section.lines, level=2, heading=False, marked=visible)
         if section.lines < section.of:
             yield f"<p class=rep-cut>{section.of - section.lines:,} more lines of {section.of:,} are not in this file: "
-            yield f"<code>{shown(way_to(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
+            yield f"<code>{shown(command_for(candidate.ref) or 'tltui ls PATH')}</code></p>\n"
         yield behind
 
     def _frame_of(self, section: Section, document: Document) -> tuple[str, str]:
@@ -444,50 +444,50 @@ class Book:
             if not candidate.name:
                 return "", ""
             size = f" <span class=rep-count>{size_of(candidate.bytes)}</span>" if candidate.bytes else ""
-            name = document.title.partition("] ")[2] if candidate.kind else candidate.name  # it says of which unit it is
+            name = document.title.partition("] ")[2] if candidate.kind else candidate.name  # with its unit
             return f"<details class=rep-artifact><summary>{shown(name or candidate.name)}{size}</summary>\n", "</details>\n"
         if candidate.ref.startswith("@diff"):
             return f"<details class=rep-compile><summary>{shown(candidate.name)}</summary>\n", "</details>\n"
-        says = f"<span class=dim>{shown(self._help.get(candidate.ref, ''))}</span>"
+        description = f"<span class=dim>{shown(self._help.get(candidate.ref, ''))}</span>"
         name = f"<h2>{shown(candidate.name)}</h2>"
         if section.of > FOLDED and candidate.name not in UNFOLDED:
-            return f"<details class=rep-page><summary>{name} {says}</summary>\n", "</details>\n"
-        return f"<div class=rep-page>{name}\n<p>{says}</p>\n", "</div>\n"
+            return f"<details class=rep-page><summary>{name} {description}</summary>\n", "</details>\n"
+        return f"<div class=rep-page>{name}\n<p>{description}</p>\n", "</div>\n"
 
     def _target(self, to: str) -> str:
         """Return the href of a link in this file, or the command for its target."""
-        ref, line = split_line(standing_for(self._catalog.standing, to))
+        ref, line = split_line(representative_of(self._catalog.representatives, to))
         section = self._by_ref.get(ref or "@summary")
         if section is None:
-            return self._way(to)
+            return self._command(to)
         if line is not None and line <= section.lines:
-            return f"#{line_id(section.id, line)}{self._stand_in_note(to)}"
-        return f"#{section.id}{self._stand_in_note(to)}"
+            return f"#{line_id(section.id, line)}{self._representative_note(to)}"
+        return f"#{section.id}{self._representative_note(to)}"
 
-    def _stand_in_note(self, to: str) -> str:
+    def _representative_note(self, to: str) -> str:
         """Return the tooltip of a link to one rank's node that leads to its equal on another rank."""
-        note = stood_for(self._catalog.standing, to)
+        note = representative_note(self._catalog.representatives, to)
         return f"{GONE}{note}" if note else ""
 
     @staticmethod
-    def _way(to: str) -> str:
-        way = way_to(to)
-        return f"{GONE}{way}" if way else ""
+    def _command(to: str) -> str:
+        command = command_for(to)
+        return f"{GONE}{command}" if command else ""
 
     def _kinds(self) -> dict[str, tuple[int, int]]:
         """Return name of an artifact → its count in the file and in the run."""
         here = Counter(section.candidate.kind for section in self._below)
         return {name: (here[name], of) for name, of in self._catalog.kinds.items()}
 
-    def _omissions(self) -> Left:
+    def _omissions(self) -> Omissions:
         cut = [
-            Cut(part.candidate.ref, part.candidate.name or part.candidate.ref, part.lines, part.of, way_to(part.candidate.ref))
+            Cut(part.candidate.ref, part.candidate.name or part.candidate.ref, part.lines, part.of, command_for(part.candidate.ref))
             for part in (*self._pages, *self._below)
             if part.lines < part.of
         ]
         frames = self._owners()
         compiles = len({part.candidate.owner for part in self._below if part.candidate.owner in self._catalog.worth} - frames)
-        return Left(
+        return Omissions(
             (compiles, len(self._catalog.worth)),
             self._kinds(),
             cut, self._silent, self._missing,

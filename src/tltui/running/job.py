@@ -80,7 +80,7 @@ def save_output_tail(file: OutputFile, directory: str, words: Sequence[str], beg
 TYPED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-"""What a shell says of a command that it cannot start."""
+"""The exit status that a shell gives to a command that it cannot start."""
 SHELL = "/bin/sh"
 _OF_KERNEL = 0x80
 """`si_code` of a signal that no process sent (SI_KERNEL, sigaction(2)): it came from the terminal."""
@@ -120,30 +120,30 @@ def startable(program: str) -> None:
 
 def run_child(words: Sequence[str], environment: Mapping[str, str]) -> Ending:
     """Start the job and wait for its end, on the main thread. Raises `NotStarted`."""
-    with _signals_taken() as (taken, mask):
+    with _blocked_signals() as (blocked, mask):
         child = _Child(_start(words, environment, mask))
         while True:
             ending = child.ended()
             if ending is not None:
                 return ending
-            child.take(*_wait_for_signal(taken))
+            child.handle(*_wait_for_signal(blocked))
 
 
 @contextmanager
-def _signals_taken() -> Iterator[tuple[set[signal.Signals], set[int]]]:
+def _blocked_signals() -> Iterator[tuple[set[signal.Signals], set[int]]]:
     """Block the handled signals within the context; yield them and the previous mask.
 
     Signals that were ignored at the start (`nohup`) stay ignored, for the child too.
     """
-    taken = {number for number in (*TYPED, *FORWARDED) if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, taken)
+    blocked = {number for number in (*TYPED, *FORWARDED) if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     before = signal.signal(signal.SIGCHLD, _ignore)  # where it is ignored a child leaves no status
     try:
-        yield taken, {int(number) for number in mask}
+        yield blocked, {int(number) for number in mask}
     finally:
         signal.signal(signal.SIGCHLD, before)
-        while signal.sigpending() & taken:  # what came too late for the child
-            signal.sigwait(taken)
+        while signal.sigpending() & blocked:  # what came too late for the child
+            signal.sigwait(blocked)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
@@ -165,12 +165,12 @@ def _start(words: Sequence[str], environment: Mapping[str, str], mask: set[int])
         raise NotStarted(code, f"{words[0]}: {error.strerror}") from None
 
 
-def _wait_for_signal(taken: set[signal.Signals]) -> tuple[int, bool]:
+def _wait_for_signal(blocked: set[signal.Signals]) -> tuple[int, bool]:
     """Wait for a signal; return its number, and whether it came from the terminal."""
     if hasattr(signal, "sigwaitinfo"):
-        info = signal.sigwaitinfo(taken)
+        info = signal.sigwaitinfo(blocked)
         return info.si_signo, info.si_code == _OF_KERNEL
-    number = signal.sigwait(taken)  # macOS does not tell who sent it
+    number = signal.sigwait(blocked)  # macOS does not tell who sent it
     return number, number in TYPED
 
 
@@ -197,7 +197,7 @@ class _Child:
             elif os.WSTOPSIG(status) == signal.SIGTSTP:
                 self._stop()
 
-    def take(self, number: int, typed: bool) -> None:
+    def handle(self, number: int, typed: bool) -> None:
         """Handle a signal to this process."""
         if number == signal.SIGCHLD:
             return

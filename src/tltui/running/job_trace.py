@@ -70,11 +70,11 @@ class Prepared:
     """The complete environment."""
     directory: str
     """Absolute path of the trace directory."""
-    made: bool
+    is_new: bool
     """Whether the directory was created for this run, or was empty; else it may hold logs of earlier runs."""
     logs_file: str
     """File of requested TORCH_LOGS text; '' if none."""
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
     """Messages before the job starts: the first line names the directory."""
 
 
@@ -209,11 +209,11 @@ def logs_in(directory: str, before: frozenset[Identity]) -> tuple[Found | None, 
         discovered = discover([directory])
     except NothingFound:
         return None, 0
-    new = tuple(log for log in discovered.logs if not _was_there(log.path, before))
+    new = tuple(log for log in discovered.logs if not _existed(log.path, before))
     earlier = len(discovered.logs) - len(new)
-    skipped = tuple(item for item in discovered.skipped if not _was_there(item.path, before))
-    profiles = tuple(profile for profile in discovered.profiles if not _was_there(profile.path, before))
-    dumps = tuple(profile for profile in discovered.dumps if not _was_there(profile.path, before))
+    skipped = tuple(item for item in discovered.skipped if not _existed(item.path, before))
+    profiles = tuple(profile for profile in discovered.profiles if not _existed(profile.path, before))
+    dumps = tuple(profile for profile in discovered.dumps if not _existed(profile.path, before))
     return replace(discovered, logs=new, skipped=skipped, profiles=profiles, dumps=dumps) if new else None, earlier
 
 
@@ -236,7 +236,7 @@ def is_full(directory: str) -> bool:
         return False
 
 
-def _was_there(path: str, before: frozenset[Identity]) -> bool:
+def _existed(path: str, before: frozenset[Identity]) -> bool:
     if not before:
         return False
     try:
@@ -249,7 +249,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
         return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
-    reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_elsewhere(prepared.environment)]
+    reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_path_warnings(prepared.environment)]
     if reasons:
         return tuple(reasons)
     if prepared.logs_file and os.path.exists(prepared.logs_file):
@@ -263,7 +263,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
 
 def _still_running(prepared: Prepared) -> list[tuple[int, str]]:
     """Return running processes of the job, identified by the new trace directory in their environment."""
-    if not prepared.made:
+    if not prepared.is_new:
         return []
     variable = f"{TRACE}={prepared.directory}".encode("utf-8", "surrogateescape")
     return [(pid, command_of(pid)) for pid in pids() if variable in _environment_of(pid)][:RUNNING_SHOWN]
@@ -294,7 +294,7 @@ def _launched(words: Sequence[str], directory: str) -> list[str]:
     return [text.format(name, TRACE, PROVENANCE, shlex.quote(directory)) for name, text in advice]
 
 
-def _elsewhere(environment: Mapping[str, str]) -> list[str]:
+def _path_warnings(environment: Mapping[str, str]) -> list[str]:
     if environment.get(DTRACE):
         return [] if environment.get(TRACE) else [f"{DTRACE} is read by torch 2.7 and later only: set {TRACE} for an older one"]
     if os.path.isabs(environment[TRACE]):
@@ -304,7 +304,7 @@ def _elsewhere(environment: Mapping[str, str]) -> list[str]:
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
 STEPS, DIRECTORY = "TLTUI_RECORD_STEPS", "TLTUI_RECORD_DIRECTORY"
-"""What `hook/_tltui_recorder.py` is told."""
+"""Variables with the options of `hook/_tltui_recorder.py`."""
 PATH = "PYTHONPATH"
 KERNELS = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 """Variable that makes C++ kernels report to the profiler. Part of the key of Inductor's caches."""
@@ -340,7 +340,7 @@ def parse_steps(text: str) -> Steps:
     return steps
 
 
-def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
+def enable_recording(steps: Steps, environment: dict[str, str], directory: str) -> tuple[str, ...]:
     """Set up the recording of these steps in the job's processes; return messages to print before it starts."""
     environment[STEPS], environment[DIRECTORY] = str(steps), directory
     before = environment.get(PATH)
@@ -357,7 +357,7 @@ def have_recorded(steps: Steps, environment: dict[str, str], directory: str) -> 
     return tuple(notes)
 
 
-def why_not(words: Sequence[str]) -> str:
+def recording_obstacle(words: Sequence[str]) -> str:
     """Return why the job's Python cannot record steps, '' if it can."""
     if os.pathsep in HOOK or not os.path.isfile(os.path.join(HOOK, "sitecustomize.py")):
         return f"{PATH} cannot name the directory that tltui is in"

@@ -48,17 +48,17 @@ class State:
 
     def __init__(self, path: str, command: list[str]) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        self.says: dict[str, Any] = {
+        self.values: dict[str, Any] = {
             "written_by": MARK, "command": command, "directory": os.getcwd(), "host": socket.gethostname(),
             "keeper": os.getpid(), "keeper_began": _began(), "pid": 0, "began": time.time(), "ended": None, "code": None,
             "held": False, "missing": 0, "why": "",
         }  # fmt: skip
-        self._room = max(ROOM, len(json.dumps(self.says)) + ROOM // 2)
+        self._room = max(ROOM, len(json.dumps(self.values)) + ROOM // 2)
         self.write()
 
     def write(self) -> None:
         """Write the state; on failure the job goes on with a stale state."""
-        text = json.dumps(self.says).encode("ascii").ljust(self._room - 1) + b"\n"
+        text = json.dumps(self.values).encode("ascii").ljust(self._room - 1) + b"\n"
         with contextlib.suppress(OSError):
             os.pwrite(self._file, text, 0)
 
@@ -90,14 +90,14 @@ class Keeper:
             self._job = self._started()
         except OSError as error:
             code = 127 if error.errno == errno.ENOENT else 126
-            self._state.says.update(ended=time.time(), code=code, why=error.strerror or str(error))
+            self._state.values.update(ended=time.time(), code=code, why=error.strerror or str(error))
             self._state.write()
             return f"failed {code} {error.strerror or error}"
         except ValueError as error:  # a NUL in a word
             return f"failed 126 {error}"
         finally:
             os.close(self._slave)
-        self._state.says["pid"] = self._job.pid
+        self._state.values["pid"] = self._job.pid
         self._state.write()
         return f"pid {self._job.pid}"
 
@@ -145,14 +145,14 @@ class Keeper:
             if "orders" in ready:
                 self._take_orders()
             if "output" in ready or not is_open:
-                was_open, is_open = is_open, self._take_output(BLOCK) >= 0
+                was_open, is_open = is_open, self._read_output(BLOCK) >= 0
                 if was_open and not is_open:
                     select.unregister(self._master)
                 elif is_open and not was_open:
                     select.register(self._master, selectors.EVENT_READ, "output")
             if self._has_ended() and not is_open:
                 break
-            self._tell_missing()
+            self._report_missing()
         self._end()
 
     def _has_ended(self) -> bool:
@@ -162,23 +162,23 @@ class Keeper:
             return True
         if self._job.poll() is None:
             return False
-        taken = 0
-        while taken < LAST and (size := self._take_output(BLOCK)) > 0:
-            taken += size
-        self._state.says.update(ended=time.time(), code=self._job.returncode, held=size >= 0)
+        total = 0
+        while total < LAST and (size := self._read_output(BLOCK)) > 0:
+            total += size
+        self._state.values.update(ended=time.time(), code=self._job.returncode, held=size >= 0)
         self._state.write()
         return True
 
     def _end(self) -> None:
         """Shut down after the last process closed the terminal, without SIGHUP to the remaining group."""
-        self._state.says["held"] = False
+        self._state.values["held"] = False
         self._state.write()
         with contextlib.suppress(OSError):
             os.tcsetpgrp(os.open(self._name, os.O_RDWR | os.O_NOCTTY), os.getpgrp())
 
     # what it prints
 
-    def _take_output(self, size: int) -> int:
+    def _read_output(self, size: int) -> int:
         """Copy at most `size` bytes of pending output; return their number, -1 if no process has the terminal open."""
         try:
             data = os.read(self._master, size)
@@ -197,12 +197,12 @@ class Keeper:
             try:
                 remaining = remaining[os.write(self._output, remaining) :]
             except OSError as error:
-                self._state.says["missing"] += len(remaining)
-                self._state.says["why"] = error.strerror or str(error)
+                self._state.values["missing"] += len(remaining)
+                self._state.values["why"] = error.strerror or str(error)
                 self._is_new = True
                 return
 
-    def _tell_missing(self) -> None:
+    def _report_missing(self) -> None:
         now = time.monotonic()
         if self._is_new and now - self._last_report_s >= TELL:
             self._last_report_s, self._is_new = now, False

@@ -30,7 +30,7 @@ from tltui.text.document import Document, Options
 from tltui.trace.files import Identity
 from tltui.work.reader_threads import Watch
 from tltui.work.scheduler import Place, Steps
-from tltui.work.signals import unheeded
+from tltui.work.signals import ignore_signal
 
 if TYPE_CHECKING:
     from tltui.questions.hang.process_sections import Here
@@ -118,7 +118,7 @@ class ExternalPrograms:
 @contextmanager
 def _deaf_to_keys() -> Iterator[None]:
     """Ctrl+c is meant for the program that has the terminal, and the terminal sends its signal to this one, too."""
-    before = {number: signal.signal(number, unheeded) for number in (signal.SIGINT, signal.SIGQUIT)}
+    before = {number: signal.signal(number, ignore_signal) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield
     finally:

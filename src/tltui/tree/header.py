@@ -18,7 +18,7 @@ QUIET = 60.0
 """Seconds without a record after which a log is quiet."""
 SILENT = (300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 4 * 3600.0, 8 * 3600.0, 24 * 3600.0)
 """Seconds without a record at which the displayed duration changes: few steps, so that the line changes seldom."""
-BETWEEN = " · "
+SEPARATOR = " · "
 PHASES = " ▸ "
 """Separator between a phase and its nested phase."""
 SPENT = 1
@@ -55,7 +55,7 @@ class Live:
 
 
 def reading_document(run: Run) -> TextDocument:
-    """What a pane shows before there is a page: what is being read for it."""
+    """Return the page that a pane shows while the logs are read."""
     builder = Builder("@reading", "")
     doing = "looking for logs in" if run.is_sought else "reading"
     size = f", {size_of(run.size)}" if run.models else ""
@@ -78,7 +78,7 @@ def state(run: Run, live: Live, follow_key: str = "F") -> Piece | None:
     if live.grown:
         return (f"has grown · {follow_key} follows it", tokens.WARN)
     if live.silent is not None:
-        return (_says(live.silent), tokens.WARN)
+        return (_silence_text(live.silent), tokens.WARN)
     since = f"quiet since {clock}" if clock else "quiet"
     if not live.follows:
         return (f"{since if live.quiet else 'may go on'} · {follow_key} follows it", tokens.DIM)
@@ -93,17 +93,17 @@ def _abbreviate(live: Live, room: int) -> Live:
         return live
     names = live.silent.inside.split(PHASES)
     trails = [live.silent.inside, *([PHASES.join((names[0], "…", names[-1]))] if len(names) > 2 else []), names[-1]]
-    spent = cell_len(_says(replace(live.silent, inside="")))
+    spent = cell_len(_silence_text(replace(live.silent, inside="")))
     inside = next((trail for trail in trails if spent + cell_len(trail) <= room), names[-1])
     return replace(live, silent=replace(live.silent, inside=inside))
 
 
-def _says(silent: Silent) -> str:
+def _silence_text(silent: Silent) -> str:
     who = f"{silent.ranks}: " if silent.ranks else ""
-    return f"{who}no record for {_long(silent.seconds)}, inside {silent.inside}"
+    return f"{who}no record for {_duration_text(silent.seconds)}, inside {silent.inside}"
 
 
-def _long(value: float) -> str:
+def _duration_text(value: float) -> str:
     return f"{value / 3600:.0f} h" if value >= 3600 else f"{value / 60:.0f} min"
 
 
@@ -113,9 +113,9 @@ def header(
     """Return the left and right part of the line; the least important pieces are dropped first where it is too narrow."""
     pieces = _left_pieces(run, version, ascii_only)
     right = _right_pieces(run, state(run, _abbreviate(live, width * 2 // 3), follow_key), live)
-    if _wide(pieces) + _wide([item for item in right if item[0] != SPENT], len(BETWEEN)) + 2 > width:
+    if _width(pieces) + _width([item for item in right if item[0] != SPENT], len(SEPARATOR)) + 2 > width:
         pieces = _left_pieces(run, version, ascii_only, words=False)
-    while _wide(pieces) + _wide(right, len(BETWEEN)) + 2 > width:
+    while _width(pieces) + _width(right, len(SEPARATOR)) + 2 > width:
         both = [item for item in (*pieces, *right) if item[0]]
         if not both:
             pieces = []
@@ -126,8 +126,8 @@ def header(
         if least[0] == TITLE:
             pieces.insert(0, (0, (f" {clip_middle(run.title, TITLE_SHORT)}", tokens.TITLE)))
     pieces_right = [piece for _, piece in right]
-    between: list[Piece] = [each for piece in pieces_right for each in ((BETWEEN, tokens.DIM), piece)][1:]
-    return [piece for _, piece in pieces], [*between, " "] if between else []
+    separated: list[Piece] = [each for piece in pieces_right for each in ((SEPARATOR, tokens.DIM), piece)][1:]
+    return [piece for _, piece in pieces], [*separated, " "] if separated else []
 
 
 Ranked = tuple[int, Piece]
@@ -160,8 +160,8 @@ def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -
 def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranked]:
     search = run.found.search
     if search is not None and not search.is_over:
-        which = "looking for the newest run" if search.discovery.latest else "looking for logs"
-        return [(0, (f"{which}: {search.count:,} found", tokens.DIM))]
+        doing = "looking for the newest run" if search.discovery.latest else "looking for logs"
+        return [(0, (f"{doing}: {search.count:,} found", tokens.DIM))]
     if run.models and not run.is_read and not live.was_live:
         return [(0, (f"reading {100 * run.scanned // run.size}% of {size_of(run.size)}", tokens.DIM))]
     right: list[Ranked] = []
@@ -174,6 +174,7 @@ def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranke
     return right
 
 
-def _wide(pieces: Sequence[Ranked], between: int = 0) -> int:
+def _width(pieces: Sequence[Ranked], gap: int = 0) -> int:
+    """Return the cells of pieces with gaps between them."""
     cells = [cell_len(piece_text(piece)) for _, piece in pieces]
-    return sum(cells) + between * max(len(cells) - 1, 0)
+    return sum(cells) + gap * max(len(cells) - 1, 0)

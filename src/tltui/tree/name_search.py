@@ -183,7 +183,7 @@ def _place_at(run: Run, rows: _Rows, ref: str, pages_: Mapping[str, str]) -> Pla
     return None if node is None else rows.rank(node)
 
 
-def named(names: Names | None, ref: str) -> Iterator[Place]:
+def shown_parts(names: Names | None, ref: str) -> Iterator[Place]:
     """Yield the named parts of the shown document: graph nodes, kernels, functions."""
     if names is None or not ref:
         return
@@ -237,7 +237,7 @@ def everything(
     yield from views(run)
     if current is not None:
         yield from rows.artifacts(current)
-    yield from named(names, ref)
+    yield from shown_parts(names, ref)
     yield from _nodes(run, rows, compiles)
     for compile_ in compiles:
         if compile_ is not current:
@@ -289,7 +289,7 @@ class Places:
         self._blocks: list[_Block] = []
         self._count = 0
         self._narrowed: tuple[str, int, list[Place]] = ("", 0, [])
-        """What was typed, of how many blocks, and all places that have its letters: where the next letter is looked for."""
+        """The last text, the number of blocks, and all places with its letters, in which the next letter is searched."""
 
     def __len__(self) -> int:
         return self._count

@@ -99,14 +99,14 @@ class Node:
 
 @frozen
 class Label:
-    """What a line says: pieces from the left, pieces that end at the right edge, and what may be cut in between."""
+    """The text of a line: pieces from the left, pieces that end at the right edge, and pieces in between that may be cut."""
 
     left: tuple[Piece, ...]
     right: tuple[Piece, ...] = ()
     detail: tuple[Piece, ...] = ()
     """Shown after `left` as far as there is room."""
     rule: str = ""
-    """What fills the gap before `right`, '' for blanks: a rule sets a rank off from its compiles."""
+    """The character that fills the gap before `right`, '' for blanks: a rule separates a rank from its compiles."""
 
 
 def root(run: Run) -> Node:

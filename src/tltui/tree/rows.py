@@ -174,14 +174,13 @@ class Filter:
         pattern = text.removeprefix("!").strip()
         self._status = pattern.lower() if pattern.lower() in STATUSES else ""
         self._pattern = compiled(pattern)
-        self.left = 0
-        """Compiles that it left, and all that it was asked about."""
-        self.seen = 0
+        self.matched = 0
+        """Compiles that matched, and all that were tested."""
+        self.tested = 0
         self._cache: dict[Node, tuple[int, bool]] = {}
-        """Compile or frame → its stamp when it was looked at, and whether its line had the text. With its address it gets a new
-        node."""
+        """Compile or frame → its stamp at the last test, and whether its line had the text. A new address makes a new node."""
 
-    def takes(self, node: Node) -> bool:
+    def matches(self, node: Node) -> bool:
         """Return whether a compile or an artifact matches."""
         target = node.target
         if isinstance(target, Compile):
@@ -190,12 +189,12 @@ class Filter:
                 matches = status != "" and (status == self._status) is not self.inverse
             else:
                 matches = self._has(node) is not self.inverse
-            self.seen += target.is_compile
-            self.left += target.is_compile and matches
+            self.tested += target.is_compile
+            self.matched += target.is_compile and matches
             return matches
-        return not self.inverse and not self._status and self.names(node)
+        return not self.inverse and not self._status and self.has_text(node)
 
-    def names(self, node: Node) -> bool:
+    def has_text(self, node: Node) -> bool:
         """Return whether the line of a node contains the text; a status matches compiles only."""
         return not self._status and self._has(node)
 
@@ -241,14 +240,14 @@ class OutlineRows:
     @property
     def filter_counts(self) -> tuple[int, int]:
         """Return (compiles that match the filter, all compiles); (0, 0) without one."""
-        return (self._filter.left, self._filter.seen) if self._filter else (0, 0)
+        return (self._filter.matched, self._filter.tested) if self._filter else (0, 0)
 
     def refresh(self, held: str | None = None) -> None:
         """Rebuild the rows from the current run. A filter never removes the node with the key `held`."""
         self._open_first()
         rows: list[OutlineRow] = [OutlineRow(self._root, 0)]
         if self._filter is not None:
-            self._filter.left = self._filter.seen = 0
+            self._filter.matched = self._filter.tested = 0
         if held is not None:
             self._held = held
         self._add(rows, self._root, 1)
@@ -313,17 +312,17 @@ class OutlineRows:
         """Append the filtered rows below a node whose row was appended; return whether the node itself stays."""
         is_open = child.key in self.open
         if isinstance(child.target, (Compile, Artifact)):
-            stays = filter_.takes(child) or child.key == self._held
+            stays = filter_.matches(child) or child.key == self._held
             if stays and is_open:
                 self._add_all(rows, child, depth + 1)
             return stays
-        matches = filter_.names(child)
+        matches = filter_.has_text(child)
         names_it = matches or child.key == self._held
         if filter_.inverse and names_it and child.key != self._held:
             return False
         stays = self._add(rows, child, depth + 1)
         if matches and not stays and isinstance(child.target, (Frame, Process, Rank, StackPart)):
-            filter_.left += child.target.tally.compiles
+            filter_.matched += child.target.tally.compiles
         if names_it and not stays and is_open:
             self._add_all(rows, child, depth + 1)
         return stays or names_it
@@ -438,11 +437,11 @@ def text_of(node: Node) -> str:
     shown: Label = label(node)
     pieces = (*shown.left, *shown.detail, *shown.right)
     status = str(node.target.status) if isinstance(node.target, Compile) else ""
-    said_ = "".join(piece_text(piece) for piece in pieces)
-    return f"{said_} {_own_name(node)} {node.ref} {status}"
+    line = "".join(piece_text(piece) for piece in pieces)
+    return f"{line} {_original_name(node)} {node.ref} {status}"
 
 
-def _own_name(node: Node) -> str:
+def _original_name(node: Node) -> str:
     """Return torch's name of a function whose displayed name is shortened."""
     target = node.target.frame if isinstance(node.target, Compile) else node.target
     name = target.code[0] if isinstance(target, Frame) else None

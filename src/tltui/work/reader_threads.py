@@ -11,19 +11,19 @@ from tltui.model.run import Event, Read
 from tltui.sources.discovery_results import FoundLog
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 YIELD = 0.001
 """Seconds of sleep between two pieces of work, so that a key that waits for the same lock gets it."""
 
 
 class Watch:
-    """A timer that calls `look` every `EVERY` seconds until stopped.
+    """A timer that calls `poll` every `EVERY` seconds until stopped.
 
     It works piece by piece and yields in between; an exception ends the watch.
     """
 
-    def __init__(self, look: Callable[[], Iterator[None]], faulted: Callable[[BaseException], object]) -> None:
-        self._look = look
+    def __init__(self, poll: Callable[[], Iterator[None]], faulted: Callable[[BaseException], object]) -> None:
+        self._poll = poll
         self._faulted = faulted
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tltui watch", daemon=True)
@@ -39,7 +39,7 @@ class Watch:
     def _run(self) -> None:
         try:
             while not self._stop.wait(EVERY):
-                for _ in self._look():
+                for _ in self._poll():
                     if self._stop.wait(YIELD):
                         return
         except Exception as error:
@@ -51,11 +51,11 @@ AHEAD = 4
 TOGETHER = 2_000
 """Records that are posted together while the UI thread has no time for more: it takes them over in 5 ms or so."""
 EVENT = 10
-"""What an event costs beside its records, in records."""
+"""Cost of an event besides its records, in records."""
 TICK = 0.5
-"""Seconds between two looks at files that are followed."""
+"""Seconds between two polls of files that are followed."""
 GLANCE = 10.0
-"""Seconds between two looks at files that are not."""
+"""Seconds between two polls of files that are not."""
 
 
 class Scan:
@@ -115,24 +115,24 @@ class Scan:
 
     def _run(self) -> None:
         try:
-            self._take(self._follower.read())
-            self._take((None,))
+            self._post_all(self._follower.read())
+            self._post_all((None,))
             has_grown = False
             while not self._stop.is_set():
                 self._wake.wait(TICK if self._follows else None if has_grown else GLANCE)
                 self._wake.clear()
                 while self._wanted:
-                    self._take(self._follower.add(self._wanted.popleft()))
+                    self._post_all(self._follower.add(self._wanted.popleft()))
                 if self._follows:
                     has_grown = False
-                    self._take(self._follower.look())
+                    self._post_all(self._follower.look())
                 elif not has_grown and self._follower.has_grown():
                     has_grown = True
                     self._grown()
         except Exception as error:
             self._faulted(error)
 
-    def _take(self, events: Iterable[Event | None]) -> None:
+    def _post_all(self, events: Iterable[Event | None]) -> None:
         """Post events: at once where the UI thread has time for them, else some together."""
         ready: list[Event | None] = []
         weight = 0

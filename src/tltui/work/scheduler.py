@@ -34,7 +34,7 @@ class Gate:
 
     @contextmanager
     def slice(self) -> Iterator[None]:
-        """For the scheduler: a slice of reading."""
+        """Lock the run for a slice of reading, on a thread of the scheduler."""
         self._free.wait(PATIENCE)
         self._lock.acquire()
         try:
@@ -44,7 +44,7 @@ class Gate:
 
     @contextmanager
     def at_once(self) -> Iterator[bool]:
-        """For the UI thread: True where it may change the run now; False: it is to come again soon, the way will be free."""
+        """Yield on the UI thread whether it may change the run now; else it shall try again soon, as the gate will be free."""
         if not self._lock.acquire(blocking=False):
             self._free.clear()
             yield False
@@ -66,9 +66,9 @@ class Lane(IntEnum):
     WISH = 0
     """The document that the user wants. Only the newest wish counts."""
     GROW = 1
-    """What is shown and not complete."""
+    """Tasks for a shown page that is not complete."""
     LATER = 2
-    """What nobody waits for: names, checks, files."""
+    """Tasks that nobody waits for: names, checks, files."""
 
 
 class Place(Enum):
@@ -239,7 +239,7 @@ class _Worker:
                 self._changed.wait()
 
     def _is_wanted(self, task: Task) -> bool:
-        """Whether somebody else comes first by now."""
+        """Return whether a task of higher priority waits."""
         return any(self._lanes[lane] for lane in range(task.lane))
 
     def _step(self, task: Task) -> bool:

@@ -14,21 +14,21 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-LOOK = 0.01
-"""Seconds between two looks whether the place is a better one."""
+INTERVAL = 0.01
+"""Seconds between two checks for the end of an import."""
 PATIENCE = 1.0
 """Seconds that a signal waits for the end of an import."""
 
 
 class Raising:
-    """A context manager with the signal handler `heard`, which raises the exception that `made` returns for a signal number.
+    """A context manager whose signal handler `handle` raises the exception that `exception_of` returns for a signal number.
 
     It raises as soon as no import is in progress, and again if the exception was swallowed. A second signal does not wait. It uses
     SIGALRM.
     """
 
-    def __init__(self, made: Callable[[int], BaseException]) -> None:
-        self._exception_of = made
+    def __init__(self, exception_of: Callable[[int], BaseException]) -> None:
+        self._exception_of = exception_of
         self._number = 0
         self._deadline = 0.0
         self._raised: BaseException | None = None
@@ -39,10 +39,10 @@ class Raising:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._wait_no_more()
+        self._stop_timer()
         sys.unraisablehook = self._previous_hook
 
-    def heard(self, number: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         is_first, self._number = self._number == 0, number
         if is_first and _is_importing(frame):
             self._wait()
@@ -51,19 +51,19 @@ class Raising:
 
     def _wait(self) -> None:
         self._deadline = time.monotonic() + PATIENCE
-        signal.signal(signal.SIGALRM, self._look)
-        signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
+        signal.signal(signal.SIGALRM, self._on_alarm)
+        signal.setitimer(signal.ITIMER_REAL, INTERVAL, INTERVAL)
 
-    def _wait_no_more(self) -> None:
+    def _stop_timer(self) -> None:
         if self._number:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _look(self, number: int, frame: FrameType | None) -> None:
+    def _on_alarm(self, number: int, frame: FrameType | None) -> None:
         if not _is_importing(frame) or time.monotonic() >= self._deadline:
             self._raise()
 
     def _raise(self) -> NoReturn:
-        self._wait_no_more()
+        self._stop_timer()
         self._raised = self._exception_of(self._number)
         raise self._raised
 
@@ -74,7 +74,7 @@ class Raising:
             self._previous_hook(unraisable)
 
 
-def unheeded(number: int, frame: FrameType | None) -> None:
+def ignore_signal(number: int, frame: FrameType | None) -> None:
     """Ignore a signal.
 
     Unlike `SIG_IGN`, child processes do not inherit this handler, and Python still delivers a signal that arrived earlier.

@@ -33,10 +33,9 @@ from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
 from tltui.trace.joined_log import JoinedLog
 from tltui.trace.log import Log
-from tltui.writers.redact.patterns import NAME, nested_json
 from tltui.writers.redact.redact import Redacted, Redactor
 from tltui.writers.redact.torch_words import is_word
-from tltui.writers.redact.user_names import Learned
+from tltui.writers.redact.user_names import NAME, Learned, nested_json
 
 _FILENAME = re.compile(rb'"filename": (\d{1,9})\b')
 _MD5 = re.compile(r'"has_payload": "[^"]*"\}\s*$')
@@ -44,7 +43,7 @@ REMOVED = ("dump_file",)
 PIECE = 1 << 20
 """Bytes that are copied at once."""
 _BYTECODE = ("_ORIGINAL_BYTECODE", "_MODIFIED_BYTECODE")
-KEPT = (
+LEGEND = (
     "Kept: what torch's own source has: operators, events, settings, its files and lines, the words of its messages; shapes, "
     "dtypes, sizes, times, ids and other numbers; names of one or two letters, and names and words of yours that torch has too "
     "(forward, layer, weight); what kind of statement a line of yours is (if, return). All else is anonN, the same everywhere."
@@ -81,7 +80,7 @@ class BundleResult:
 
 @dataclass(slots=True)
 class _Part:
-    """What leaves of one log."""
+    """The selected records of one log."""
 
     model: LogModel
     records: list[int]
@@ -98,16 +97,19 @@ class Bundle:
         self, run: Run, refs: Sequence[str] = (), redact: bool = False, secrets: Iterable[str] = (),
         redactor: Redactor | None = None, key: bytes = b"",
     ) -> None:
-        """`secrets`: names of accounts and hosts that are known from elsewhere. `redactor`: one that learned from more than the
-        traces of the run. `key`: see `Names`. Raises `BadAddress`, OSError."""
+        """Select the records of the addresses, and learn what to redact. Raises `BadAddress`, OSError.
+
+        `secrets`: names of accounts and hosts that need not be in the trace. `redactor`: one that learned from more than the traces
+        of the run. `key`: see `Names`.
+        """
         self.run = run
-        self.compiles = chosen(run, refs)
+        self.compiles = compiles_at(run, refs)
         self.removed = 0
         everything = not refs
         traces = [model for model in run.models if not model.log.is_made]
-        if traces and not any(is_whole(model) for model in traces):
+        if traces and not any(is_complete(model) for model in traces):
             raise BadAddress("a bundle is made of a trace, and only an index of it is here: give the directory of the logs too")
-        traces = [model for model in traces if is_whole(model)]
+        traces = [model for model in traces if is_complete(model)]
         if not traces:
             raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
         self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
@@ -162,7 +164,7 @@ class Bundle:
         return Redactor(learned, key)
 
     def pieces(self, part: _Part) -> Iterator[bytes]:
-        """The bytes of one file, record by record."""
+        """Yield the bytes of one file, record by record."""
         log = part.model.log
         yield from self._inherited(part)
         for record in part.records:
@@ -175,7 +177,7 @@ class Bundle:
                 yield data
 
     def _inherited(self, part: _Part) -> Iterator[bytes]:
-        """A forked child goes on with the string table of its parent: what it uses of it is written into its own log."""
+        """Yield the strings that a forked child uses of its parent's table, as records of its own log."""
         for process in part.model.processes:
             used = part.strings.get(process.pid, set())
             first = next((r for r in part.records if part.model.log.context(r).pid == process.pid), None)
@@ -190,7 +192,7 @@ class Bundle:
 
     @staticmethod
     def _plain(log: Log, record: int) -> bytes:
-        """A record as it is stored."""
+        """Return a record as it is stored."""
         columns = log.columns
         length = columns.size[record]
         if not columns.flags[record] & ORPHAN:
@@ -198,7 +200,7 @@ class Bundle:
         return log.source.read(columns.offset[record], length) + b"\n"
 
     def _head(self, prefix: bytes) -> bytes:
-        """What stands before the envelope: the place in the source, unless it is one of torch, and what a launcher put there."""
+        """Return the prefix of an envelope, without that of a launcher and with a redacted path unless it is torch's."""
         if self.redactor is None or (match := PREFIX.match(prefix)) is None:
             return prefix
         path = match[9].decode("utf-8", "surrogateescape")
@@ -235,7 +237,7 @@ class Bundle:
         return redactor.payload(text, kind_of(*kind).language)
 
     def _spool(self, part: _Part) -> int:
-        """Make one file and keep it in temporary storage, as far as there is room for it; its bytes."""
+        """Make one file in temporary storage, if there is room for it; return its size in bytes."""
         spool: IO[bytes] | None = None
         with contextlib.suppress(OSError):
             spool = tempfile.TemporaryFile()  # noqa: SIM115 - `_bytes_of` closes it
@@ -249,7 +251,7 @@ class Bundle:
         return size
 
     def _bytes_of(self, part: _Part) -> Iterator[bytes]:
-        """The bytes of one file, from temporary storage where they are there."""
+        """Yield the bytes of one file, from temporary storage if they are there."""
         spool = self._spools.pop(part.name, None)
         if spool is None:
             yield from self.pieces(part)
@@ -260,7 +262,7 @@ class Bundle:
                 yield piece
 
     def result(self, spool: bool = False) -> BundleResult:
-        """What it holds. Makes every file once, without writing it; with `spool` they are kept for `write`."""
+        """Return the contents. Makes every file once, without writing it; with `spool` into temporary storage for `write`."""
         self._kinds.clear()
         self._bytes.clear()
         self.removed = 0
@@ -274,7 +276,7 @@ class Bundle:
         )  # fmt: skip
 
     def write(self, output: str, force: bool = False) -> list[tuple[str, int]]:
-        """Write to the file, or with several logs below the directory `output`. (path, size) of each file.
+        """Write the file, or with several logs files below the directory `output`; return path and size of each.
 
         Files appear whole and are readable for their owner only. Raises FileExistsError unless `force`, FileNotFoundError for a
         directory that is not there, OSError.
@@ -299,7 +301,7 @@ class Bundle:
 
 
 def _has_room(spool: IO[bytes], piece: bytes) -> bool:
-    """Write a piece into temporary storage, or close it where there is no room for that."""
+    """Write a piece into temporary storage; close it and return False if there is no room."""
     try:
         spool.write(piece)
         if not piece:
@@ -311,13 +313,13 @@ def _has_room(spool: IO[bytes], piece: bytes) -> bool:
     return True
 
 
-def is_whole(model: LogModel) -> bool:
-    """Whether all bytes of a log can be read: of one that only an index tells of they cannot."""
+def is_complete(model: LogModel) -> bool:
+    """Return whether all bytes of a log can be read: an index alone does not have them."""
     return not isinstance(model.source, IndexBytes)
 
 
 def learn(learned: Learned, log: Log, record: int) -> None:
-    """What is the user's in a record: in its envelope, and in its payload, JSON or not. Raises OSError."""
+    """Learn the user's names in a record: in its envelope, and in its payload, JSON or not. Raises OSError."""
     learned.value(log.envelope(record))
     if log.columns.size[record]:
         text = log.text(record, 1 << 40)
@@ -328,30 +330,30 @@ def learn(learned: Learned, log: Log, record: int) -> None:
             learned.value(value)
 
 
-def known_secrets() -> list[str]:
-    """The account and the host that this is running on: a trace often comes from the same machine."""
+def local_names() -> list[str]:
+    """Return the names of this account and host: a trace often comes from the same machine."""
     names = [socket.gethostname().partition(".")[0]]
     with contextlib.suppress(KeyError, OSError, ImportError):
         names.append(getpass.getuser())
     return names
 
 
-def chosen(run: Run, refs: Sequence[str]) -> list[Compile]:
-    """The compiles that addresses name: of a frame, a process or a rank all of them. Raises `BadAddress`."""
+def compiles_at(run: Run, refs: Sequence[str]) -> list[Compile]:
+    """Return the compiles at addresses: of a frame, a process or a rank all of them. Raises `BadAddress`."""
     if not refs:
         return list(run.compiles())
-    found: dict[int, Compile] = {}
+    selected: set[int] = set()
     for text in refs:
         ref = parse_ref(text)
         if ref.artifact is not None or ref.view:
             raise BadAddress(f"{text}: a bundle holds whole compiles; give the address of a compile, a frame or a rank")
         node = run.resolve(replace(ref, attempt=None))
         for compile_ in _compiles_of(run, node):
-            found[id(compile_)] = compile_
-    kept = [compile_ for compile_ in run.compiles() if id(compile_) in found]
-    if not kept:
+            selected.add(id(compile_))
+    compiles = [compile_ for compile_ in run.compiles() if id(compile_) in selected]
+    if not compiles:
         raise BadAddress(f"there are no compiles at {' '.join(refs)}")
-    return kept
+    return compiles
 
 
 def _compiles_of(run: Run, node: object) -> Iterable[Compile]:
@@ -361,8 +363,8 @@ def _compiles_of(run: Run, node: object) -> Iterable[Compile]:
         return node.compiles
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
     assert not isinstance(node, Artifact)
-    named = [c for p in processes for c in p.compiles.values()]
-    return named if any(c.id != NO_ID for c in named) or node is not None else list(run.compiles())
+    compiles = [compile_ for process in processes for compile_ in process.compiles.values()]
+    return compiles if any(compile_.id != NO_ID for compile_ in compiles) or node is not None else list(run.compiles())
 
 
 def _strings(model: LogModel, pid: int) -> dict[int, str]:
@@ -373,28 +375,29 @@ def _strings(model: LogModel, pid: int) -> dict[int, str]:
 
 
 def _file_names(models: Sequence[LogModel], redact: bool) -> list[str]:
-    """A name for each log below one directory: as it was, with the directories that tell its rank or launch."""
+    """Return a path for each log below one directory: its name, with the directories that name its rank or launch."""
     names: list[str] = []
     for number, model in enumerate(models):
         path = Path(model.log.path)
         above = [safe_name(part) for part in path.parent.parts[-3:] if LABEL.fullmatch(part)]
-        own = safe_name(COMPRESSED_NAME.sub("", path.name) if path.name != STANDARD_INPUT else "standard_input.log")
+        file_name = safe_name(COMPRESSED_NAME.sub("", path.name) if path.name != STANDARD_INPUT else "standard_input.log")
         if redact:
-            rank = _RANKED.search(own)
-            own = f"dedicated_log_torch_trace_{rank[0] if rank else ''}{number:08}.log"
-        name = os.path.join(*above, own)
+            rank = _RANKED.search(file_name)
+            file_name = f"dedicated_log_torch_trace_{rank[0] if rank else ''}{number:08}.log"
+        name = os.path.join(*above, file_name)
         while name in names:
-            name = os.path.join(str(number), own) if os.path.join(str(number), own) not in names else f"{number}_{own}"
+            numbered = os.path.join(str(number), file_name)
+            name = numbered if numbered not in names else f"{number}_{file_name}"
         names.append(name)
     return names
 
 
 def bundle_document(result: BundleResult, options: Options) -> TextDocument:
-    """What leaves, before it leaves."""
+    """Return the page about the contents of a bundle."""
     builder = Builder("@bundle", "bundle", options)
     files = plural(len(result.files), "file")
-    what = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.bytes))
-    builder.add((", ".join(what), tokens.STRONG), f" in {files}")
+    counts = (plural(len(result.compiles), "compile"), plural(result.records, "record"), size_of(result.bytes))
+    builder.add((", ".join(counts), tokens.STRONG), f" in {files}")
     shown = ", ".join(result.compiles[:12])
     builder.add("  ", shown + (f" and {len(result.compiles) - 12:,} more" if len(result.compiles) > 12 else ""))
     builder.heading("What leaves")
@@ -405,16 +408,16 @@ def bundle_document(result: BundleResult, options: Options) -> TextDocument:
     if result.redacted is None:
         builder.add("  The payloads hold the code of the model: paths, names, lines of source, strings. --redact replaces those.")
         return builder.document(result)
-    counts = result.redacted
-    for number, word in ((counts.paths, "path"), (counts.lines, "line of source"), (counts.names, "name"),
-                         (counts.people, "account or host"), (counts.texts, "string or value")):  # fmt: skip
+    redacted = result.redacted
+    for number, word in ((redacted.paths, "path"), (redacted.lines, "line of source"), (redacted.names, "name"),
+                         (redacted.people, "account or host"), (redacted.texts, "string or value")):  # fmt: skip
         plain = {"line of source": "lines of source", "account or host": "accounts or hosts",
                  "string or value": "strings or values"}.get(word, word + "s")
         builder.add(f"  {number:>6,} {word if number == 1 else plain}")
     if result.removed:
         builder.add(f"  {result.removed:>6,} taken out whole: byte code, dumped files, damaged lines")
     builder.blank()
-    for line in wrap(KEPT, options.width):
+    for line in wrap(LEGEND, options.width):
         builder.add((line, tokens.DIM))
     builder.add(("Look at the bundle with tltui before you give it away.", tokens.WARN))
     return builder.document(result)

@@ -31,11 +31,10 @@ from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
-from tltui.writers.bundle import LABEL, Bundle, is_whole, learn
-from tltui.writers.redact.patterns import NAME
+from tltui.writers.bundle import LABEL, Bundle, is_complete, learn
 from tltui.writers.redact.redact import Redactor
 from tltui.writers.redact.torch_words import is_word
-from tltui.writers.redact.user_names import Learned
+from tltui.writers.redact.user_names import NAME, Learned
 
 INDEX = "case.json"
 PIECE = 1 << 20
@@ -151,28 +150,28 @@ class Case:
             self._redactor = self._learn()
             yield from self._redacted(self._redactor)
             return
-        taken: set[str] = set()
+        names: set[str] = set()
         for model in self.run.models:
             if model.log.path in self.run.found.outputs:
                 continue  # with its state, below
-            if not is_whole(model):
+            if not is_complete(model):
                 self._left_out[ONLY_INDEXED] += 1
             elif isinstance(model.log, DebugLog):
-                yield from self._debug_files(model, model.log, taken)
+                yield from self._debug_files(model, model.log, names)
             else:
-                name = _unique(os.path.join(model.form, *_labels(model.log.path)), taken)
+                name = _unique(os.path.join(model.form, *_labels(model.log.path)), names)
                 yield _Entry(name, model.form, lambda log=model.log: _stored(log), model)  # type: ignore[misc]
         for path in self.run.found.outputs:
             for sibling in (path, os.path.join(os.path.dirname(path), "output.json")):
                 if os.path.isfile(sibling):
-                    name = _unique(os.path.join("output", safe_name(os.path.basename(sibling))), taken)
+                    name = _unique(os.path.join("output", safe_name(os.path.basename(sibling))), names)
                     yield _Entry(name, "output", lambda sibling=sibling: iter([Path(sibling).read_bytes()]))  # type: ignore[misc]
 
     @staticmethod
-    def _debug_files(model: LogModel, log: DebugLog, taken: set[str]) -> Iterator[_Entry]:
+    def _debug_files(model: LogModel, log: DebugLog, names: set[str]) -> Iterator[_Entry]:
         """Yield the files below the debug directory of a process, at their relative paths."""
         for record in log.records():
-            name = _unique(os.path.join(DEBUG_DIR, *_below(log, record)), taken)
+            name = _unique(os.path.join(DEBUG_DIR, *_below(log, record)), names)
             yield _Entry(name, DEBUG_DIR, lambda record=record: _payload(log, record), model)  # type: ignore[misc]
 
     # redacted
@@ -181,7 +180,7 @@ class Case:
         """Collect the user's names from all inputs, so that a name has one substitute everywhere."""
         learned = Learned()
         learned.people.update((name, None) for name in self.secrets if len(name) > 2)
-        for model in filter(is_whole, self.run.models):
+        for model in filter(is_complete, self.run.models):
             strings = {process.pid: process.strings for process in model.processes}
             log = model.log
             for record in log.records():
@@ -192,18 +191,18 @@ class Case:
         return Redactor(learned)
 
     def _redacted(self, redactor: Redactor) -> Iterator[_Entry]:
-        if missing := sum(not is_whole(model) for model in self.run.models):
+        if missing := sum(not is_complete(model) for model in self.run.models):
             self._left_out[ONLY_INDEXED] += missing
-        traces = [model for model in self.run.models if model.form == TRACE and is_whole(model)]
+        traces = [model for model in self.run.models if model.form == TRACE and is_complete(model)]
         if traces:
             bundle = Bundle(self.run, (), redact=True, redactor=redactor)
             for part in bundle.parts:
                 yield _Entry(os.path.join(TRACE, part.name), TRACE, lambda part=part: bundle.pieces(part), part.model)  # type: ignore[misc]
             self._left_out["payloads and records of traces that are taken out whole"] += bundle.removed
-        taken: set[str] = set()
+        names: set[str] = set()
         for number, model in enumerate(self.run.models):
             if isinstance(model.log, DebugLog):
-                yield from self._redacted_files(model, model.log, redactor, taken)
+                yield from self._redacted_files(model, model.log, redactor, names)
             elif isinstance(model.log, TextLog) and not any(is_of_job(model.form, process) for process in model.processes):
                 self._left_out["files with what the job printed"] += 1
             elif isinstance(model.log, TextLog):
@@ -214,7 +213,7 @@ class Case:
         if unread := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
             self._left_out["files with what the job printed"] += len(unread)
 
-    def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, taken: set[str]) -> Iterator[_Entry]:
+    def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, names: set[str]) -> Iterator[_Entry]:
         for record in log.records():
             kind = log.kind(record)
             kind_info = kind_of(*kind)
@@ -225,7 +224,7 @@ class Case:
                 self._left_out["files of debug directories of which nothing is known"] += 1
                 continue
             *above, filename = _below(log, record)
-            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), filename), taken)
+            name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), filename), names)
 
             def pieces(record: int = record, language: str = kind_info.language) -> Iterator[bytes]:
                 yield redactor.payload(log.text(record, 1 << 40), language).encode("utf-8", "surrogateescape")
@@ -311,12 +310,12 @@ def _below(log: DebugLog, record: int) -> list[str]:
     return [safe_name(part) for part in (os.path.basename(top), *inner)]
 
 
-def _unique(name: str, taken: set[str]) -> str:
+def _unique(name: str, names: set[str]) -> str:
     candidate, number = name, 2
-    while candidate in taken:
+    while candidate in names:
         directory, filename = os.path.split(name)
         candidate, number = os.path.join(directory, str(number), filename), number + 1
-    taken.add(candidate)
+    names.add(candidate)
     return candidate
 
 
@@ -334,16 +333,13 @@ def case_document(result: CaseResult, options: Options) -> TextDocument:
             builder.add(f"  {size_of(file.bytes):>10}  ", file.name)
         if len(files) > SHOWN:
             builder.add((f"  … and {len(files) - SHOWN:,} more", tokens.DIM))
-    if result.redacted:
+    if result.redacted or result.left_out:
         builder.heading("Left out")
         _left_out(builder, result.left_out)
-        builder.blank()
+    builder.blank()
+    if result.redacted:
         builder.add(("Look at it with tltui before you give it away.", tokens.WARN))
     else:
-        if result.left_out:
-            builder.heading("Left out")
-            _left_out(builder, result.left_out)
-        builder.blank()
         builder.add("Nothing is replaced: it holds code, paths and what the job printed. --redact replaces that, or leaves it out.")
     return builder.document(result)
 
@@ -352,10 +348,8 @@ SHOWN = 40
 
 
 def _left_out(builder: Builder, left_out: Iterable[LeftOut]) -> None:
-    nothing = True
-    for item in left_out:
-        if item.count:
-            nothing = False
-            builder.add(f"  {item.count:>8,}  {item.what}")
-    if nothing:
+    counted = [item for item in left_out if item.count]
+    for item in counted:
+        builder.add(f"  {item.count:>8,}  {item.what}")
+    if not counted:
         builder.add(("  nothing", tokens.DIM))

@@ -55,8 +55,8 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
 
 def unsure(result: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
     """Return the caveats of the outcome."""
-    nothing = "There is no compile here: limits on compiles say nothing here." if not result.compiles else ""
-    return tuple(filter(None, (nothing, lacks, _unread(unread) if unread else "")))
+    no_compile = "There is no compile here: limits on compiles say nothing here." if not result.compiles else ""
+    return tuple(filter(None, (no_compile, lacks, _unread(unread) if unread else "")))
 
 
 def _unread(unread: int) -> str:

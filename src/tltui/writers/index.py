@@ -35,7 +35,7 @@ from tltui.sources.saved_indexes import ends_of
 from tltui.trace.batch import Batch, Kind
 from tltui.trace.files import FileBytes
 from tltui.trace.scan import STEP, Scanner
-from tltui.writers.bundle import Bundle, known_secrets
+from tltui.writers.bundle import Bundle, local_names
 from tltui.writers.redact.name_mapping import Names
 
 LONGEST = 1 << 20
@@ -144,7 +144,7 @@ def _redacted_part(log: FoundLog, lean: bool, key: bytes) -> bytes:
     _scan(run, run.models[0].source, log)
     settle(run)
     try:
-        bundle = Bundle(run, (), redact=True, secrets=known_secrets(), key=key)
+        bundle = Bundle(run, (), redact=True, secrets=local_names(), key=key)
     except BadAddress as bad:
         raise OSError(None, str(bad)) from None
     assert bundle.redactor is not None

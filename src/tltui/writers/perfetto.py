@@ -107,7 +107,7 @@ class _Lane:
     owner: Compile
     pid: int
     number: int
-    kept: list[_Queued] = field(default_factory=list)
+    queue: list[_Queued] = field(default_factory=list)
     open: list[_Queued] = field(default_factory=list)
     tids: list[int] = field(default_factory=list)
 
@@ -164,12 +164,12 @@ def _pids(compiles: Iterable[Compile]) -> dict[int, int]:
     """Return process (its `id`) → its number in the file: the rank; further processes get numbers above all ranks."""
     processes = list({id(c.process): c.process for c in compiles}.values())
     numbers: dict[int, int] = {}
-    taken: set[int] = set()
+    ranks: set[int] = set()
     for process in processes:
-        if process.rank is not None and process.rank not in taken:
+        if process.rank is not None and process.rank not in ranks:
             numbers[id(process)] = process.rank
-            taken.add(process.rank)
-    free = max(taken, default=-1) + 1
+            ranks.add(process.rank)
+    free = max(ranks, default=-1) + 1
     for process in processes:
         if id(process) not in numbers:
             numbers[id(process)] = free
@@ -242,7 +242,7 @@ def _events(compiles: Sequence[Compile], threads: _Threads, written: Written) ->
 def _queue_event(lane: _Lane, queued: _Queued) -> None:
     """Queue an event in its lane; an end matches the nearest open begin of its name."""
     event = queued.event
-    lane.kept.append(queued)
+    lane.queue.append(queued)
     if event.get("ph") == "B":
         lane.open.append(queued)
     elif event.get("ph") == "E":
@@ -256,9 +256,9 @@ def _queue_event(lane: _Lane, queued: _Queued) -> None:
 
 def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]:
     """Yield the events of a lane by time, each in its nesting thread."""
-    lane.kept.sort(key=lambda queued: queued.order)
+    lane.queue.sort(key=lambda queued: queued.order)
     tracks: list[list[float]] = []
-    for queued in lane.kept:
+    for queued in lane.queue:
         if queued.event.get("ph") == "B":
             queued.track = _track(tracks, queued)
         elif queued.begin is not None:
@@ -267,7 +267,7 @@ def _closed(lane: _Lane, threads: _Threads, written: Written) -> Iterator[bytes]
         queued.event["pid"], queued.event["tid"] = lane.pid, lane.tids[queued.track]
         written.events += 1
         yield _dumped(queued.event)
-    lane.kept, lane.open = [], []
+    lane.queue, lane.open = [], []
 
 
 def _track(tracks: list[list[float]], queued: _Queued) -> int:

@@ -42,7 +42,7 @@ class Equal:
 
     compiles: tuple[Compile, ...]
     """The first compile of each equal group, in tree order, including records without an id."""
-    standing: dict[str, str]
+    representatives: dict[str, str]
     """Address of a compile or frame → its representative; representatives themselves are not included."""
     refs: dict[str, tuple[str, ...]]
     """Address of a representative → its group, its own address first."""
@@ -56,10 +56,10 @@ def equal_compiles(run: Run) -> Equal:
     """
     processes = list(run.processes())
     if len(processes) < 2:
-        return Equal(tuple(own for process in processes for own in _distinct_compiles(process, {})), {}, {})
+        return Equal(tuple(compile_ for process in processes for compile_ in _distinct_compiles(process, {})), {}, {})
     firsts: dict[Hashable, Compile] = {}
     members: dict[str, list[str]] = {}
-    standing: dict[str, str] = {}
+    representatives: dict[str, str] = {}
     frames: dict[str, Frame] = {}
     for process in processes:
         steps = {step.id: step for step in course_of(process).steps}
@@ -70,20 +70,20 @@ def equal_compiles(run: Run) -> Equal:
             first = firsts.setdefault((step.code, step.number, step.status, step.facets), compile_)
             members.setdefault(str(first.ref), []).append(str(compile_.ref))
             if first is not compile_:
-                standing[str(compile_.ref)] = str(first.ref)
+                representatives[str(compile_.ref)] = str(first.ref)
                 frames.setdefault(str(compile_.frame.ref), first.frame)
     duplicates = {ref: frame for ref, frame in frames.items() if ref != str(frame.ref)}
-    remaining = tuple(own for process in processes for own in _distinct_compiles(process, standing))
-    frame_refs = {str(own.frame.ref) for own in remaining}
-    standing.update((ref, str(frame.ref)) for ref, frame in duplicates.items() if ref not in frame_refs)
-    return Equal(remaining, standing, {ref: tuple(own) for ref, own in members.items() if len(own) > 1})
+    remaining = tuple(compile_ for process in processes for compile_ in _distinct_compiles(process, representatives))
+    frame_refs = {str(compile_.frame.ref) for compile_ in remaining}
+    representatives.update((ref, str(frame.ref)) for ref, frame in duplicates.items() if ref not in frame_refs)
+    return Equal(remaining, representatives, {ref: tuple(group) for ref, group in members.items() if len(group) > 1})
 
 
-def _distinct_compiles(process: Process, standing: dict[str, str]) -> list[Compile]:
+def _distinct_compiles(process: Process, representatives: dict[str, str]) -> list[Compile]:
     """Return the compiles of a process without a representative, records without an id last; none if all are equal to others."""
     every = [compile_ for frame in process.frames.values() for compile_ in frame.compiles]
     every.sort(key=lambda compile_: compile_.id == NO_ID)
-    unique = [compile_ for compile_ in every if str(compile_.ref) not in standing]
+    unique = [compile_ for compile_ in every if str(compile_.ref) not in representatives]
     return unique if any(compile_.is_compile for compile_ in unique) or not any(compile_.is_compile for compile_ in every) else []
 
 
@@ -91,9 +91,9 @@ BY_STATUS = {
     Status.ERROR: 1.0, Status.EAGER: 0.9, Status.BREAK: 0.75, Status.MISSING: 0.6, Status.RUNNING: 0.6, Status.EMPTY: 0.3,
 }  # fmt: skip
 RECOMPILE, RECOMPILED, SLOWEST, LEAST = 0.6, 0.55, 0.7, 0.1
-"""Of a recompile; of what it would have liked to use; of the compile that took longest, others in proportion; of any compile."""
+"""Of a recompile; of the compile whose guards failed; of the slowest compile, others in proportion; of any compile."""
 HALF, HALF_OF_STATUS = 8.0, 24.0
-"""The so-many-th further one of one function, and of one status, is worth half as much."""
+"""After so many others of one function, and of one status, a compile is worth half as much."""
 WORTH_BY_NAME = {
     "dynamo_graph_break_reason": 1.0, "recompile_reasons": 1.0, "inductor_output_code": 0.85, "dynamo_output_graph": 0.9,
     "inductor_post_grad_graph": 0.7, "dynamo_cpp_guards_str": 0.6, "dynamo_guards": 0.55, "aot_forward_graph": 0.6,
@@ -161,14 +161,14 @@ NAME = 60
 NO_COMPILE = 0.25
 """Worth of records without a compile: an export writes nothing else."""
 RANK, RANKS = 0.5, 16
-"""What the page of a rank is worth, and how many of them are candidates."""
+"""Worth of the page of a rank, and the maximum of such candidates."""
 LADDER = 0.95
 """Worth of a frame's page relative to its best compile."""
 OF_ONE_RANK = frozenset(("record", "records", "log", "timing", "metrics", "caches", "runtime", "stragglers", "damage", "passes"))
 """Pages that differ between ranks with equal graphs, guards and code, so that no other rank's page can replace them."""
 METRICS = "compilation_metrics"
 """Suffix of artifact names for which the same holds."""
-LOOKED_AT = 3000
+MAX_COMPILES = 3000
 """Maximum compiles whose artifacts are candidates: more do not fit into a file of reasonable size."""
 
 
@@ -209,7 +209,7 @@ class Contents:
     """Address of a compile → its worth."""
     titles: dict[str, str]
     """Address of a compile or frame → `[0/1] forward`."""
-    standing: dict[str, str]
+    representatives: dict[str, str]
     """Address of a compile or frame → its representative: its equal on another rank, or the only compile of a frame."""
     kinds: dict[str, int]
     """Category of artifacts → their number in the run, equal ones of several ranks once."""
@@ -222,7 +222,7 @@ def contents_of(run: Run) -> Contents:
     order: dict[str, int] = {}
     titles: dict[str, str] = {}
     below: list[Candidate] = []
-    standing: dict[str, str] = {}
+    representatives: dict[str, str] = {}
     ladders: dict[str, float] = {}
     for compile_ in equal.compiles:
         ref, frame = str(compile_.ref), str(compile_.frame.ref)
@@ -232,22 +232,22 @@ def contents_of(run: Run) -> Contents:
             titles.setdefault(frame, _title(compile_.frame))
             ladders[frame] = max(ladders.get(frame, 0.0), worth[ref])
         elif compile_.is_compile:
-            standing[frame] = ref
+            representatives[frame] = ref
         order[ref], titles[ref] = len(order), _title(compile_)
-    below += [Candidate(ref, best * LADDER, ref) for ref, best in ladders.items() if ref not in equal.standing]
+    below += [Candidate(ref, best * LADDER, ref) for ref, best in ladders.items() if ref not in equal.representatives]
     nodes = {str(compile_.ref): compile_ for compile_ in equal.compiles}
     alone = len(worth) == 1
-    for ref in list(worth)[:LOOKED_AT]:
+    for ref in list(worth)[:MAX_COMPILES]:
         below += _of_compile(nodes[ref], worth[ref], alone)
     for compile_ in nodes.values():
         if not compile_.is_compile:
             below += _of_compile(compile_, NO_COMPILE, True)
     below.sort(key=lambda one: -one.worth)
-    for ref, other in equal.standing.items():
-        standing[ref] = standing.get(other, other)
+    for ref, other in equal.representatives.items():
+        representatives[ref] = representatives.get(other, other)
     if alone:
-        standing |= {f"@{name}:{ref}": f"@{name}" for ref in worth for name in PAGES}
-    return Contents(tuple(_pages(run)), tuple(below), order, equal, worth, titles, standing, _counted(equal.compiles))
+        representatives |= {f"@{name}:{ref}": f"@{name}" for ref in worth for name in PAGES}
+    return Contents(tuple(_pages(run)), tuple(below), order, equal, worth, titles, representatives, _counted(equal.compiles))
 
 
 def _title(node: Compile | Frame) -> str:
@@ -279,7 +279,7 @@ def _of_compile(compile_: Compile, worth: float, alone: bool) -> Iterator[Candid
     artifacts = artifacts_of(compile_)
     for place, artifact in enumerate(artifacts, 1 + len(PAGES)):
         size = artifact.log.columns.size[artifact.record]
-        if is_here(artifact):
+        if is_readable(artifact):
             artifact_worth = worth * worth_of_artifact(artifact, size)
             yield Candidate(str(artifact.ref), artifact_worth, ref, _name(artifact), _kind(artifact), place, size)
     if alone:  # the pages about the run are about it
@@ -296,8 +296,8 @@ def _name(artifact: Artifact) -> str:
     return artifact.name if artifact.alone else f"{artifact.name} #{artifact.n}"
 
 
-def is_here(artifact: Artifact) -> bool:
-    """Return whether its bytes are readable here; those in a saved index may be on another machine."""
+def is_readable(artifact: Artifact) -> bool:
+    """Return whether the bytes of an artifact are readable here; those in a saved index may be on another machine."""
     try:
         return artifact.is_metrics or artifact.payload is not None
     except (Gone, Elsewhere):
@@ -315,40 +315,40 @@ def _counted(compiles: Iterable[Compile]) -> dict[str, int]:
 
 
 def _kind(artifact: Artifact) -> str:
-    """Return its name; for bytecode, which is named after its function, the common suffix."""
+    """Return the name of an artifact; for bytecode, which is named after its function, the common suffix."""
     return f"*{match[0]}" if (match := _OF_FUNCTION.search(artifact.name)) else artifact.name
 
 
-def stood_for(standing: Mapping[str, str], ref: str) -> str:
+def representative_note(representatives: Mapping[str, str], ref: str) -> str:
     """Return the note of a link that leads to an equal on another rank; '' for a direct link."""
-    target = standing_for(standing, ref)
+    target = representative_of(representatives, ref)
     if target == ref:
         return ""
-    named, stands = parse_ref(split_line(ref)[0]), parse_ref(split_line(target)[0])
-    if (named.rank, named.process) == (stands.rank, stands.process):
+    linked, shown = parse_ref(split_line(ref)[0]), parse_ref(split_line(target)[0])
+    if (linked.rank, linked.process) == (shown.rank, shown.process):
         return ""
-    return f"[{_place(stands)}] stands here for [{_place(named)}]: its graphs, guards and code are the same"
+    return f"[{_place(shown)}] stands here for [{_place(linked)}]: its graphs, guards and code are the same"
 
 
 def _place(ref: Ref) -> str:
     return str(replace(ref, view="", artifact=None, n=None))
 
 
-def standing_for(standing: Mapping[str, str], ref: str) -> str:
+def representative_of(representatives: Mapping[str, str], ref: str) -> str:
     """Return the address that represents `ref`: the same place in the equal compile of another rank."""
-    if ref in standing:
-        return standing[ref]
-    if not standing or not (ref[:1].isalnum() or ref.startswith(("@", "+"))):
+    if ref in representatives:
+        return representatives[ref]
+    if not representatives or not (ref[:1].isalnum() or ref.startswith(("@", "+"))):
         return ref
     address, line = split_line(ref)
     try:
         parsed = parse_ref(address)
     except BadAddress:
         return ref
-    stood = standing.get(str(replace(parsed, attempt=None, artifact=None, n=None, view="")))
-    if stood is None or parsed.view in OF_ONE_RANK or (parsed.artifact or "").endswith(METRICS):
+    equal = representatives.get(str(replace(parsed, attempt=None, artifact=None, n=None, view="")))
+    if equal is None or parsed.view in OF_ONE_RANK or (parsed.artifact or "").endswith(METRICS):
         return ref
-    target = replace(parse_ref(stood), attempt=parsed.attempt, artifact=parsed.artifact, n=parsed.n, view=parsed.view)
+    target = replace(parse_ref(equal), attempt=parsed.attempt, artifact=parsed.artifact, n=parsed.n, view=parsed.view)
     return str(target) if line is None else at_line(target, line)
 
 
@@ -366,7 +366,7 @@ class Ids:
 
     def __init__(self) -> None:
         self._id_of: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
 
     def of(self, ref: str) -> str:
         """Return the id of an address."""
@@ -379,10 +379,10 @@ class Ids:
         words = _OTHER.sub("-", ref)[:_LONGEST].strip("-").lower() or "run"
         name = words if ref.startswith("@") and words[0].isalpha() else f"at-{words}"
         number, free = 1, name
-        while free in self._taken:
+        while free in self._used:
             number += 1
             free = f"{name}-x{number}"
-        self._taken.add(free)
+        self._used.add(free)
         return free
 
 
@@ -391,7 +391,7 @@ ALWAYS = frozenset(("summary", "problems", "damage"))
 _DEEP = 3
 
 
-def says_something(name: str, result: object) -> bool:
+def has_findings(name: str, result: object) -> bool:
     """Return whether the page `name` has findings: whether any collection in its result has a member.
 
     Sentences about the absence of findings do not count; a matrix needs two ranks.
@@ -415,7 +415,7 @@ COMMANDS = frozenset(("damage", "records", "log", "source", "grep"))
 """Pages besides the views with a shell command."""
 
 
-def way_to(target: str) -> str:
+def command_for(target: str) -> str:
     """Return the command that prints a target, PATH being the trace.
 
     A place in the user's source is returned itself; '' for a target without a page.
@@ -448,12 +448,12 @@ class Cut:
     title: str
     lines: int
     of: int
-    way: str
+    command: str
     """The command that prints all of it."""
 
 
 @frozen
-class Left:
+class Omissions:
     """Inclusions and omissions of a report."""
 
     compiles: tuple[int, int]
@@ -467,7 +467,7 @@ class Left:
     """Pages that did not fit, and the command that prints each."""
 
 
-def left_document(omissions: Left, path: str, options: Options) -> TextDocument:
+def omissions_document(omissions: Omissions, path: str, options: Options) -> TextDocument:
     """Return the page of omissions."""
     page = Page(OMITTED_REF, "what is not in this file", options)
     page.say("What tells most is in this file: what failed, graph breaks, recompiles and slow compiles, with the code that they "
@@ -476,11 +476,11 @@ def left_document(omissions: Left, path: str, options: Options) -> TextDocument:
              "redacted.", "  ", tokens.DIM)  # fmt: skip
     if omissions.missing:
         page.heading("Pages that did not fit")
-        page.grid([[(name, tokens.VALUE), (way, tokens.DIM)] for name, way in omissions.missing])
+        page.grid([[(name, tokens.VALUE), (command, tokens.DIM)] for name, command in omissions.missing])
     if omissions.cut:
         page.heading("Only the first lines are here")
         rows: list[list[Piece]] = [
-            [(cut.title, tokens.LINK, cut.ref), f"{cut.lines:,} of {plural(cut.of, 'line')}", (cut.way, tokens.DIM)]
+            [(cut.title, tokens.LINK, cut.ref), f"{cut.lines:,} of {plural(cut.of, 'line')}", (cut.command, tokens.DIM)]
             for cut in omissions.cut
         ]
         page.grid(rows)
@@ -501,7 +501,7 @@ def left_document(omissions: Left, path: str, options: Options) -> TextDocument:
     return page.document()
 
 
-def _kinds(page: Page, omissions: Left) -> None:
+def _kinds(page: Page, omissions: Omissions) -> None:
     rows: list[list[Piece]] = []
     here, total = omissions.compiles
     if here < total:
@@ -524,7 +524,7 @@ REF = "@compiles"
 def compiles_document(run: Run, equal: Equal, worth: Mapping[str, float], shown: int, options: Options) -> TextDocument:
     """Return a line for each of at most `shown` compiles, the most valuable ones, and the number of the others."""
     page = Page(REF, "compiles", options)
-    ordered = [ref for ref in worth if ref not in equal.standing]
+    ordered = [ref for ref in worth if ref not in equal.representatives]
     listed = frozenset(ordered[:shown])
     omitted = len(ordered) - len(listed)
     alike = sum(len(ref) - 1 for ref in equal.refs.values())
@@ -555,12 +555,12 @@ def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal
         page.add((title, tokens.HEADING))
         indent = "  "
     for frame, group in groupby(compiles, key=lambda compile_: compile_.frame):
-        own = list(group)
+        members = list(group)
         deeper = indent
-        if len(frame.compiles) > 1 and own[0].is_compile:
+        if len(frame.compiles) > 1 and members[0].is_compile:
             _row(page, label(frame_node(frame), page.ascii, display_name), indent, frame, "")
             deeper = f"{indent}  "
-        for compile_ in own:
+        for compile_ in members:
             ref = str(compile_.ref)
             ranks = said_ranks(equal.refs.get(ref, ()), page.newest)
             _row(page, label(compile_node(compile_), page.ascii, display_name), deeper, compile_, ranks)
@@ -568,11 +568,11 @@ def _process(page: Page, process: Process, compiles: list[Compile], equal: Equal
 
 def _row(page: Page, shown: Label, indent: str, node: Frame | Compile, ranks: str) -> None:
     """Add a row of the tree; the name of its node is a link."""
-    ref, named = str(node.ref), str(node.key.frame) if isinstance(node, Frame) else node.label
+    ref, name = str(node.ref), str(node.key.frame) if isinstance(node, Frame) else node.label
     pieces: list[Piece] = [indent]
     for piece in shown.left:
         text = piece_text(piece)
-        pieces.append((text, tokens.LINK, ref) if text.strip() == named or text.strip().startswith(f"{named}~") else piece)
+        pieces.append((text, tokens.LINK, ref) if text.strip() == name or text.strip().startswith(f"{name}~") else piece)
     if ranks:
         pieces.append((f"  {ranks}", tokens.DIM))
     room = page.width - sum(cells(piece_text(piece)) for piece in shown.right) - 1

@@ -96,7 +96,7 @@ class Here(threading.local):
     by_optimizer = False
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
+        self.called: set[int] = set()
         """Compiled functions that were called in this step; of optimizers those that stepped since the leading one did."""
         self.leader: int | None = None
 
@@ -121,7 +121,7 @@ class Recorder:
         self.other: Callable[[], Any] = lambda: None
         """A reference to the program's own profiler that was prepared last."""
 
-    # what torch is made to tell us
+    # what torch is initialize to tell us
 
     def hook_optimizers(self, torch: Any) -> None:
         """Register a hook on optimizer steps."""
@@ -169,14 +169,14 @@ class Recorder:
 
                 return enter
 
-            def made(itself: Any, *args: Any, **kwargs: Any) -> None:
+            def initialize(itself: Any, *args: Any, **kwargs: Any) -> None:
                 make(itself, *args, **kwargs)
                 hooks = getattr(itself, "enter_exit_hooks", None)
                 if isinstance(hooks, list):
                     hooks.append(enter_of(id(itself)))
 
-            made.__wrapped__ = make  # type: ignore[attr-defined]
-            context.__init__ = made
+            initialize.__wrapped__ = make  # type: ignore[attr-defined]
+            context.__init__ = initialize
             skip = getattr(eval_frame, "skip_code", None)
             if skip is not None:  # torch 2.4 calls the hooks of a nested context with Dynamo at work: it would compile them
                 for function in (enter_of(0), self.entered, self.returned):
@@ -209,10 +209,10 @@ class Recorder:
         here = self.here
         here.depth += 1
         if here.depth == 1 and not self.over and not here.by_optimizer:
-            if here.number == 0 or context in here.seen:
-                here.seen.clear()
+            if here.number == 0 or context in here.called:
+                here.called.clear()
                 self.advance()
-            here.seen.add(context)
+            here.called.add(context)
         return self.returned
 
     def returned(self) -> None:
@@ -228,11 +228,11 @@ class Recorder:
                 self.drop()
             here.number = 1
         elif optimizer != here.leader:
-            if optimizer not in here.seen:
-                here.seen.add(optimizer)
+            if optimizer not in here.called:
+                here.called.add(optimizer)
                 return
             here.leader = optimizer
-        here.seen.clear()
+        here.called.clear()
         self.advance()
 
     def advance(self) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tltui import __version__
 from tltui.text.frozen import frozen
 from tltui.work.engines.gather import Engine, NoEngineError
-from tltui.work.signals import Raising, unheeded
+from tltui.work.signals import Raising, ignore_signal
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -61,15 +61,15 @@ def dask_engine(address: str) -> Iterator[Engine]:
         raise NoEngineError(f"no dask scheduler answers at {address}: {error}") from None
     executor = _Cluster(client)
     try:
-        workers = _checked(client)
+        workers = _count_threads(client)
         yield Engine(lambda: nullcontext(executor), in_flight=workers * CLUSTER_WAITING)
     finally:
         executor.shutdown(wait=False)
         client.close(timeout=CLUSTER_PATIENCE)
 
 
-def _checked(client: Client) -> int:
-    """How many threads the workers have. Raises `NoEngineError` where one of them has another tltui."""
+def _count_threads(client: Client) -> int:
+    """Count the threads of the workers. Raises `NoEngineError` if one of them has another tltui."""
 
     def version() -> str:  # sent as code: tltui may not be there
         try:
@@ -96,7 +96,7 @@ class _Cluster(Executor):
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._own = client.get_executor(pure=False)
+        self._executor = client.get_executor(pure=False)
         self._pending: set[Future[Any]] = set()
         self._lock = threading.Lock()
         self._left = threading.Event()
@@ -111,12 +111,12 @@ class _Cluster(Executor):
             if self._fault:
                 raise BrokenExecutor(self._fault)
             self._pending.add(future)
-        self._own.submit(function, *args, **kwargs).add_done_callback(lambda done: self._settle(future, done))
+        self._executor.submit(function, *args, **kwargs).add_done_callback(lambda done: self._settle(future, done))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._left.set()
-        self._own.shutdown(wait=wait)
+        self._executor.shutdown(wait=wait)
 
     def _settle(self, future: Future[Any], done: Future[Any]) -> None:
         """Pass the result of a task on, unless it is abandoned."""
@@ -169,7 +169,7 @@ class WorkerDiedError(Exception):
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -206,7 +206,7 @@ class _Pool(ThreadPoolExecutor):
         # a signal that a thread gets is noticed late, and what it starts inherits which ones it does not get
         super().__init__(workers, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, (signal.SIGINT, *ENDING)))
         resource_tracker.ensure_running()  # it lets signals through where it is started, so that must not be in such a thread
-        self._own = threading.local()
+        self._local = threading.local()
         self._lock = threading.Lock()
         self._living: list[_Worker] = []
         self._is_left = False
@@ -233,7 +233,7 @@ class _Pool(ThreadPoolExecutor):
             worker.pipe.send((function, args, kwargs))
             is_done, result = worker.pipe.recv()
         except (EOFError, OSError):
-            raise WorkerDiedError(self._buried(worker)) from None
+            raise WorkerDiedError(self._remove_dead(worker)) from None
         if not is_done:
             raise result
         value: R = result
@@ -241,19 +241,19 @@ class _Pool(ThreadPoolExecutor):
 
     def _worker(self) -> _Worker:
         """Return the process of this thread."""
-        worker: _Worker | None = getattr(self._own, "worker", None)
+        worker: _Worker | None = getattr(self._local, "worker", None)
         if worker is None:
             with self._lock:
                 if self._is_left:
                     raise WorkerDiedError("nothing is begun any more")
                 worker = _started()
                 self._living.append(worker)
-            self._own.worker = worker
+            self._local.worker = worker
         return worker
 
-    def _buried(self, worker: _Worker) -> str:
-        """How a worker ended. The next piece of work is another one's."""
-        self._own.worker = None
+    def _remove_dead(self, worker: _Worker) -> str:
+        """Remove a dead worker of this thread; return how it ended."""
+        self._local.worker = None
         worker.process.kill()
         worker.process.join()
         with self._lock:
@@ -286,7 +286,7 @@ def _serve(pipe: Connection) -> None:
     """
     with Raising(_leave) as raising:
         for number in ENDING:
-            signal.signal(number, raising.heard)
+            signal.signal(number, raising.handle)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         parent = parent_process()
         assert parent is not None
@@ -313,7 +313,7 @@ def _leave(number: int) -> SystemExit:
 def _ignore_signals() -> None:
     """Ignore further signals: the terminal and the parent both send one to the worker."""
     for number in ENDING:
-        signal.signal(number, unheeded)
+        signal.signal(number, ignore_signal)
 
 
 def _end_with(parent: int) -> None:

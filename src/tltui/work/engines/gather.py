@@ -17,17 +17,17 @@ from tltui import __version__
 from tltui.text.frozen import frozen
 
 IN_MEMORY = 64 << 20
-"""Bytes. Beyond them they are kept in a file without a name, which is gone with this process however that ends."""
+"""Bytes of pieces in memory. Beyond that they are in a file without a name, which ends with this process."""
 
 
-class Shelf:
-    """The pieces. `directory` has the file."""
+class PieceStore:
+    """Results in the order of their parts. `directory`: where their temporary file is."""
 
     def __init__(self, directory: Path, in_memory: int = IN_MEMORY) -> None:
         self._file = tempfile.SpooledTemporaryFile(in_memory, dir=str(directory))  # noqa: SIM115
         self._places: dict[int, tuple[int, int]] = {}
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> PieceStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -37,12 +37,12 @@ class Shelf:
         return len(self._places)
 
     def put(self, number: int, piece: bytes) -> None:
-        """Keep a piece. Raises OSError."""
+        """Store a piece. Raises OSError."""
         self._places[number] = (self._file.seek(0, 2), len(piece))
         self._file.write(piece)
 
     def pieces(self) -> Iterator[bytes]:
-        """All of them, in the order of their numbers. Raises OSError."""
+        """Yield all pieces in the order of their numbers. Raises OSError."""
         for _, (offset, size) in sorted(self._places.items()):
             self._file.seek(offset)
             yield self._file.read(size)
@@ -52,14 +52,14 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 TRIES = 3
-"""How often a part is given to workers that die of it, or with it."""
+"""Attempts for a part whose workers die."""
 EVERY = 0.2
-"""Seconds after which it is said how far it is, also where nothing has come."""
+"""Seconds between two reports of the progress, also without a result."""
 PATIENCE = 2.0
-"""Seconds in which a broken executor says what became of each part."""
+"""Seconds in which a broken executor reports the state of each part."""
 
 Executors = Callable[[], AbstractContextManager[Executor]]
-"""Makes an executor. Leaving it ends what works for it, at once where the block is left by an exception."""
+"""Makes an executor. Leaving it ends its workers, at once after an exception in the block."""
 
 
 @frozen
@@ -80,9 +80,9 @@ class Done(Generic[P, R]):
     part: P
     result: R | Failure[P]
     lost: int = 0
-    """How often a worker died with it."""
+    """Workers that died with it."""
     fault: str | None = None
-    """What was last heard of the workers where this process did it in the end, since they died."""
+    """The last error of the workers, if this process did it after they died."""
 
 
 @frozen
@@ -94,7 +94,7 @@ class Progress:
     bytes: int
     all_bytes: int
     lost: int = 0
-    """How often workers died with something."""
+    """Workers that died with a part."""
 
 
 @frozen
@@ -103,7 +103,7 @@ class Engine:
 
     executors: Executors
     in_flight: int
-    """How many parts are given to the workers at once: what they are at, and a little more."""
+    """Parts that are given to the workers at once: what they work at, and a little more."""
 
 
 class NoEngineError(Exception):
@@ -132,10 +132,10 @@ def gather(
     sizes: Sequence[int] = (),
     report: Callable[[Progress], None] | None = None,
 ) -> Generator[Done[P, R], None, None]:
-    """Each part with its result, in whatever order they come.
+    """Yield each part with its result, in the order of completion.
 
     `function` and parts are picklable, and so is the result; without an engine it is called here. `sizes` are the bytes of the
-    parts, for `told`, which is called now and then, also where nothing has come, and at the end. Closing the generator ends the
+    parts, for `report`, which is called now and then, also where nothing has come, and at the end. Closing the generator ends the
     workers.
     """
     work: _Work[P, R] = _Work(function, parts, sizes, report)
@@ -158,20 +158,20 @@ class _Work(Generic[P, R]):
     function: Callable[[P], R | Failure[P]]
     parts: Sequence[P]
     sizes: Sequence[int]
-    told: Callable[[Progress], None] | None
+    report: Callable[[Progress], None] | None
     line: deque[int] = field(init=False)
     """Numbers of parts that wait for a worker."""
     given_up: list[int] = field(default_factory=list)
-    """Those that workers died with too often."""
+    """Parts with which workers died too often."""
     lost: dict[int, int] = field(default_factory=dict)
     fault: str = ""
-    """What was last heard of workers that died."""
+    """The last error of workers that died."""
     done: int = 0
     in_vain: int = 0
-    """How many workers have died since something was last done."""
+    """Workers that have died since the last result."""
     _bytes: int = 0
     _all_bytes: int = field(init=False)
-    _told_at: float = 0.0
+    _reported_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.line = deque(range(len(self.parts)))
@@ -188,11 +188,11 @@ class _Work(Generic[P, R]):
                     pending[future] = self.line.popleft()
                 done, _ = wait(pending, timeout=EVERY, return_when=FIRST_COMPLETED)
                 for future in done:
-                    taken = self._taken(future, pending[future])
+                    part_done = self._result_of(future, pending[future])
                     del pending[future]
-                    if taken is not None:
-                        yield taken
-                self._tell()
+                    if part_done is not None:
+                        yield part_done
+                self._report()
                 if self.in_vain >= max(in_flight, TRIES):
                     raise BrokenExecutor(self.fault)
         except BrokenExecutor:
@@ -200,8 +200,8 @@ class _Work(Generic[P, R]):
             self.line.extendleft(sorted(set(pending.values()) - set(begun.values()), reverse=True))
             wait(begun, timeout=PATIENCE)
             for future, number in sorted(begun.items(), key=lambda item: item[1], reverse=True):
-                if future.done() and not _is_broken(future) and (taken := self._taken(future, number)) is not None:
-                    yield taken
+                if future.done() and not _is_broken(future) and (part_done := self._result_of(future, number)) is not None:
+                    yield part_done
                 elif not future.done() or _is_broken(future):
                     self._lose(number)
             raise
@@ -212,7 +212,7 @@ class _Work(Generic[P, R]):
         except (OSError, RuntimeError) as error:  # no process or thread can be started, no connection be had
             raise BrokenExecutor(str(error)) from error
 
-    def _taken(self, future: Future[R | Failure[P]], number: int) -> Done[P, R] | None:
+    def _result_of(self, future: Future[R | Failure[P]], number: int) -> Done[P, R] | None:
         """Return the result of a part; None where its worker died. Raises BrokenExecutor where all of them are lost."""
         error = CancelledError("cancelled") if future.cancelled() else future.exception()
         if error is None:
@@ -242,15 +242,15 @@ class _Work(Generic[P, R]):
         """Run the pending parts in this process; `fault`: the fault of the workers."""
         for number in sorted((*self.line, *self.given_up)):
             yield self._finished(number, attempt(__version__, self.function, self.parts[number]), fault)
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         now = time.monotonic()
-        if self.told is not None and (now - self._told_at >= EVERY or self.done == len(self.parts)):
-            self._told_at = now
-            self.told(Progress(self.done, len(self.parts), self._bytes, self._all_bytes, sum(self.lost.values())))
+        if self.report is not None and (now - self._reported_at >= EVERY or self.done == len(self.parts)):
+            self._reported_at = now
+            self.report(Progress(self.done, len(self.parts), self._bytes, self._all_bytes, sum(self.lost.values())))
 
 
 def _is_broken(future: Future[Any]) -> bool:
-    """Whether all workers died with it."""
+    """Return whether all workers died with a future."""
     return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)

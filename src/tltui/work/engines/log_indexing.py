@@ -15,46 +15,46 @@ from tltui.work.engines.gather import Failure
 from tltui.writers.index import log_part
 
 BEGINNING = 4096
-"""Bytes by which a log is known again."""
+"""Bytes at the beginning by which a log is recognised."""
 
 
 @frozen
 class LogPart:
     """A log, and how it is read."""
 
-    found: FoundLog
+    log: FoundLog
     lean: bool = False
     key: bytes = b""
-    """As `log_part` has them."""
+    """Arguments of `log_part`."""
     size: int = 0
-    """Bytes that its file had at least."""
+    """Minimum bytes of its file."""
     beginning: bytes = b""
     """The digest of its first bytes; b'' for whoever reads it on the machine on which it was found."""
 
     @property
     def unread(self) -> int:
         """The bytes to read: of an indexed log, its growth."""
-        indexed = opened(self.found.index).logs[self.found.number].reached if self.found.index else 0
-        return max(self.found.size - indexed, 0)
+        indexed = opened(self.log.index).logs[self.log.number].reached if self.log.index else 0
+        return max(self.log.size - indexed, 0)
 
 
 def remote_part(part: LogPart) -> LogPart:
     """Return the same part for any machine that sees the log. Raises OSError."""
-    log = part.found
+    log = part.log
     size = min(os.stat(log.path).st_size, log.size if log.is_here else BEGINNING)
     return replace(part, size=size, beginning=_beginning(log.path, size))
 
 
 def index_part(part: LogPart) -> bytes | Failure[LogPart]:
     """Index a log, where this machine sees the same one. Raises OSError."""
-    return _elsewhere(part) or log_part(part.found, part.lean, part.key)
+    return _mismatch(part) or log_part(part.log, part.lean, part.key)
 
 
-def _elsewhere(part: LogPart) -> Failure[LogPart] | None:
+def _mismatch(part: LogPart) -> Failure[LogPart] | None:
     """Return a failure if this machine sees another file at the path of the log."""
     if not part.beginning:
         return None
-    path, host = part.found.path, sanitize(socket.gethostname())
+    path, host = part.log.path, sanitize(socket.gethostname())
     try:
         if os.stat(path).st_size >= part.size and _beginning(path, part.size) == part.beginning:
             return None

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from tltui.writers.redact.torch_words import COUNTED, is_firm, is_name, is_word
 
-_MADE = re.compile(
+_COMPOSED = re.compile(
     r"_*[lLgGsS]_|_*(?:fwd|bwd|aot|aot\d+|wrapped|getattr|submod|subgraph|primals|tangents|partition|wrap|cond|true|false|body|call|self|is|const"
     r"|cached|torch|import|builtins|compiled|resume|closure|triton|cpp|cuda|mps|pallas|halide|extern_kernels|vllm|aoti|aoti_torch|(?:arg|buf|tmp|x|r|y)\d*)_"
     r"|[a-z]+_fused_"
 )
-"""How names begin that torch makes of others."""
+"""The beginning of a name that torch composed of others."""
 _OVERLOADED = re.compile(
     r"(\w+?)_(?:default|int|[tT]ensor|[sS]calar|self|out|dim|float|bool|str|list|dimname|dim_int_list|dim_IntList|input|start|end|mode|msg)"
 )
@@ -25,7 +25,7 @@ _PUT = (
     "const super base class subclass code defaults kwdefaults func partial keywords"
 )
 _TORCHS = frozenset(_PUT.split())
-"""What torch puts between the names of the user's."""
+"""Words that torch puts between names of the user."""
 
 _HASH = re.compile(r"[a-zA-Z0-9+/=]{32,}")
 _LONGEST = 400
@@ -37,22 +37,24 @@ _PARTS = 12
 
 
 class Place(enum.Enum):
-    """Where a word stands."""
+    """The place of a word in a text."""
 
     SENTENCE = enum.auto()
-    """In what torch says: all words of its sentences stay."""
+    """In a message of torch: all words of its messages stay."""
     CODE = enum.auto()
     """In code: a name that the user has too is the user's, unless it is one of torch's operators."""
     QUOTED = enum.auto()
-    """Within quotes, behind a dot, in a path: the same, and words that only sentences have do not stay."""
+    """Within quotes, behind a dot, in a path: the same, and words of messages alone do not stay."""
 
 
 class Names:
     """The substitutes. One for the whole bundle."""
 
     def __init__(self, user: Mapping[str, None], key: bytes = b"") -> None:
-        """With a `key` a number is made of it and of what it stands for: several, each for a log of one job, then agree, and who
-        does not have the key can find out nothing by trying. Without one they are counted."""
+        """Set the names of the user, and the key of the hashes by which they are numbered (b"": they are counted).
+
+        With the same key the logs of a job get the same numbers, and without the key nobody can find out a name by trying.
+        """
         self._user = user
         self._key = key
         self._numbers: dict[str, str] = {}
@@ -62,32 +64,32 @@ class Names:
 
     @property
     def substitutes(self) -> Mapping[str, str]:
-        """Everything that was replaced and what stands for it."""
+        """Replaced text → its substitute."""
         return self._numbers
 
     def anon(self, text: str) -> str:
-        """A substitute for whatever this is; one of a hash is long, as the keys of caches are known by that."""
+        """Return the substitute of a text; that of a hash is long, as cache keys are recognised by their length."""
         number = self.number(text, len(self._numbers) + 1)
         return self._numbers.setdefault(text, f"anon{number:08}" if _HASH.fullmatch(text) else f"anon{number}")
 
     def number(self, text: str, count: int) -> int:
-        """The number of what is the `count`-th to be replaced."""
+        """Return the number of the `count`-th replaced text."""
         if not self._key:
             return count
-        own = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8).digest()
-        return int.from_bytes(own, "little") % KEYED
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest, "little") % KEYED
 
     def name(self, word: str) -> str:
-        """A name that is replaced, whatever torch has of that name."""
+        """Replace a name, even if torch has the same one."""
         self.used.setdefault(word)
         return self.anon(word)
 
     def word(self, word: str, place: Place) -> str:
-        """A name or a word, depending on where it stands."""
-        known = self._replaced.get((word, place))
-        if known is None:
-            known = self._replaced[word, place] = self._word(word, place)
-        return known
+        """Replace a name or a word, depending on its place."""
+        substitute = self._replaced.get((word, place))
+        if substitute is None:
+            substitute = self._replaced[word, place] = self._word(word, place)
+        return substitute
 
     def _word(self, word: str, place: Place) -> str:
         if len(word) > _LONGEST:
@@ -108,43 +110,43 @@ class Names:
         return self._compound(word)
 
     def _compound(self, word: str) -> str:
-        """A name that torch made, part by part; one of which it does not look so as a whole."""
+        """Replace the user's parts of a name that torch composed; any other name as a whole."""
         if match := _COMPILED.fullmatch(word):
             return f"{match[1]}_{self.name(word)}"
-        made = _MADE.match(word) is not None
+        is_composed = _COMPOSED.match(word) is not None
         if (match := _OVERLOADED.fullmatch(word)) and is_firm(match[1]):
             return word
         parts = word.split("_")
         out: list[str] = []
         unknown: list[str] = []
-        found = False
+        has_users = False
         at = 0
         while at < len(parts):
-            taken, users = self._longest_name(parts, at)
-            found = found or users
-            if taken and unknown:
+            length, is_users = self._longest_name(parts, at)
+            has_users = has_users or is_users
+            if length and unknown:
                 out.append(self.name("_".join(unknown)))
                 unknown.clear()
-            here = "_".join(parts[at : at + taken])
-            if taken:
-                out.append(self.name(here) if users else here)
+            name = "_".join(parts[at : at + length])
+            if length:
+                out.append(self.name(name) if is_users else name)
             else:
                 unknown.append(parts[at])
-            at += taken or 1
-        if not made and not found:
+            at += length or 1
+        if not is_composed and not has_users:
             return self.name(word)
         if unknown:
             out.append(self.name("_".join(unknown)))
         return "_".join(out)
 
     def _longest_name(self, parts: list[str], at: int) -> tuple[int, bool]:
-        """How many of the parts from here on are one name, and whether it is the user's; the most that are."""
-        for taken in range(min(_PARTS, len(parts) - at), 0, -1):
-            name = "_".join(parts[at : at + taken])
+        """Return the length of the longest name that begins at a part, in parts, and whether it is the user's."""
+        for length in range(min(_PARTS, len(parts) - at), 0, -1):
+            name = "_".join(parts[at : at + length])
             if name in self._user:
-                return taken, True
+                return length, True
             if not name or name in _TORCHS or is_name(name):
-                return taken, False
+                return length, False
         return 0, False
 
 

@@ -5,23 +5,34 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 
 from tltui.text.frozen import frozen
 from tltui.writers.redact.name_mapping import Names, Place
-from tltui.writers.redact.patterns import (
+from tltui.writers.redact.torch_words import (
+    NUMBER,
+    PUBLIC,
+    ending,
+    is_name,
+    is_torch_tail,
+    is_word,
+    replaced,
+    vocabulary,
+)
+from tltui.writers.redact.user_names import (
     FILE_SIGN,
     NAME,
+    NAMESPACES,
+    PUBLIC_HOST,
     RESUME,
     STACKED,
     STACKED_SIGN,
+    Learned,
     commented,
     is_marks,
     nested_json,
     source_lines,
 )
-from tltui.writers.redact.torch_files import ending, is_torch_tail, replaced
-from tltui.writers.redact.torch_words import NUMBER, PUBLIC, is_name, is_word, vocabulary
-from tltui.writers.redact.user_names import NAMESPACES, PUBLIC_HOST, Learned
 
 _JSON = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{}\[\]]')
 _DECODER = json.JSONDecoder(strict=False)
@@ -44,24 +55,24 @@ _TOKEN = re.compile(
 _TYPE = re.compile(r"\*?(?:Sym\(.*\)|[a-zA-Z]{1,5}\d{0,2}(?:\[[^\]]*\])*\w*)")
 _CODE = re.compile(r"[\w.:<>\[\](){}/\\=,*&%@$|+~^!?;#]+|.*['\"\\].*|origins=OrderedSet\(\[[\w, ]*\]\)")
 """A string that is read word by word: without blanks, or with strings in it; and what a node of the scheduler is made of."""
-_NOT_SAID = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
+_NO_VALUE = frozenset(("", "None", "none", "null", "unknown", "True", "False", "default", "0"))
 _OPAQUE = (
     "job_name job_id tags tag hostname host user username owner mast_job_name entitlement oncall team email url "
     "remote_cache_version jobname run_id experiment project workspace token"
 )
 _USERS = frozenset(_OPAQUE.split())
-"""Keys of JSON whose values are the user's whatever they say."""
+"""Keys of JSON whose values always belong to the user."""
 REMEMBERED = 1000
-"""Characters of a string up to which its substitute is kept: the same few stand in thousands of records."""
+"""Characters of a string up to which its substitute is cached: the same few are in thousands of records."""
 STRINGS = 1 << 16
-"""Strings of JSON of which the substitutes are kept."""
+"""Maximum cached strings of JSON."""
 EMBEDDED = 8
-"""Letters from which on a line of source is replaced within a text too."""
+"""Minimum characters of a line of source that is replaced within a text too."""
 _WORDS = re.compile(r"[\w ]+")
 _CALL = re.compile(r"torch\.[\w.]+\(\)")
-"""What torch's sentences quote too."""
+"""Calls that torch's messages quote too."""
 _STATEMENT = re.compile(r"(?:assert|if|elif|while|for|return|raise|with|def|class|import|from) ")
-"""What kind of statement a line is stays: `assert anon line 4`."""
+"""The kind of a statement, which stays: `assert anon line 4`."""
 _START = re.compile(r"(?<![\w`])(?=\S)")
 _LINES = frozenset(("loc", "code"))
 _BEFORE = frozenset(".'\"[/\\@=%`:")
@@ -83,10 +94,10 @@ class Redacted:
 
 
 class Redactor:
-    """Replaces everything that is not torch's. One for the whole bundle: a name has one substitute in all its files."""
+    """Replacement of everything that is not torch's. One for the whole bundle: a name has one substitute in all its files."""
 
     def __init__(self, learned: Learned, key: bytes = b"") -> None:
-        """`key`: see `Names`."""
+        """Prepare the replacement of the learned texts; `key`: see `Names`."""
         learned.finish()
         self.learned = learned
         self.names = Names(learned.names, key)
@@ -99,23 +110,23 @@ class Redactor:
                     lengths.append(len(line))
                     lengths.sort(reverse=True)
         self._used: dict[str, set[str]] = {kind: set() for kind in ("paths", "lines", "people", "texts")}
-        self._known: dict[tuple[str, bool], str] = {}
+        self._redacted: dict[tuple[str, bool], str] = {}
         self._strings: dict[tuple[str, str, bool], str] = {}
-        """Strings of JSON as they are written, the key that they stand under, whether they are one → what stands for them."""
+        """A string of JSON as it is written, its key, whether it is a key → its substitute."""
         people = sorted(learned.people, key=len, reverse=True)[:500]  # of more the words go, as of everything
         self._people = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, people))})(?![A-Za-z0-9])") if people else None
 
     @property
     def counts(self) -> Redacted:
-        """What was replaced so far."""
-        return Redacted(names=len(self.names.used), **{kind: len(found) for kind, found in self._used.items()})
+        """Counts of the texts that were replaced so far."""
+        return Redacted(names=len(self.names.used), **{kind: len(texts) for kind, texts in self._used.items()})
 
     def payload(self, text: str, language: str = "text") -> str:
-        """A payload, JSON or not."""
+        """Redact a payload, JSON or not."""
         return self.json(text) if nested_json(text) is not None else self.text(text, language in _PYTHON)
 
     def json(self, text: str, key: str = "") -> str:
-        """A JSON text: its strings are replaced, everything else stays as it was written. `key`: what it stands under."""
+        """Redact the strings of a JSON text under `key`; everything else stays as it was written."""
         keys = [key]
         out = []
         end = 0
@@ -138,7 +149,7 @@ class Redactor:
         return "".join((*out, text[end:]))
 
     def _remembered(self, written: str, key: str, is_key: bool) -> str:
-        """Replace a string of JSON, and keep the substitute unless nearly every string of this kind is another one."""
+        """Replace a string of JSON, and cache the substitute unless strings of this kind hardly repeat."""
         new = self._string(written, key, is_key)
         if len(written) < REMEMBERED and key != "has_payload":
             if len(self._strings) >= STRINGS:
@@ -166,13 +177,13 @@ class Redactor:
         return written if new == inner else json.dumps(new)
 
     def _value(self, text: str) -> str:
-        """A string of JSON. What is more than a name reads as a text."""
+        """Redact a string of JSON: a text if it is more than a name."""
         if text in self.learned.torch_functions:
             return text
         return self.text(text, " " not in text)
 
     def text(self, text: str, code: bool = False) -> str:
-        """Any other text. `code`: whether what stands in it are names; else torch's sentences."""
+        """Redact any other text. `code`: whether its words are names; else it is a message of torch."""
         if FILE_SIGN not in text:
             if "\n" not in text:
                 return self._plain(text, code)
@@ -201,7 +212,7 @@ class Redactor:
         return function if self.learned.is_public(path) else self.text(function, True)
 
     def _line(self, code: str) -> str:
-        """A line of source by itself: torch's stays."""
+        """Replace a whole line of source, unless it is torch's."""
         bare = code.strip()
         if not bare or bare in self.learned.torch_lines:
             return code
@@ -212,35 +223,35 @@ class Redactor:
         )
 
     def _plain(self, line: str, code: bool) -> str:
-        known = self._known.get((line, code))
-        if known is None:
-            known = self._commented(line, code)
+        redacted = self._redacted.get((line, code))
+        if redacted is None:
+            redacted = self._commented(line, code)
             if len(line) < REMEMBERED:
-                self._known[line, code] = known
-        return known
+                self._redacted[line, code] = redacted
+        return redacted
 
     def _commented(self, line: str, code: bool) -> str:
-        """A line that may have source in it."""
+        """Redact a line that may have source in it."""
         if STACKED_SIGN in line and (match := STACKED.search(line)) is not None:
             where = self._function(match[3], match[2])
             return f"{self._tokens(line[: match.start()], code)}{match[1]}{where}, Filename: {self.path(match[3])}"
         out = []
         end = 0
-        for found in commented(line):
-            source = line[found.start : found.end]
-            source = source if self.learned.is_public(found.path) else self._line(source)
-            out += [self._tokens(line[end : found.start], code), source]
-            end = found.end
+        for comment in commented(line):
+            source = line[comment.start : comment.end]
+            source = source if self.learned.is_public(comment.path) else self._line(source)
+            out += [self._tokens(line[end : comment.start], code), source]
+            end = comment.end
         return "".join((*out, self._tokens(line[end:], code)))
 
     def _place(self, text: str) -> str:
-        """`m.py:4 in f`."""
+        """Redact a place in source: `m.py:4 in f`."""
         file, _, function = text.rpartition(" in ")
         path, _, line = file.rpartition(":")
         return f"{self._short(path)}:{line} in {self._function(path, function)}"
 
     def _tokens(self, text: str, code: bool) -> str:
-        """A text in which no line of source stands by itself."""
+        """Redact a text without a whole line of source, but possibly with one embedded."""
         if not self._embedded or len(text) < EMBEDDED:
             return self._words(text, code)
         out = []
@@ -264,8 +275,8 @@ class Redactor:
             kind = match.lastgroup
             if kind == "word":
                 return self._dotted(match, code)
-            found: str = getattr(self, f"_{kind}")(match[0])
-            return found
+            redact: Callable[[str], str] = getattr(self, f"_{kind}")
+            return redact(match[0])
 
         return _TOKEN.sub(token, text)
 
@@ -274,7 +285,7 @@ class Redactor:
         return self.names.anon(match[0])
 
     def _dotted(self, match: re.Match[str], code: bool) -> str:
-        """`torch.ops.acme.blend.default`, `L`, `train.py`: word by word."""
+        """Redact `torch.ops.acme.blend.default`, `L` or `train.py` word by word."""
         text = match[0]
         if "." not in text and ":" not in text:
             start, end = match.span()
@@ -295,7 +306,7 @@ class Redactor:
         return self.names.word(word, place)
 
     def _parts(self, parts: list[str]) -> str:
-        """The names of a dotted one with the signs between; those of torch's own modules stay."""
+        """Redact a dotted name, split with its separators; the names of torch's own modules stay."""
         names = parts[::2]
         public = names[0] in PUBLIC or names[0] in NAMESPACES or names[0] in sys.stdlib_module_names
         if names[:2] == ["torch", "ops"] and len(names) > 2:
@@ -311,11 +322,11 @@ class Redactor:
         return self.names.anon(text)
 
     def _opaque(self, text: str) -> str:
-        """A value of which torch says that it is the user's."""
-        return text if text in _NOT_SAID or NUMBER.fullmatch(text) else self._secret(text)
+        """Replace a value that belongs to the user by its key."""
+        return text if text in _NO_VALUE or NUMBER.fullmatch(text) else self._secret(text)
 
     def _quoted(self, text: str) -> str:
-        """A string constant: a name is a name; what has other signs in it stays whole, or goes whole."""
+        """Redact a string constant: word by word if it is code, else all of it or nothing."""
         sign, inner = text[0], text[1:-1]
         words = NAME.findall(inner)
         if not words or inner[:1] == "/" or _TYPE.fullmatch(inner) or _CODE.fullmatch(inner):
@@ -327,7 +338,7 @@ class Redactor:
         return sign + self._secret(inner) + sign
 
     def _file(self, text: str) -> str:
-        """The name of a file by itself."""
+        """Redact the name of a file without a directory."""
         stem, suffix = ending(text)
         if text in self.learned.files:
             return self.names.anon(stem) + suffix
@@ -369,7 +380,7 @@ class Redactor:
     _uuid = _mac = _address
 
     def path(self, path: str) -> str:
-        """A path, part by part."""
+        """Redact a path, part by part."""
         if not path.startswith("<") and self.learned.is_public(path) and "/" not in path[:1]:
             return path
         if path.startswith("<"):
@@ -382,7 +393,7 @@ class Redactor:
     _path = path
 
     def _short(self, text: str) -> str:
-        """A path without its beginning, a quotient, the address of a compile."""
+        """Redact a path without its beginning, a quotient or the address of a compile."""
         if text.rstrip(".") == "eager/uncompiled":  # in a hint of torch's
             return text
         if not ending(text)[1]:

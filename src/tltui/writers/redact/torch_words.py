@@ -1,4 +1,4 @@
-"""Words of torch's source, of Python and of the logs themselves."""
+"""Words and files of torch's source, of Python and of the logs themselves; what of a path is public."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import keyword
 import re
 import sys
 import zlib
+from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -73,7 +74,7 @@ reduce_scatter_single reduce_scatter_tensor all_to_all_single cache_size_bytes c
 
 _WORD = re.compile(r"[A-Za-z]\w*")
 COUNTED = re.compile(r"(?:(?<!\d)\d{1,5})?(?:_\d{1,5}){0,8}_?$")
-"""What numbers a name: `buf12`, `add_3`. `tools/torch_words.py` takes it off too."""
+"""The number of a name: `buf12`, `add_3`. `tools/torch_words.py` removes it too."""
 NUMBER = re.compile(r"\d[\d_]*(?:[eE]\d*|[a-zA-Z]{1,3}|(?:x\d+)+)?|0[xX][0-9a-fA-F]{1,16}|anon\d+")
 """A number, also with a unit; and what was put in the place of something already."""
 
@@ -100,7 +101,7 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """What is kept. Read once."""
+    """Return the words of torch's source, which are read once."""
     packed = (Path(__file__).parent / "torch_words.z").read_bytes()
     operators, names, prose, files = unpacked(packed)
     firm = {*operators, *_FIRM.split(), *keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_members()}
@@ -114,17 +115,17 @@ def vocabulary() -> Vocabulary:
 
 
 def _members() -> set[str]:
-    """What the types of Python have: `append`, `items`."""
+    """Return the attributes of Python's built-in types: `append`, `items`."""
     return {name for kind in (str, list, dict, set, int, float, tuple, BaseException) for name in dir(kind)}
 
 
 def unpacked(packed: bytes) -> list[list[str]]:
-    """The lists of a file that `tools/torch_words.py` wrote."""
+    """Decompress the lists of a file that `tools/torch_words.py` wrote."""
     return [_lines(part) for part in zlib.decompress(packed).decode().split("\n\n")]
 
 
 def _lines(coded: str) -> list[str]:
-    """Lines of which the first letter says how much of the one before they begin with."""
+    """Decode lines whose first letter is the length of the prefix that they share with the previous line."""
     before, out = "", []
     for line in coded.split("\n") if coded else ():
         before = before[: ord(line[0]) - 33] + line[1:]
@@ -134,27 +135,117 @@ def _lines(coded: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def is_firm(word: str) -> bool:
-    """Whether a word is torch's or Python's wherever it stands, or no word: of two letters, a number, a node of the scheduler."""
-    return len(word) <= 2 or _known(word, vocabulary().firm) or (
+    """Return whether a word is torch's or Python's in any place, or no word: two letters, a number, a node of the scheduler."""
+    return len(word) <= 2 or _has_word(word, vocabulary().firm) or (
         NUMBER.fullmatch(word) is not None or SCHEDULED.fullmatch(word) is not None
     )
 
 
 @lru_cache(maxsize=1 << 16)
 def is_name(word: str) -> bool:
-    """Whether torch has something of this name."""
-    return is_firm(word) or _known(word, vocabulary().names)
+    """Return whether torch has an object of this name."""
+    return is_firm(word) or _has_word(word, vocabulary().names)
 
 
 def is_word(word: str) -> bool:
-    """Whether torch's sentences have this word."""
-    known = vocabulary()
-    return is_name(word) or word in known.prose or word.lower() in known.prose or word.lower() in known.names
+    """Return whether torch's messages have this word."""
+    words = vocabulary()
+    return is_name(word) or word in words.prose or word.lower() in words.prose or word.lower() in words.names
 
 
-def _known(word: str, words: frozenset[str]) -> bool:
-    """Whether the word, or what it is before its number, is one of these."""
+def _has_word(word: str, words: frozenset[str]) -> bool:
+    """Return whether a word, with or without its number, is one of `words`."""
     if word in words:
         return True
     base = COUNTED.sub("", word)
     return base != word and (base in words or (len(base) <= 2 and len(word) <= 6))
+
+
+SPLIT = re.compile(r"([/\\]+)")
+FILE = re.compile(
+    r"py[cix]?|ipynb|cpp|cc|cxx|cu|cuh|hpp|[cho]|log|ya?ml|json|toml|txt|sh|pth?|pt2|so|gz|zip|pkl|bin|safetensors|ptx|cubin|best_config"
+)
+"""Suffixes of files. Any other suffix belongs to the name."""
+_PACKAGED = re.compile(r"(?:^|.*[/\\])(?:site|dist)-packages[/\\]+([\w\-]+)")
+_STDLIB = re.compile(r"(?:^|.*[/\\])python\d[\w.]*[/\\]+([A-Za-z_]\w*)(?=[/\\.])")
+_TORCH = re.compile(r"(?:^|.*[/\\])(torch[/\\].*)")
+_GENERATED = re.compile(r"<(?:eval_with_key>\.\d+|string>|stdin>|frozen [\w.]+>|unknown file>|built-in>)")
+_PUBLIC_PARTS = re.compile(
+    r"lib(?:32|64)?|python\d[\d.]*|(?:site|dist)-packages|usr|opt|bin|home|Users|tmp|private|var|dev|proc|self|etc|null|local|share"
+    r"|include|\.+|~|[A-Za-z]:"
+)
+"""Directories that every machine has."""
+_CACHE = "torchinductor_"
+_WITHIN = "nn optim fx utils autograd distributed export jit cuda amp func ao testing _dynamo _inductor _functorch _export"
+_SUBPACKAGES = frozenset(_WITHIN.split())
+"""Subpackages of torch by which its files are distinguished from the user's."""
+
+
+def is_public(path: str) -> bool:
+    """Return whether a file belongs to torch, to a package that torch is built on, or to Python: its lines are no secret."""
+    return _public_from(path) is not None
+
+
+def _public_from(path: str) -> int | None:
+    """Return the index in a path at which the part of torch or Python begins; None if it has none."""
+    if path.startswith("<"):
+        return 0 if _GENERATED.fullmatch(path) else None
+    if match := _PACKAGED.match(path):
+        return match.start(1) if match[1] in TRUSTED else None
+    if match := _STDLIB.match(path):
+        return match.start(1) if match[1] in sys.stdlib_module_names else None
+    match = _TORCH.match(path)
+    return match.start(1) if match and match[1].replace("\\", "/") in vocabulary().files else None
+
+
+def is_torch_tail(path: str) -> bool:
+    """Return whether a path without its beginning, as guards have it, can be torch's."""
+    return path.replace("\\", "/") in vocabulary().tails
+
+
+def tail(path: str) -> str:
+    """Return the last two parts of a path: the file and its directory."""
+    return "/".join(parts_of(path)[-2:])
+
+
+def parts_of(path: str) -> list[str]:
+    """Return the parts of a path."""
+    return [part for part in SPLIT.split(path) if part and not SPLIT.fullmatch(part)]
+
+
+def ending(name: str) -> tuple[str, str]:
+    """Split a file's name into stem and suffix, `('x', '.py')`; a name without a known suffix is `(name, '')`."""
+    stem, dot, suffix = name.rpartition(".")
+    return (stem, dot + suffix) if stem and FILE.fullmatch(suffix) else (name, "")
+
+
+def replaced(path: str, anon: Callable[[str], str]) -> str:
+    """Replace the parts of a path by `anon`, except those of torch or Python."""
+    start = _public_from(path)
+    out = []
+    pieces = SPLIT.split(path if start is None else path[:start])
+    before = ""
+    cached = False
+    for number, piece in enumerate(pieces):
+        if not piece or SPLIT.fullmatch(piece):
+            out.append(piece)
+            continue
+        after = pieces[number + 2] if number + 2 < len(pieces) else ""
+        out.append(_part(piece, before, after, anon, cached))
+        before = piece
+        cached = cached or piece.startswith(_CACHE)
+    return "".join(out) + ("" if start is None else path[start:])
+
+
+def _part(piece: str, before: str, after: str, anon: Callable[[str], str], cached: bool) -> str:
+    """Replace one part of a path between two others; `cached`: within Inductor's cache."""
+    stem, suffix = ending(piece)
+    if _PUBLIC_PARTS.fullmatch(piece) or piece.isdigit() or (cached and len(stem) <= 2):
+        return piece
+    if before.endswith("-packages") and stem in PUBLIC:
+        return piece
+    if (piece == "torch" and after in _SUBPACKAGES) or (before == "torch" and piece in _SUBPACKAGES):
+        return piece  # a checkout of torch, of an unknown version
+    if piece.startswith(_CACHE):
+        return _CACHE + anon(piece.removeprefix(_CACHE))
+    return anon(stem) + suffix

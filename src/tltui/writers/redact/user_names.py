@@ -1,26 +1,38 @@
-"""Names, files and lines of the user, learned from a trace."""
+"""Names, files and lines of the user, learned from a trace by the patterns of source locations in it."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
-from tltui.writers.redact.patterns import (
-    NAME,
-    PLACE,
-    RESUME,
-    STACKED,
-    STACKED_SIGN,
-    commented,
-    is_marks,
-    source_lines,
-    values_of,
+from tltui.writers.redact.torch_words import (
+    PUBLIC,
+    ending,
+    is_firm,
+    is_name,
+    is_public,
+    is_torch_tail,
+    is_word,
+    parts_of,
+    tail,
 )
-from tltui.writers.redact.torch_files import ending, is_public, is_torch_tail, parts_of, tail
-from tltui.writers.redact.torch_words import PUBLIC, is_firm, is_name, is_word
 
+FILE_SIGN = 'File "'
+"""Part of every line that `FILE_LINE` matches: a text without it is not searched line by line."""
+FILE_LINE = re.compile(r'([ \t|]*)File "([^"\n]+)", line \d+(?:, in ([^\n]+))?$')
+STACKED_SIGN = "Line: "
+"""Part of every line that `STACKED` matches."""
+STACKED = re.compile(r"(Line: \d+, Name: )([^\n]{1,500}), Filename: ([^\n]+)$")
+PLACE = re.compile(r"(?<![\w./\\\-+@~:])([\w./\\\-+@~:]+):(\d+) in ([\w<>.]+)")
+NAME = re.compile(r"[^\W\d]\w*")
+RESUME = re.compile(r"torch_dynamo_resume_in_(\w+?)_at_\d{1,7}(?=$|_ORIGINAL|_MODIFIED|_\d)")
+_DEEPEST = 6
+_SIGN = "  # "
+_AND = ") and "
+_CAUSE = "Caused by: "
 _PATH = re.compile(r"(?<![\w.\-/<>*+@~])/(?:[\w.\-+@~]+/)+[\w.\-+@~]*\w")
 _CLASS = re.compile(r"<class '([\w.<>]+)'>")
 _SOURCE = re.compile(r"\b[LG]\['(\w+)'\]((?:\.\w+|\['\w+'\]|\[\d+\])*)")
@@ -46,8 +58,86 @@ NAMESPACES = frozenset(_NAMESPACES.split())
 """Namespaces of operators that are torch's or of packages that everybody knows."""
 
 
+class Commented(NamedTuple):
+    """A line of source that torch wrote as a comment on its result."""
+
+    start: int
+    end: int
+    path: str
+    function: str
+
+
+def commented(line: str) -> list[Commented]:
+    """Return the source in `# File: /x/m.py:4 in f, code: y = x` or, possibly several, in `…  # y = x  # m.py:4 in f`."""
+    at = line.find(", code: ")
+    if at >= 0 and (start := line.find("File: ", 0, at)) >= 0:
+        path, _, function = line[start + 6 : at].rpartition(" in ")
+        return [Commented(at + 8, len(line), path.rpartition(":")[0], function)]
+    comments = []
+    end = line.find(_SIGN)
+    cause = line.find(_CAUSE, 0, end)
+    before: int | None = cause + len(_CAUSE) if cause >= 0 else None
+    while end >= 0:
+        start = end + len(_SIGN)
+        place = PLACE.match(line, start)
+        if place is not None and before is not None:
+            comments.append(Commented(before, end, place[1], place[3]))
+        end = line.find(_SIGN, start)
+        joined = line.rfind(_AND, start, max(end, start))
+        before = start if place is None else joined + len(_AND) if joined >= 0 else place.end()
+    return comments
+
+
+def source_lines(text: str) -> Iterator[tuple[str, re.Match[str] | None, re.Match[str] | None]]:
+    """Yield each line with its match if it is a `File "…"` of a traceback, and with that of the `File` whose source line it is."""
+    above: re.Match[str] | None = None
+    for line in text.split("\n"):
+        if FILE_SIGN in line and (file := FILE_LINE.match(line)) is not None:
+            above = file
+            yield line, file, None
+            continue
+        bare = line.lstrip(" \t|")
+        if above is not None and (not bare or len(line) - len(bare) <= len(above[1])):
+            above = None
+        yield line, None, above
+
+
+def is_marks(line: str) -> bool:
+    """Return whether a line only points into the line above it: `~~~^^^`."""
+    return not set(line.strip()) - set("^~ |")
+
+
+def nested_json(text: str) -> Any:
+    """Parse a text that is a JSON object or list; return None for any other text."""
+    if text[:1] not in ("{", "[") or text.rstrip()[-1:] not in ("}", "]"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (dict, list)) else None
+
+
+def values_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every object and string in a JSON value with its key, including those of JSON within strings."""
+    rest: list[tuple[str, Any, int]] = [("", value, 0)]
+    while rest:
+        key, item, deep = rest.pop()
+        if isinstance(item, str):
+            inner = nested_json(item) if deep < _DEEPEST else None
+            if inner is None:
+                yield key, item
+            else:
+                rest.append((key, inner, deep + 1))
+        elif isinstance(item, Mapping):
+            yield key, item
+            rest.extend((str(name), inner, deep) for name, inner in reversed(list(item.items())))
+        elif isinstance(item, list):
+            rest.extend((key, inner, deep) for inner in reversed(item))
+
+
 class Learned:
-    """What was found, in the order in which it was met: numbering is stable."""
+    """The user's names, lines and files, in the order of the trace, so that numbering is stable."""
 
     def __init__(self, strings: Mapping[int, str] | None = None) -> None:
         self.table: Mapping[int, str] = strings or {}
@@ -60,7 +150,7 @@ class Learned:
         """Accounts and hosts."""
         self.torch_lines: set[str] = set()
         self.torch_functions: set[str] = set()
-        """What stands in files of torch and Python."""
+        """Functions in files of torch and Python."""
         self.files: set[str] = set()
         """Names of the user's files."""
         self._tails: set[str] = set()
@@ -69,11 +159,11 @@ class Learned:
         self._unsure: list[tuple[str, str, str]] = []
 
     def is_public(self, path: str) -> bool:
-        """Whether a file is none of the user's; a short path is theirs if a full one of theirs ends in it."""
+        """Return whether a file is not the user's; a short path is theirs if one of their full paths ends in it."""
         return is_public(path) or (is_torch_tail(path) and tail(path) not in self._tails)
 
     def finish(self) -> None:
-        """Decide what had to wait for all records, and drop what is no name of the user's. To be called after the last record."""
+        """Decide the ambiguous places, and drop words that are not the user's. To be called after the last record."""
         for path, function, code in self._unsure:
             self._place(path, function, code, True)
         self._unsure.clear()
@@ -81,7 +171,7 @@ class Learned:
         self.people = {name: None for name in self.people if not all(map(is_word, NAME.findall(name))) or re.search(r"\d", name)}
 
     def value(self, value: Any) -> None:
-        """Learn from an envelope or another JSON value."""
+        """Learn from a JSON value, such as an envelope."""
         for _, item in values_of(value):
             if isinstance(item, str):
                 self.text(item)
@@ -94,7 +184,7 @@ class Learned:
                 self._place(str(item.get("co_filename") or "?"), item["co_name"], "")
 
     def _place(self, path: str, function: str, code: str, decided: bool = False) -> None:
-        """A function of a file and one of its lines."""
+        """Learn a function of a file and one of its lines."""
         code = code.strip()
         if not decided and not is_public(path) and is_torch_tail(path):
             self._unsure.append((path, function, code))
@@ -109,12 +199,12 @@ class Learned:
             self.line(code)
 
     def name(self, word: str) -> None:
-        """A name that the user chose."""
+        """Learn a name that the user chose."""
         if not is_firm(word) and not (word.startswith("_") and is_name(word)):
             self.names.setdefault(word)
 
     def line(self, code: str) -> None:
-        """A line of the user's source, and the names in it."""
+        """Learn a line of the user's source, and the names in it."""
         code = code.strip()
         if not code or is_marks(code):
             return
@@ -134,7 +224,7 @@ class Learned:
                 self.name(word)
 
     def path(self, path: str) -> None:
-        """A path of the user's, and the names in it."""
+        """Learn a path of the user's, and the names in it."""
         if is_public(path) or len(path) < 3:
             return
         self._tails.add(tail(path))
@@ -172,7 +262,7 @@ class Learned:
         self._places_in(text)
 
     def _has_learned(self, text: str) -> bool:
-        """Note that a text is learned now; whether it was before: then it has nothing new."""
+        """Remember a text as learned; return whether it already was."""
         key = text if len(text) <= DIGEST_SIZE else blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
         if key in self._texts:
             return True
@@ -196,7 +286,7 @@ class Learned:
             elif STACKED_SIGN in line and (stacked := STACKED.search(line)):
                 self._place(stacked[3], stacked[2], "")
             else:
-                for found in commented(line):
-                    self._place(found.path, found.function, line[found.start : found.end])
+                for comment in commented(line):
+                    self._place(comment.path, comment.function, line[comment.start : comment.end])
                 for match in PLACE.finditer(line) if " in " in line else ():
                     self._place(match[1], match[3], "")

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from tltui.writers.repro.allowed_names import ATEN, FUNCTIONS, METHODS, OVERLOADS, PRIMS
 
@@ -89,7 +89,7 @@ RANDOM = (
     "rand", "bernoulli", "multinomial", "normal", "dropout", "uniform_", "exponential_", "cauchy_", "geometric_", "poisson",
     "rrelu", "scaled_dot_product",
 )  # fmt: skip
-"""What the name of an operation has that draws random numbers, or may."""
+"""Parts of the names of operations that may draw random numbers."""
 
 
 class Refused(Exception):
@@ -111,12 +111,12 @@ def refusal(path: str) -> str:
 
 
 def is_method(name: str) -> bool:
-    """Whether a graph may call this method of a tensor."""
+    """Return whether a graph may call this method of a tensor."""
     return name in METHODS or name in METHOD_DUNDERS
 
 
 def is_in_place(path: str) -> bool:
-    """Whether a call of this path changes its first argument."""
+    """Return whether a call of this path changes its first argument."""
     parts = path.split(".")
     name = parts[3] if path.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
     is_python = name in OPERATOR or name.endswith("__")
@@ -124,7 +124,7 @@ def is_in_place(path: str) -> bool:
 
 
 def _operator(parts: list[str]) -> str:
-    """Explain the same for what follows `torch.ops.`."""
+    """Explain why an operator, a path without `torch.ops.`, may not be called; '' when it may."""
     space, name = parts[0], parts[1] if len(parts) > 1 else ""
     if len(parts) > 3 or not name:
         return f"torch.ops.{'.'.join(parts)} is no operator"
@@ -165,7 +165,7 @@ def check_arithmetic(node: ast.BinOp) -> None:
 
 
 def needs_bound(node: ast.BinOp) -> bool:
-    """Whether the script has to bound a power or a shift when it runs."""
+    """Return whether the script has to bound a power or a shift when it runs."""
     if not isinstance(node.op, (ast.Pow, ast.LShift)) or value_of_literals(node) is not None:
         return False
     exponent = value_of_literals(node.right)
@@ -236,7 +236,7 @@ CHECKED_FUNCTIONS = {
     "_operator.ilshift": "bounded_shift",
     "pow": "bounded_power",
 }
-"""What a graph calls → the function of the script."""
+"""Call in a graph → the function of the script."""
 CHECKED_METHODS = {"as_strided": "checked_as_strided", "__pow__": "bounded_power", "__lshift__": "bounded_shift"}
 """The same for methods of a value, which becomes the first argument."""
 NAMES = frozenset((*CHECKED_FUNCTIONS.values(), *CHECKED_METHODS.values()))
@@ -260,14 +260,14 @@ def expression_of(path: str) -> ast.expr:
 
 
 DEEPEST = 60
-"""How deep an expression may be: those of graphs are calls of names. Python 3.10 dies of deep ones."""
+"""Maximum depth of an expression: those of graphs are calls of names. Python 3.10 crashes on deep ones."""
 LONGEST = 16 << 20
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,300}", re.ASCII)
 _DEVICE = re.compile(r"(?:cpu|cuda|xpu|mps|hpu|mtia|npu|privateuseone|meta)(?::\d{1,3})?")
 _CLASS = re.compile(r"^( *)class ([^\n(]{1,300})\(torch\.nn\.Module\):", re.MULTILINE)
 _KEYWORDS = frozenset(("not", "if", "else", "lambda", "and", "or", "in", "is", "for", "await", "yield", "from"))
-_TAKEN = "torch self inf nan pow Ellipsis operator _operator math device fx_pytree pytree getattr super print exit argparse sys"
-TAKEN = frozenset((*BUILTIN, *NAMES, *_TAKEN.split()))
+_RESERVED = "torch self inf nan pow Ellipsis operator _operator math device fx_pytree pytree getattr super print exit argparse sys"
+RESERVED = frozenset((*BUILTIN, *NAMES, *_RESERVED.split()))
 """Names that mean something in the script."""
 
 
@@ -275,7 +275,7 @@ def parsed(text: str) -> ast.Module:
     """Parse the text of a graph. Raises `Refused`."""
     if len(text) > LONGEST:
         raise Refused(f"its text is longer than {LONGEST >> 20} MB")
-    text = _CLASS.sub(lambda found: f"{found[1]}class {class_name(found[2])}(torch.nn.Module):", text)
+    text = _CLASS.sub(lambda match: f"{match[1]}class {class_name(match[2])}(torch.nn.Module):", text)
     try:
         _measure(text)
         return ast.parse(text)
@@ -342,7 +342,7 @@ class Checker:
 
     def declare(self, name: str) -> None:
         """Declare a parameter, or the target of an assignment."""
-        if not NAME.fullmatch(name) or name in TAKEN or name.startswith("__") or name.startswith("DEVICE_"):
+        if not NAME.fullmatch(name) or name in RESERVED or name.startswith("__") or name.startswith("DEVICE_"):
             raise Refused(f"it gives the name {name[:60]!a} to a value")
         self.names.add(name)
 
@@ -528,11 +528,3 @@ def device_constant(name: str) -> str:
 def is_device(name: str) -> bool:
     """Return whether a text is the name of a device."""
     return bool(_DEVICE.fullmatch(name))
-
-
-def walk_names(nodes: list[ast.stmt]) -> Iterator[str]:
-    """Yield every name that statements read."""
-    for node in nodes:
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
-                yield each.id

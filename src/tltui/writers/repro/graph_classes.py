@@ -9,7 +9,7 @@ from tltui.text.graphs.fx_graph import parse
 from tltui.writers.repro.checking import ALIASES, DTYPES, NAME, Checker, Refused, device_of, dotted, own_name, parsed
 
 FLAT = ("fx_pytree.tree_flatten_spec", "pytree.tree_unflatten")
-"""What torch prints around the inputs and outputs of a graph that takes lists (the joint graph)."""
+"""Calls that torch prints around the inputs and outputs of a graph that takes lists (the joint graph)."""
 ROOT = "Graph"
 
 
@@ -31,16 +31,16 @@ class GraphClass:
 
 @dataclass(slots=True)
 class GraphCode:
-    """A graph, and the graphs in it: the innermost first, the whole one last."""
+    """A graph, and the graphs in it: the innermost first, the root last."""
 
     classes: list[GraphClass]
     devices: set[str]
     is_random: bool
     comments: dict[int, str]
-    """Line → where what stands below it comes from."""
+    """Line → the comment with the origin of the statements below it."""
 
     @property
-    def whole(self) -> GraphClass:
+    def root(self) -> GraphClass:
         """The graph that is called."""
         return self.classes[-1]
 
@@ -77,13 +77,13 @@ class _Reading:
         forward = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "forward"), None)
         if forward is None:
             raise Refused("it has no forward")
-        taken = {each.name for each in self.code.classes}
+        class_names = {each.name for each in self.code.classes}
         names: dict[str, str] = {}
         for attribute, child in inner.items():
             if not NAME.fullmatch(attribute):
                 raise Refused(f"a graph in it is called {attribute[:60]!a}")
             inside = f"{name}_{attribute}"[:200]
-            while inside in taken or inside in names.values():
+            while inside in class_names or inside in names.values():
                 inside += "_"
             names[attribute] = inside
             self._class(child, inside, depth + 1)
@@ -97,7 +97,7 @@ class _Reading:
         parameters = {each.arg: _type(each.annotation) for each in (*arguments.posonlyargs, *arguments.args)[1:]}
         body = _Body(checker, parameters)
         for statement in forward.body:
-            body.take(statement)
+            body.add(statement)
         if not body.statements or not isinstance(body.statements[-1], ast.Return):
             raise Refused("its text ends before the graph does")
         graph = GraphClass(name, body.parameters, body.statements, body.types, children)
@@ -123,8 +123,8 @@ class _Body:
             checker.declare(name)
             self.types[name] = kind
 
-    def take(self, node: ast.stmt) -> None:
-        """One statement. Raises `Refused`."""
+    def add(self, node: ast.stmt) -> None:
+        """Add a statement. Raises `Refused`."""
         if isinstance(node, (ast.Delete, ast.Pass)):
             return  # it only frees
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -166,7 +166,7 @@ class _Body:
         self._store(node, node.targets, node.value)
 
     def _flattened(self, node: ast.Assign) -> None:
-        """`primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)`: they become parameters."""
+        """Make parameters of the targets of `primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], …)`."""
         target = node.targets[0]
         names = [each.id for each in getattr(target, "elts", [target]) if isinstance(each, ast.Name)]
         self.parameters = {name: self.parameters.get(name, self.types.get(name, "")) for name in names}
@@ -229,10 +229,10 @@ def read_runnable(text: str) -> GraphCode:
     loads = next((each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "load_args"), None)
     code = read_graph_of(root, text)
     types = _types(loads) if loads is not None else []
-    if len(types) != len(code.whole.parameters):
+    if len(types) != len(code.root.parameters):
         raise Refused("it does not say what it takes")
-    code.whole.parameters = dict(zip(code.whole.parameters, types, strict=True))
-    code.whole.types.update(code.whole.parameters)
+    code.root.parameters = dict(zip(code.root.parameters, types, strict=True))
+    code.root.types.update(code.root.parameters)
     return code
 
 
@@ -269,7 +269,7 @@ def _tensor(call: ast.Call, devices: dict[str, str]) -> str:
 
 
 def _number(call: ast.Call) -> str:
-    """`reader.symint(5)`; of newer torch `reader.symint(None, expr='u1')`."""
+    """Return the number or symbol of `reader.symint(5)` or, of newer torch, `reader.symint(None, expr='u1')`."""
     symbol = _keyword(call, "expr")
     if isinstance(symbol, ast.Constant) and isinstance(symbol.value, str):
         return symbol.value

@@ -20,7 +20,7 @@ from tltui.writers.repro.script_inputs import SYMBOL_NAME, Number, ReproFacts, T
 from tltui.writers.repro.tensor_bounds import MAX_BYTES, bounds, bytes_of, check_bytes
 
 FALLBACK = 8
-"""What a symbol is of which the trace does not tell: not 0, not 1, and most things divide it."""
+"""Value of a symbol without a recorded one: not 0, not 1, and most sizes divide it."""
 POSITIVE = ("var", "sq", "std", "prob")
 """In the names of what is never negative: variances, the squares that optimizers keep."""
 WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgraph", "scan(")
@@ -29,7 +29,7 @@ WANT_FX = ("tag_activation_checkpoint", "autograd_function_apply", "invoke_subgr
 
 @frozen
 class Parts:
-    """What a script is made of."""
+    """Contents of a script."""
 
     header: tuple[str, ...]
     """Lines, without the `#`."""
@@ -38,13 +38,13 @@ class Parts:
     differentiates: bool
     """Whether the graph is one of those before autograd, so that a backward can be run through it."""
     max_bytes: int = MAX_BYTES
-    """What its tensors may take together."""
+    """Maximum bytes of its tensors together."""
 
 
 def script_of(parts: Parts) -> str:
     """Return the script. Raises `Refused`."""
     code, facts = parts.code, parts.facts
-    main = code.whole
+    main = code.root
     kinds = {name: read_type(kind) for name, kind in main.parameters.items()}
     constants = {(graph.name, name): _constant(name, kind) for graph in code.classes for name, kind in graph.constants.items()}
     symbols = _symbols([*kinds.values(), *constants.values()])
@@ -163,7 +163,7 @@ def _comment_above(comments: dict[int, str], line: int) -> str:
 
 
 def _inputs(parts: Parts, kinds: dict[str, Tensor | Number], values: dict[str, int | float]) -> Iterator[str]:
-    below = bounds(parts.code.whole, values)
+    below = bounds(parts.code.root, values)
     trained = _trained(parts, kinds)
     yield "def inputs(values):"
     yield '    """What the graph is called with: layouts as in the trace, random values."""'
@@ -206,7 +206,7 @@ def _trained(parts: Parts, kinds: dict[str, Tensor | Number]) -> set[str]:
 
 def input_bytes(code: GraphCode, facts: ReproFacts) -> int:
     """Compute how many bytes the inputs take."""
-    return sum(bytes_of(kind, dict(facts.values), FALLBACK) for kind in code.whole.parameters.values())
+    return sum(bytes_of(kind, dict(facts.values), FALLBACK) for kind in code.root.parameters.values())
 
 
 RUNNABLE = "fx_graph_runnable"
@@ -294,7 +294,7 @@ def _script(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], max_by
 
 
 def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
-    for name in code.whole.parameters:
+    for name in code.root.parameters:
         tensor = facts.tensor(name)
         if tensor is not None and any(word in tensor.note for word in ("subclass", "nested", "sparse", "functorch")):
             raise Refused(f"it takes {tensor.source[:80]}, which is no plain tensor ({tensor.note})")
@@ -348,6 +348,6 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
 
 
 def _sentence(ref: str, tried: list[Tried]) -> str:
-    """Why none of the graphs will do: the reason of the best one, which is mostly that of all."""
+    """Return why no graph is suitable: the reason of the best one, mostly that of all."""
     more = ", and none of its other graphs can either" if len(tried) > 1 else ""
     return f"{ref} can't be made a script: {tried[0].why}{more}."

@@ -41,7 +41,7 @@ class Number:
 
 
 def read_type(text: str) -> Tensor | Number:
-    """`f32[s77, 16][16, 1]cpu`, `Sym(s77 + 1)`. Raises `Refused`."""
+    """Parse a type: `f32[s77, 16][16, 1]cpu`, `Sym(s77 + 1)`. Raises `Refused`."""
     text = text.strip()
     if match := _SYMBOL.match(text):
         return Number(expression(match[1]))
@@ -103,7 +103,7 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
 
 
 def _is_small_power(node: ast.BinOp) -> bool:
-    """Whether a power is computed at once: a power of a power has four times the digits with each level."""
+    """Return whether a power may be computed: a power of a power has four times the digits with each level."""
     is_small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2, 3, 4)
     return is_small and not any(isinstance(each, ast.Pow) for each in ast.walk(node.left))
 
@@ -179,10 +179,10 @@ _INNER = frozenset(("modules", "parameters", "buffers"))
 
 @frozen
 class ReproFacts:
-    """What is known of the compile beside its graphs."""
+    """Facts of the compile besides its graphs."""
 
     values: tuple[tuple[str, int | float], ...]
-    """What symbols were in the job."""
+    """Values of symbols in the job."""
     sources: tuple[tuple[str, str], ...]
     """Symbol → the expression of the program that it stands for."""
     tensors: tuple[TensorInput, ...]

@@ -17,7 +17,7 @@ _SAME = (
     "constant_pad_nd _unsafe_view squeeze_ unsqueeze_ cumsum"
 )
 SAME = frozenset(_SAME.split())
-"""What gives the same numbers, in another shape or type. `cumsum` gives larger ones, and small ones then do."""
+"""Operations that keep numbers and change shape or type. `cumsum` gives larger numbers, and then small ones."""
 BY_DIM = {
     "gather": (1, 2), "index_select": (1, 2), "index_add": (1, 2), "index_add_": (1, 2), "index_copy": (1, 2),
     "index_copy_": (1, 2),
@@ -37,7 +37,7 @@ def bounds(graph: GraphClass, values: dict[str, int | float]) -> dict[str, int]:
     """Parameter → what its numbers have to be below, for those that are used as indices."""
     analysis = _Bounds(graph, values)
     for statement in reversed(graph.body):
-        analysis.take(statement)
+        analysis.visit(statement)
     return {name: analysis.below[name] for name in graph.parameters if name in analysis.below}
 
 
@@ -54,8 +54,8 @@ class _Bounds:
         self.values = values
         self.below: dict[str, int] = {}
 
-    def take(self, statement: ast.stmt) -> None:
-        """One statement."""
+    def visit(self, statement: ast.stmt) -> None:
+        """Derive bounds from a statement."""
         value = getattr(statement, "value", None)
         target_name = None
         if isinstance(statement, ast.Assign):
@@ -124,7 +124,7 @@ class _Bounds:
                 self._bound(args[0], _integer(count))
 
     def _subscript(self, node: ast.Subscript) -> None:
-        """`x[i]`, `x[(slice(None, None, None), i)]`."""
+        """Bound the indices of `x[i]` or `x[(slice(None, None, None), i)]`."""
         items = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         items = [each for each in items if not (isinstance(each, ast.Constant) and each.value is None)]
         for at, each in enumerate(items):
@@ -192,7 +192,7 @@ def _integer(node: ast.expr | None) -> int:
 
 
 MAX_BYTES = 4 << 30
-"""What a script may take if nobody allows more."""
+"""Default maximum bytes of the tensors of a script."""
 _MADE = (
     "zeros ones empty full rand randn randint new_zeros new_ones new_empty new_full empty_strided new_empty_strided "
     "empty_permuted eye repeat tile tril_indices triu_indices"
@@ -205,7 +205,7 @@ RANGES = frozenset(("arange", "linspace", "logspace", "iota"))
 
 def check_bytes(code: GraphCode, values: dict[str, int | float], limit: int) -> None:
     """Refuse a graph whose inputs and constants, or whose largest other value, take more than `limit` bytes."""
-    held = [*code.whole.parameters.values(), *(kind for graph in code.classes for kind in graph.constants.values())]
+    held = [*code.root.parameters.values(), *(kind for graph in code.classes for kind in graph.constants.values())]
     total = sum(bytes_of(kind, values) for kind in held)
     _compare(total, limit)
     for graph in code.classes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
@@ -15,6 +16,13 @@ from tltui.questions.records.log_page import OutputReport
 from tltui.questions.records.records_page import Records
 from tltui.questions.source_lines.page import SourceLine
 from tltui.text.frozen import frozen
+
+Row = TypeVar("Row")
+
+
+def _row(kind: type[Row], source: object, **values: object) -> Row:
+    """Return a row of the given values and, for its other fields, the attributes of these names."""
+    return kind(*(values[name] if name in values else getattr(source, name) for name in kind.__match_args__))  # type: ignore[attr-defined]
 
 
 @frozen
@@ -211,9 +219,7 @@ class RecordRow:
 def record_rows(data: Records) -> Iterator[RecordRow]:
     """Yield a row per record."""
     for record in data["records"]:
-        yield RecordRow(record.record, record.file, record.offset, record.time, record.pid, record.id, record.attempt,
-                        record.event, record.name, record.site,
-                        record.envelope_bytes, record.payload_bytes)  # fmt: skip
+        yield _row(RecordRow, record)
 
 
 @frozen
@@ -237,7 +243,7 @@ class HitRow:
 def hit_rows(data: GrepResult) -> Iterator[HitRow]:
     """Yield a row per hit."""
     for hit in data.hits:
-        yield HitRow(hit.ref, hit.name, hit.line, hit.column, hit.length, hit.text)
+        yield _row(HitRow, hit)
 
 
 @frozen
@@ -264,7 +270,7 @@ def source_rows(data: SourceLine) -> Iterator[SourceRow]:
     """Yield a row per result of the line."""
     for compile_ in data.compiles:
         for trail in compile_.trails:
-            yield SourceRow(compile_.ref, compile_.function, trail.unit, trail.kind, trail.text, trail.detail, trail.ref)
+            yield _row(SourceRow, trail, compile=compile_.ref, function=compile_.function)
 
 
 @frozen
@@ -300,9 +306,7 @@ class FailureRow:
 def failure_rows(data: OutputReport) -> Iterator[FailureRow]:
     """Yield a row per failure."""
     for failure in data.failures:
-        yield FailureRow(failure.sentence, failure.rank, failure.pid, failure.exit, failure.is_first,
-                         failure.is_consequence, failure.compile, failure.function,
-                         failure.file, failure.line, failure.log, failure.offset)  # fmt: skip
+        yield _row(FailureRow, failure)
 
 
 @frozen
@@ -326,7 +330,7 @@ class DamageRow:
 def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
     """Yield a row per damaged place."""
     for damage in data.damaged:
-        yield DamageRow(damage.file, damage.offset, damage.record, damage.name, damage.reason, damage.ref)
+        yield _row(DamageRow, damage)
 
 
 @frozen
@@ -399,5 +403,4 @@ class LimitRow:
 def limit_rows(data: Gates) -> Iterator[LimitRow]:
     """Yield a row per limit."""
     for limit in data.limits:
-        first = limit.reasons[0].ref if limit.reasons else ""
-        yield LimitRow(limit.name, limit.title, limit.value, limit.at_most, limit.baseline, limit.exceeded, limit.share, first)
+        yield _row(LimitRow, limit, first=limit.reasons[0].ref if limit.reasons else "")

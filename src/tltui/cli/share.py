@@ -1,0 +1,247 @@
+"""Commands that write a file for somebody else: bundle, case, report and repro."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tltui.cli.exits import Failure, print_error, printable
+from tltui.cli.loading import discover_logs, load, one_ref
+from tltui.cli.parser import Command, add_force, add_json, add_paths, argument, defaults, refs, size
+from tltui.cli.printing import as_json, as_text, layout, message
+
+if TYPE_CHECKING:
+    from tltui.model.run import Run
+    from tltui.writers.repro.script import Repro
+
+REPORT_WIDTH = 100
+"""Columns of the pages of a report."""
+REPORT_SIZE = "5M"
+
+
+def bundle(options: argparse.Namespace) -> Iterator[bytes]:
+    """Write the bundle; yield its contents."""
+    from tltui.writers.bundle import Bundle, bundle_document, local_names
+
+    if not options.preview and not options.output:
+        raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
+    writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
+    result = writer.result(spool=not options.preview)
+    yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
+    if not options.preview:
+        try:
+            written = writer.write(options.output, options.force)
+        except FileExistsError as error:
+            raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
+        except FileNotFoundError as error:
+            raise Failure(f"{error.filename}: {error.strerror}") from None
+        for path, size in written:
+            print_error(f"wrote {path}  {size:,} bytes")
+
+
+def case(options: argparse.Namespace) -> Iterator[bytes]:
+    """Write the case; yield its contents."""
+    from tltui.writers.bundle import local_names
+    from tltui.writers.case import Case, case_document
+
+    if not options.preview and not options.output:
+        raise Failure("where to? -o FILE writes the case, --preview only says what would be in it")
+    writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
+    result = writer.result() if options.preview else writer.write(options.output, options.force)
+    yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
+    if not options.preview:
+        print_error(f"wrote {options.output}")
+
+
+def report(options: argparse.Namespace) -> Iterator[bytes]:
+    """Write the file; yield a summary line."""
+    from tltui.documents.format import plural, size_of
+    from tltui.export.report_book import Book, TooSmall
+    from tltui.text.safe_files import replacing
+
+    target = Path(options.output).expanduser()
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise Failure(f"{options.output}: a report is an HTML file, FILE.html")
+    if os.path.lexists(target) and not options.force:
+        raise Failure(f"{options.output} exists; --force replaces it")
+    source_run, path = load(options), " ".join(options.paths)
+    try:
+        with ExitStack() as stack:
+            if options.redact:
+                source_run, path = stack.enter_context(_redacted(source_run)), ""
+            book = Book(source_run, options.max_size, path, replace(layout(options), width=REPORT_WIDTH))
+            file = stack.enter_context(replacing(target, force=options.force, private=True))
+            counts = book.write(file)
+    except TooSmall as small:
+        raise Failure(f"--max-size: {small}") from None
+    except OSError as error:
+        if error.filename == str(target):
+            raise Failure(f"{options.output}: {error.strerror}") from None
+        raise
+    summary = f"{plural(counts.pages, 'page')}, {counts.compiles:,} of {plural(counts.of_compiles, 'compile')}"
+    artifacts = f"{counts.artifacts:,} of {plural(counts.of_artifacts, 'artifact')}"
+    cut = f", {plural(counts.cut, 'section')} cut" if counts.cut else ""
+    yield message(f"wrote {options.output}  {size_of(counts.bytes)}: {summary}, {artifacts}{cut}")
+
+
+@contextmanager
+def _redacted(run: Run) -> Iterator[Run]:
+    """Yield the redacted run, whose logs exist within the context only and whose paths are hidden."""
+    from tltui.model.follow import open_run
+    from tltui.writers.bundle import Bundle, local_names
+
+    with TemporaryDirectory(prefix="tltui-") as directory:
+        copy = f"{directory}/redacted/"
+        Bundle(run, (), True, local_names()).write(copy)
+        discovered = discover_logs([copy], False)
+        logs = tuple(replace(log, label=os.path.relpath(log.name, directory)) for log in discovered.logs)
+        yield open_run(replace(discovered, logs=logs))
+
+
+def repro(options: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the script, its path, or the list."""
+    loaded = load(options)
+    ref = one_ref(options)
+    if not ref:
+        if options.output:
+            raise Failure("which compile? REF is meant, for example 0/1; without -o all of them are listed")
+        yield from _listed(loaded, _limit(options))
+        return
+    if not options.output:
+        raise Failure("where to? -o FILE writes the script, -o - prints it")
+    reproduction = _repro(loaded, ref, options)
+    if not reproduction.script:
+        raise Failure(reproduction.refused)
+    if options.output == "-":
+        yield reproduction.script.encode("ascii")
+        return
+    _write(Path(options.output).expanduser(), reproduction.script, options.force)
+    for each in reproduction.tried:
+        print_error(f"not of {each.ref}: {each.why}")
+    yield message(printable(f"{options.output}: a script of {reproduction.graph}. It comes from a trace: read before running."))
+
+
+def _repro(run: Run, ref: str, options: argparse.Namespace) -> Repro:
+    from tltui.model.artifacts import Artifact
+    from tltui.model.nodes import Compile, Frame
+    from tltui.writers.repro.script import repro_of
+
+    node, source, limit = run.resolve(ref), options.source, _limit(options)
+    if isinstance(node, Frame) and len(node.compiles) == 1:
+        node = node.compiles[0]
+    if isinstance(node, Artifact):
+        if source is not None and source != node.name:
+            raise Failure(f"{ref} is a graph by itself; --from {source} needs the address of a compile")
+        return repro_of(node.owner, artifact=node, max_bytes=limit)
+    if not isinstance(node, Compile):
+        raise Failure(f"{ref} is no compile; tltui repro without REF lists those that a script can be made of")
+    return repro_of(node, source, max_bytes=limit)
+
+
+def _limit(options: argparse.Namespace) -> int:
+    from tltui.writers.repro.tensor_bounds import MAX_BYTES
+
+    return MAX_BYTES if options.max_bytes is None else int(options.max_bytes)
+
+
+def _listed(run: Run, limit: int) -> Iterator[bytes]:
+    """Yield a line per compile: the source graph of its script, or why there is none."""
+    from tltui.model.compile_navigation import in_order
+    from tltui.writers.repro.script import repro_of
+
+    count = scripts = 0
+    for compile_ in in_order(run):
+        reproduction = repro_of(compile_, max_bytes=limit)
+        count += 1
+        scripts += bool(reproduction.script)
+        graph = reproduction.graph.rpartition(":")[2]
+        yield message(printable(f"{reproduction.ref}  a script of {graph}" if reproduction.script else reproduction.refused))
+    yield message(f"{scripts} of {count} compiles can be made a script: tltui repro PATH REF -o repro.py")
+
+
+def _write(target: Path, script: str, force: bool) -> None:
+    from tltui.text.safe_files import replacing
+
+    try:
+        with replacing(target, force=force) as file:
+            file.write(script.encode("ascii"))
+    except FileExistsError as error:
+        raise Failure(f"{error.filename}: {error.strerror}; --force writes it there") from None
+    except OSError as error:
+        raise Failure(f"{error.filename or target}: {error.strerror}") from None
+
+
+COMMANDS = {
+    "bundle": Command(bundle, (
+        add_paths, add_json, refs("compiles, frames or ranks (default: the whole run)", several=True),
+        argument("-o", "--output", metavar="FILE", help="the log to write; of several processes a directory"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own: names, paths, source lines, strings, hosts"),
+        argument("-n", "--preview", action="store_true", help="only say what would leave, write nothing"),
+        add_force,
+    ), """\
+The preview says what leaves and how large it is; nothing is written beside the trace.
+
+examples:
+  tltui bundle /tmp/tracedir 0/1 --redact --preview
+  tltui bundle /tmp/tracedir 0/1 0/2 --redact -o bundle.log
+"""),
+    "case": Command(case, (
+        add_paths, add_json,
+        argument("-o", "--output", metavar="FILE", help="the zip archive to write"),
+        argument("--redact", action="store_true",
+                 help="replace or leave out all that is not torch's own, and list what was left out"),
+        argument("-n", "--preview", action="store_true", help="only say what would be in it, write nothing"),
+        add_force,
+        defaults(refs=[]),
+    ), """\
+The file opens to the same pages: tltui case.zip. The preview says what would be in it.
+
+examples:
+  tltui case trace/ torch_compile_debug/ job.err -o case.zip
+  tltui case trace/ job.err --redact --preview
+"""),
+    "report": Command(report, (
+        add_paths,
+        argument("-o", "--output", metavar="FILE", required=True, help="the file to write: .html"),
+        argument("--max-size", metavar="SIZE", type=size, default=size(REPORT_SIZE),
+                 help=f"the largest it may become, as 800k, 5M, 1G (default: {REPORT_SIZE})"),
+        argument("--redact", action="store_true",
+                 help="replace all that is not torch's own first: names, paths, source lines, strings, hosts"),
+        partial(add_force, help_="replace FILE if it exists"),
+        defaults(reads_profiles=True),
+    ), """\
+The file has what is worth most of what fits: summary, problems, every page that says something, all compiles, and code, graphs
+and guards of those that matter. It says what was left out, and how to get it. It loads nothing and runs no script.
+
+examples:
+  tltui report /tmp/tracedir -o report.html
+  tltui report /tmp/tracedir -o report.html --max-size 20M
+  tltui report /tmp/tracedir -o report.html --redact
+"""),
+    "repro": Command(repro, (
+        add_paths, refs("a compile, or one of its graphs (default: list what there is)"),
+        argument("-o", "--output", metavar="FILE", help="the script to write; - prints it"),
+        argument("--from", dest="source", metavar="NAME", help="the graph to take (default: the best that will do)"),
+        argument("--max-bytes", metavar="SIZE", type=size,
+                 help="what its tensors may take together, as 800M, 16G (default: 4 GiB)"),
+        partial(add_force, help_="replace FILE if it exists"),
+    ), """\
+The script makes inputs as the trace describes them, compiles the graph, runs it, and compares with eager mode. It does so in a
+child process with limits of CPU time, memory and time. If the trace is a stranger's, so is the graph: read the script first, and
+run it in a container (SECURITY.md). tltui itself runs nothing of a trace.
+
+examples:
+  tltui repro /tmp/tracedir                        of which compiles a script can be made
+  tltui repro /tmp/tracedir 0/1 -o repro.py
+  tltui repro /tmp/tracedir 0/1 --from aot_forward_graph -o -
+  tltui repro /tmp/tracedir 0/1:fx_graph_runnable#2 -o repro.py
+"""),
+}  # fmt: skip

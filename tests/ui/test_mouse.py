@@ -15,9 +15,9 @@ from textual.widget import Widget
 
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
+from tltui.widgets.bars import WHEEL
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.linked_views import MarkedView
-from tltui.widgets.prompt_line import WHEEL
 
 GRAPHS = TRACES / "torch-2.13" / "train"
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"

@@ -9,7 +9,7 @@ from opened import BREAKS, DEMO, Driver, opened
 from screen import screen_lines, screen_text
 from textual.events import MouseDown, Paste
 
-from tltui.widgets.prompt_line import Asking
+from tltui.widgets.bars import Asking
 
 ASKS = {"slash": "/", "colon": "line", "f": "show only", "s": "search everywhere", "o": "go to", "x": "write", "ctrl+p": "command"}
 """Key → how its question begins, in the document."""

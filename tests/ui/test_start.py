@@ -19,7 +19,7 @@ from tltui.work.reader_threads import Scan
 
 LATER = ("tltui.questions.overview.compile_sections", "tltui.questions.overview.run_summary",
          "tltui.questions.overview.run_page", "tltui.questions.provenance.graph_names",
-         "tltui.questions.compare.page", "tltui.screens.go_to", "tltui.screens.palette",
+         "tltui.questions.compare.page", "tltui.screens.palette",
          "tltui.screens.provenance", "pygments")  # fmt: skip
 """What is imported when it is first wanted: each costs a part of the 0.35 s."""
 

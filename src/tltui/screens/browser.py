@@ -247,7 +247,7 @@ class BrowserCommands(MainScreen):
 
     def action_go_to(self) -> None:
         """Type where to go."""
-        from tltui.screens.go_to import COMMAND, GoTo
+        from tltui.screens.palette import COMMAND, GoTo
 
         def chosen(ref: str) -> None:
             if ref.startswith(COMMAND):
@@ -256,7 +256,8 @@ class BrowserCommands(MainScreen):
                 self.go(ref)
 
         before = [request.ref for request in reversed(self._past)]
-        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref, before))
+        compile_, names = self.current_compile, self.names
+        self.prompt.open(GoTo(self.trace, self.scheduler, chosen, compile_, names, self.shown_ref, before, self.ascii_only))
 
     def action_search(self) -> None:
         """Everywhere."""

@@ -16,8 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.questions.compare.artifacts_page import Memo, Sides, artifact_page, diff_ref, sides_of, verdict
 from tltui.questions.compare.comparable_lines import Difference
 from tltui.questions.compare.pairing import artifact_difference
-from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import AppContext, Output
+from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.document import Options
 from tltui.text.safe_files import safe_name

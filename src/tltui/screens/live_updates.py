@@ -20,7 +20,7 @@ from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, sett
 from tltui.model.status import Status, glyph
 from tltui.questions.news.run_news import News, Numbered, Once, Watch, What
 from tltui.screens.main_screen import MainScreen
-from tltui.screens.panes import PanesScreen
+from tltui.screens.workbench import PanesScreen
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.text import formatting, tokens
 from tltui.trace.files import NO_LONGER

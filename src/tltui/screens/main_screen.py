@@ -30,9 +30,8 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
 from tltui.tree.outline import Node, path_to, root
 from tltui.tree.rows import OutlineRows
-from tltui.widgets.bars import STEP, Divider, RunBar, StatusBar
+from tltui.widgets.bars import STEP, Asking, Divider, RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.prompt_line import Asking
 from tltui.widgets.trace_tree import TraceTree
 from tltui.work.scheduler import Steps
 

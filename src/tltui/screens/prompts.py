@@ -13,9 +13,9 @@ from textual.timer import Timer
 
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.widgets.bars import NOTHING, Asking
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.key_input import LineEdit
-from tltui.widgets.prompt_line import NOTHING, Asking
 
 Row = Sequence[Piece]
 """One line of a list."""

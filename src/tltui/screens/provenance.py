@@ -25,8 +25,7 @@ from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, 
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
-from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import AppContext, Output
+from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Builder, Document, Options, Piece

@@ -44,7 +44,7 @@ from tltui.text import tokens
 from tltui.text.search.child_process import end_all
 from tltui.text.tokens import TRUE
 from tltui.widgets.key_input import TypeAhead
-from tltui.widgets.looks import wear
+from tltui.widgets.themes import wear
 from tltui.work.scheduler import Gate, Scheduler
 
 
@@ -52,11 +52,11 @@ class QuitKey(App[None]):
     """An app that looks at this key before any binding does."""
 
     def leave_for_sure(self) -> None:
-        """The key was pressed."""
+        """Quit."""
         self.exit()
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event comes through here, keys in turn."""
+        """Handle an event; the key that always quits never reaches a binding."""
         if isinstance(event, events.Key) and event.key == QUIT_KEY:
             self.leave_for_sure()
         else:
@@ -78,8 +78,8 @@ class FaultHandling(App[None]):
         super().__init__(**options)
         self.faults: list[BaseException] = []
         """What went wrong, the last few."""
-        self._seen: dict[tuple[str, int], deque[float]] = {}
-        self._undrawn: set[tuple[str, int]] = set()
+        self._fault_times: dict[tuple[str, int], deque[float]] = {}
+        self._reported_places: set[tuple[str, int]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
         """Where it runs, once it does."""
         self._is_leaving = False
@@ -87,59 +87,61 @@ class FaultHandling(App[None]):
         MessagePump._dispatch_message = _dispatch  # type: ignore[method-assign]
 
     def exit(self, *given: Any, **options: Any) -> None:
-        """Leave. From now on widgets go, in any order: that another one does not find them any more is no fault."""
+        """Exit. Widgets are removed in any order from now on: one that is missing is no fault."""
         self._is_leaving = True
         super().exit(*given, **options)
 
     def report(self, error: BaseException) -> None:
-        """From any thread: a fault that costs nothing but what was being done."""
+        """Report a fault that costs only the current operation. Thread-safe."""
         self.faults = [*self.faults[-9:], error]
-        said = fault_line(error)
+        sentence = fault_line(error)
         try:
-            self.post_message(Answer(lambda: say(self, said, tokens.ERROR)))
+            self.post_message(Answer(lambda: say(self, sentence, tokens.ERROR)))
         except RuntimeError:  # the app is ending
             return
 
     def on_answer(self, message: Answer) -> None:
-        """What another thread has to say, whatever screen is in front."""
+        """Apply the result of another thread, whatever screen is in front."""
         message.apply()
 
     def on_undrawn(self, message: Undrawn) -> None:
-        """A row could not be drawn: it will be tried whenever the row is looked at, and is told once."""
+        """Report a row that could not be drawn, once: drawing is tried again with each frame."""
         place = place_of(message.error)
-        if place not in self._undrawn:
-            self._undrawn.add(place)
+        if place not in self._reported_places:
+            self._reported_places.add(place)
             self.report(message.error)
 
     def survives(self, error: BaseException) -> bool:
-        """Whether a fault is one to live with: told, and not the same again and again."""
+        """Return whether the app goes on after a fault: not when the same one comes again and again."""
         if self._is_leaving:
             return True
         self._has_begun |= any(isinstance(screen, Workbench) and screen.is_mounted for screen in self.screen_stack)
         if not self._has_begun:
             return False  # there is nothing to live for
-        seen = self._seen.setdefault(place_of(error), deque(maxlen=OFTEN))
+        times = self._fault_times.setdefault(place_of(error), deque(maxlen=OFTEN))
         now = time.monotonic()
-        seen.append(now)
-        if len(seen) == OFTEN and now - seen[0] < SPAN:
+        times.append(now)
+        if len(times) == OFTEN and now - times[0] < SPAN:
             return False
         self.report(error)
         return True
 
     def _handle_exception(self, error: Exception) -> None:
-        """Textual calls this with what a timer, a callback or drawing raised, and would end the app."""
+        """Handle what a timer, a callback or drawing raised; Textual would end the app."""
         if not self.survives(error):
             super()._handle_exception(error)
             self._return_code = CODE
 
     def panic(self, *renderables: RenderableType) -> None:
-        """Textual calls this when what it cannot do without has failed: the shell learns that this was no end in order."""
+        """Exit with an error status after a failure that Textual cannot survive."""
         super().panic(*renderables)
         self._return_code = CODE
 
     def _fatal_error(self) -> None:
-        """Textual calls this for the exception at hand before it ends the app, and would print it with the values of all variables:
-        texts of the trace."""
+        """Print a short message and exit on the current exception.
+
+        Textual would print it with the values of all variables: texts of the trace.
+        """
         error = sys.exc_info()[1] or self._exception
         if error is None or wants_traceback():
             super()._fatal_error()
@@ -148,7 +150,7 @@ class FaultHandling(App[None]):
 
 
 async def _dispatch(self: MessagePump, message: Message) -> None:
-    """In place of Textual's own: what the handlers of a message raise costs this message, not the loop that called them."""
+    """Dispatch a message in place of Textual's own method: an error in a handler costs this message, not the loop."""
     try:
         await DISPATCH(self, message)
     except Exception as error:
@@ -220,12 +222,12 @@ class _Stops:
         self._is_stopped = False
 
     def stopped(self, number: int, frame: FrameType | None) -> None:
-        """ctrl+z, or a signal of its name."""
+        """Handle SIGTSTP (ctrl+z)."""
         self._is_stopped = True
         self._textual_stopped(number, frame)
 
     def continued(self, number: int, frame: FrameType | None) -> None:
-        """It goes on."""
+        """Handle SIGCONT."""
         if self._is_stopped:
             self._is_stopped = False
             self._textual_continued(number, frame)
@@ -238,7 +240,7 @@ class _Stops:
 
 
 def handle_stop_signals(app: FaultHandling) -> None:
-    """Once the app has the terminal."""
+    """Install the handlers of SIGTSTP and SIGCONT, once the app has the terminal."""
     stopped, continued = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
     if callable(stopped) and callable(continued):  # not where there is no terminal
         stops = _Stops(app, stopped, continued)
@@ -247,7 +249,7 @@ def handle_stop_signals(app: FaultHandling) -> None:
 
 
 def _claim_terminal() -> int:
-    """The terminal, under a number that nobody else writes to: Textual's thread would ask for modes after `RESET`."""
+    """Return a private file descriptor of the terminal: Textual's thread would ask for modes after `RESET`."""
     terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     time.sleep(_ON_ITS_WAY)
@@ -263,16 +265,16 @@ def _attributes(terminal: int) -> list[Any] | None:
 
 @contextmanager
 def quitting_on_signals(app: FaultHandling) -> Iterator[None]:
-    """While the block runs. What `nohup` made deaf to one stays so."""
+    """Quit on `SIGNALS` while the block runs. Signals that `nohup` ignores stay ignored."""
     leaving = _Leaving(app)
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    own = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
-    for number in own:
+    handled = [number for number in SIGNALS if before[number] is not signal.SIG_IGN]
+    for number in handled:
         signal.signal(number, leaving.heard)
     try:
         yield
     finally:
-        for number in own:
+        for number in handled:
             signal.signal(number, before[number])
 
 
@@ -327,7 +329,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
         """Pass a key to the open prompt before anything else, except for the key that always quits."""
         bench = front(self)
         is_floor = isinstance(event, events.Key) and event.key == QUIT_KEY
-        return bench is not None and not is_floor and bench.prompt.take(event)
+        return bench is not None and not is_floor and bench.prompt.handle_key(event)
 
     def is_asking(self) -> bool:
         """Return whether the front screen has an open prompt."""
@@ -393,7 +395,7 @@ class TltuiApp(FaultHandling, TypeAhead, QuitKey, Frames):
 
     def action_help_quit(self) -> None:
         """Show how to quit on ctrl+c."""
-        self.browser.attending.tell_ctrl_c()
+        self.browser.attending.explain_ctrl_c()
 
 
 def chosen_theme(option: str | None, config: Config) -> str:
@@ -413,7 +415,7 @@ def chosen_theme(option: str | None, config: Config) -> str:
     return "ansi-light" if is_light else "ansi-dark"
 
 
-def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> int:
+def start(discovered: Found, options: argparse.Namespace, job: Job | None = None) -> int:
     """Run the UI, with the job that was started for it; return the exit code.
 
     Raises `NothingFound` if the search ends without a log.
@@ -427,9 +429,9 @@ def start(found: Found, options: argparse.Namespace, job: Job | None = None) -> 
     mouse = config.mouse if options.no_mouse is None else False
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first frame is up: what is made until then stays
-    app = TltuiApp(Run(found), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
+    app = TltuiApp(Run(discovered), config, theme=theme, ascii_only=ascii_only, mouse=mouse, job=job)
     with quitting_on_signals(app):
         app.run(mouse=mouse)
-    if app.browser.nothing:
-        raise NothingFound(app.browser.nothing)
+    if app.browser.no_log_reason:
+        raise NothingFound(app.browser.no_log_reason)
     return app.return_code or 0

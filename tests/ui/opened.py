@@ -39,9 +39,9 @@ class Driver:
         return self.app.browser
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The line below."""
-        return self.browser.status.said().strip()
+        return self.browser.status.plain_text().strip()
 
     @property
     def at(self) -> str:
@@ -136,7 +136,7 @@ async def opened(
 def _is_reading(driver: Driver) -> bool:
     from tltui.widgets.bars import RunBar
 
-    return "reading" in driver.browser.query_one(RunBar).said()
+    return "reading" in driver.browser.query_one(RunBar).plain_text()
 
 
 def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, pid: int = 1) -> bytes:

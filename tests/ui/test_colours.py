@@ -22,8 +22,8 @@ from tltui.text.tokens import COLOURS, TRUE
 from tltui.widgets.bars import LINE_STYLES, RunBar
 from tltui.widgets.document_canvas import IN_REVERSE
 from tltui.widgets.linked_views import MarkedView
-from tltui.widgets.looks import LOOKS, NAMES, PARTS, part_style, variables
 from tltui.widgets.row_painter import BANDS
+from tltui.widgets.themes import LOOKS, NAMES, PARTS, part_style, variables
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0

@@ -145,4 +145,4 @@ async def test_hits_of_such_a_pattern_are_marked(trace: Path, started: list[subp
         await driver.press("enter")
         view = driver.browser.document_view
         await driver.until(lambda: view.hits == "1/4")
-        assert [line for line in range(5) if view._look(view.rows.at(line)).is_hit] == [0, 1, 3, 4]
+        assert [line for line in range(5) if view._row_style(view.rows.at(line)).is_hit] == [0, 1, 3, 4]

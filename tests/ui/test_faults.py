@@ -45,7 +45,7 @@ def fail(*_: object, **__: object) -> None:
 
 async def lives(driver: Driver, home: Path) -> None:
     """It was told and written down, and keys work."""
-    await driver.until(lambda: "ZeroDivisionError: this is a fault of tltui" in driver.said)
+    await driver.until(lambda: "ZeroDivisionError: this is a fault of tltui" in driver.message)
     [log] = home.rglob("crash.log")
     assert "ZeroDivisionError" in log.read_text() and "in fail" in log.read_text()
     assert "a text of the trace" not in log.read_text()
@@ -63,7 +63,7 @@ async def test_in_a_message_handler(whose: type, home: Path, monkeypatch: pytest
         await lives(driver, home)
         driver.browser.user_acts()
         pump.post_message(Poke())  # the same loop still takes messages
-        await driver.until(lambda: "ZeroDivisionError" in driver.said)
+        await driver.until(lambda: "ZeroDivisionError" in driver.message)
 
 
 @pytest.mark.parametrize("later", [
@@ -224,7 +224,7 @@ PRESS = {
     "tltui.screens.prompts.Question.typed": ("f", "x"),
     "tltui.widgets.trace_tree.TraceTree.set_filter": ("f", "x", "enter"),
     "tltui.screens.workbench.copy": ("y",),
-    "tltui.screens.provenance.ProvenanceScreen.made_panes": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen.compose_panes": ("p",),
     "tltui.screens.provenance.ProvenanceScreen.on_mount": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._show": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._follow": ("p",),

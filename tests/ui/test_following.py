@@ -67,7 +67,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def bar(driver: Driver) -> str:
-    return driver.browser.query_one(RunBar).said()
+    return driver.browser.query_one(RunBar).plain_text()
 
 
 async def test_what_is_written_appears(job: Job) -> None:
@@ -122,7 +122,7 @@ async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
         await driver.until(lambda: "quiet since 10:00:00" in bar(driver) and "F follows" not in bar(driver))
         job.write(begun(1, "10:02:00"))
         await driver.until(lambda: "live · last record 10:02:00" in bar(driver))
-        assert "following what the job writes" in driver.said or "1/0" in screen_text(driver.app)
+        assert "following what the job writes" in driver.message or "1/0" in screen_text(driver.app)
         await driver.press("F")
         assert "may go on · F follows it" in bar(driver)
 
@@ -156,13 +156,13 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
         await driver.until(lambda: "live" in bar(driver))
         job.path.write_bytes(begun(5))
         await driver.until(lambda: "1 log changed" in bar(driver))
-        assert "cut off after it was read" in driver.said or "written anew" in driver.said
+        assert "cut off after it was read" in driver.message or "written anew" in driver.message
         if driver.browser.document_view.has_focus and size[0] < 100:
             await driver.press("tab")  # one pane has the screen: the tree
         # what was read stays, beside what is there now
         await driver.until(lambda: "▸ process 1" in screen_text(driver.app) and "▸ process 2" in screen_text(driver.app))
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said and "changed" not in bar(driver))
+        await driver.until(lambda: "read again" in driver.message and "changed" not in bar(driver))
         await driver.press("tab" if driver.browser.document_view.has_focus and size[0] < 100 else "g")
         await driver.until(lambda: "process 1" not in screen_text(driver.app) and "[5/0]" in screen_text(driver.app))
 
@@ -177,13 +177,13 @@ async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
         await driver.shown("1/0")
         job.path.unlink()
         await driver.until(lambda: "1 log out of reach" in bar(driver))
-        assert "deleted" in driver.said and "ctrl+r" in driver.said
+        assert "deleted" in driver.message and "ctrl+r" in driver.message
         await driver.press("ctrl+r")
-        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.said and "what was read stays" in driver.said)
+        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.message and "what was read stays" in driver.message)
         assert driver.browser.shown_ref == "1/0"
         job.path.write_bytes(begun(1) + ended(1))
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
+        await driver.until(lambda: "read again" in driver.message)
         await driver.shown("1/0")
         assert driver.at == "1/0"
 
@@ -206,7 +206,7 @@ async def test_reading_again_follows_as_before(job: Job, writers: HeldWriters) -
         await driver.until(lambda: "2 compiles" in bar(driver))
         job.grow_old(120.0)
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
+        await driver.until(lambda: "read again" in driver.message)
         assert "follows it" not in bar(driver)
         writers.over = True
         await driver.until(lambda: "ended" in bar(driver))
@@ -217,7 +217,7 @@ async def test_reading_again_does_not_follow_what_was_not_followed(job: Job) -> 
         await driver.until(lambda: "live" in bar(driver))
         await driver.press("F")
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
+        await driver.until(lambda: "read again" in driver.message)
         assert "F follows it" in bar(driver)
 
 
@@ -229,7 +229,7 @@ async def test_reading_again_stays_on_the_page_and_in_the_pane(job: Job, keys: s
         await driver.until(lambda: driver.browser.document_view.has_focus and driver.browser.is_at_rest)
         before = driver.browser.shown_ref
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said and driver.browser.is_at_rest)
+        await driver.until(lambda: "read again" in driver.message and driver.browser.is_at_rest)
         assert driver.browser.shown_ref == before
         assert driver.browser.document_view.has_focus
 
@@ -296,11 +296,11 @@ async def test_a_new_error_is_one_remark_with_the_key_that_goes_there(job: Job) 
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "live" in bar(driver))
         job.write(begun(1, name="bad") + ended(1, failed="RuntimeError") + begun(2) + ended(2))
-        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.said)
-        assert "RuntimeError: it failed" in driver.said
+        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.message)
+        assert "RuntimeError: it failed" in driver.message
         at = driver.at
         await driver.press("j", "k")
-        assert "goes to" not in driver.said and driver.at == at
+        assert "goes to" not in driver.message and driver.at == at
         await driver.press("L")
         await driver.shown("1/0")
         assert driver.at == "1/0"
@@ -311,10 +311,10 @@ async def test_what_was_there_before_is_no_news(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
         await driver.until(lambda: "1 failed" in bar(driver))
         await driver.press("L")
-        assert "nothing went wrong since this was opened" in driver.said
+        assert "nothing went wrong since this was opened" in driver.message
         job.write(begun(2) + ended(2))
         await driver.until(lambda: "3 compiles" in bar(driver))
-        assert "goes to" not in driver.said
+        assert "goes to" not in driver.message
 
 
 async def test_a_job_that_was_opened_when_it_had_hung_for_long_is_said_to(tmp_path: Path) -> None:

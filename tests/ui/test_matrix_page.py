@@ -59,7 +59,7 @@ async def test_a_key_changes_what_the_cells_tell(job: Path) -> None:
         ):  # fmt: skip
             await driver.press("S")
             await driver.until(lambda said=said: said in screen_text(driver.app))
-        assert "the cells tell: difference" in driver.said
+        assert "the cells tell: difference" in driver.message
 
 
 async def test_enter_on_a_cell_compares(job: Path) -> None:

@@ -111,7 +111,7 @@ async def test_walking_stays_in_the_pane_in_front(key: str, there: str) -> None:
         driver.browser.arrive(begin)
         await driver.press(key)
         await driver.until(lambda: driver.at.startswith(there))
-        assert in_front(driver) == "tree" and driver.said.partition("  ")[0].endswith("enter shows it")
+        assert in_front(driver) == "tree" and driver.message.partition("  ")[0].endswith("enter shows it")
         row = driver.browser.tree_view.cursor - driver.browser.tree_view.scroll_offset.y
         assert 0 <= row < driver.browser.tree_view.size.height, "the cursor is in sight"
         await driver.press("enter")
@@ -121,7 +121,7 @@ async def test_walking_stays_in_the_pane_in_front(key: str, there: str) -> None:
         await driver.press(key)
         await driver.until(lambda: driver.at.startswith(there))
         await driver.shown(driver.at)
-        assert in_front(driver) == "document" and "shows it" not in driver.said
+        assert in_front(driver) == "document" and "shows it" not in driver.message
 
 
 async def test_enter_shows_the_node_also_after_a_page() -> None:
@@ -142,7 +142,7 @@ async def test_the_title_follows_the_keys_of_the_user_and_goes_when_both_panes_a
         await driver.press("f6")
         assert "f6: tree · " in screen_lines(driver.app)[1]
         await driver.press("z")
-        assert driver.said.startswith("one pane has the whole screen already: f6 shows the other one")
+        assert driver.message.startswith("one pane has the whole screen already: f6 shows the other one")
         await driver.pilot.resize_terminal(120, 40)
         await driver.pilot.pause()
         assert "f6:" not in screen_lines(driver.app)[1]
@@ -190,7 +190,7 @@ async def test_every_key_at_every_size(size: tuple[int, int]) -> None:
 
 async def test_a_remark_is_cut_with_a_sign_and_has_the_room() -> None:
     async with opened(BREAKS, size=SMALL) as driver:
-        driver.browser.tell("word " * 30)
+        driver.browser.show_message("word " * 30)
         await driver.pilot.pause()
         said = screen_lines(driver.app)[-1]
         assert "…" in said and said.index("…") >= 60
@@ -208,13 +208,13 @@ async def test_an_error_stays_said_until_a_key(tmp_path: Path, monkeypatch: pyte
     async with growing(tmp_path / "t", monkeypatch, size=SMALL) as live:
         add((1, 1, "bad_one"))
         await live.look()
-        await live.until(lambda: "L goes to ✗ [1/0] bad_one" in live.said)
+        await live.until(lambda: "L goes to ✗ [1/0] bad_one" in live.message)
         add((2, 1, "break_two"))
         await live.look()
-        assert "L goes to ✗ [1/0] bad_one" in live.said, "a break takes the place of no error"
+        assert "L goes to ✗ [1/0] bad_one" in live.message, "a break takes the place of no error"
         add((3, 1, "bad_three"))
         await live.look()
-        await live.until(lambda: "L goes to ✗ [3/0] bad_three (and 2 more)" in live.said)
+        await live.until(lambda: "L goes to ✗ [3/0] bad_three (and 2 more)" in live.message)
         for there in ("3/0", "1/0", "2/0", "2/0"):
             await live.press("L")
             await live.shown(there)

@@ -27,7 +27,7 @@ async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: p
     monkeypatch.setenv(name, "less '")
     async with opened(BREAKS) as driver:
         await driver.press(key)
-        await driver.until(lambda: driver.said.startswith(f"${name} is no command: No closing quotation"))
+        await driver.until(lambda: driver.message.startswith(f"${name} is no command: No closing quotation"))
 
 
 @pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])
@@ -72,7 +72,7 @@ async def test_a_directory_is_written_into(tmp_path: Path, monkeypatch: pytest.M
         name = prompt.text
         assert name.startswith("out/") and name.endswith(".txt")
         await driver.press("enter")
-        await driver.until(lambda: "wrote" in driver.said)
+        await driver.until(lambda: "wrote" in driver.message)
     assert (tmp_path / name).read_text()
 
 

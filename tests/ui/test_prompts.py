@@ -177,7 +177,7 @@ async def test_where_to_write_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
         await driver.press("j")
         assert driver.prompt.is_open  # no answer
         await driver.press("n")
-        assert not driver.prompt.is_open and "nothing was written" in driver.said
+        assert not driver.prompt.is_open and "nothing was written" in driver.message
 
 
 async def test_the_screen_may_become_small_while_something_is_asked() -> None:

@@ -185,8 +185,8 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
     async with opened(BREAKS, size=size) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("p again goes to [1/0], the nearest compile with code"))
-        assert driver.said.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
+        await driver.until(lambda: driver.message.startswith("p again goes to [1/0], the nearest compile with code"))
+        assert driver.message.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "1/0"
@@ -201,10 +201,10 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
     async with opened(BREAKS) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("p again goes to"))
+        await driver.until(lambda: driver.message.startswith("p again goes to"))
         await to(driver, "none")
         await driver.press("p")
-        await driver.until(lambda: "these records belong to no compile" in driver.said)
+        await driver.until(lambda: "these records belong to no compile" in driver.message)
         assert driver.browser.is_current
 
 
@@ -216,9 +216,9 @@ async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
         await driver.until(lambda: driver.browser.shown_ref == "")
     async with opened(TRACES / "torch-2.13" / "errors", as_found=True) as driver:
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("nothing in this run has generated code"))
+        await driver.until(lambda: driver.message.startswith("nothing in this run has generated code"))
         await driver.press("e", "p")
-        await driver.until(lambda: "nothing in this run has any generated code; of [0/0]: it failed in Dynamo" in driver.said)
+        await driver.until(lambda: "nothing in this run has any generated code; of [0/0]: it failed in Dynamo" in driver.message)
 
 
 async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:

@@ -100,6 +100,6 @@ def test_no_widget_has_component_classes() -> None:
 
 def test_every_look_of_a_token_is_of_one_that_there_is() -> None:
     from tltui.text import tokens
-    from tltui.widgets.looks import PARTS
+    from tltui.widgets.themes import PARTS
 
     assert {part.removeprefix("tok-") for part in PARTS if part.startswith("tok-")} <= set(tokens.ALL)

@@ -29,7 +29,7 @@ async def test_callers_stand_above_what_they_compiled() -> None:
         before = driver.at
         await driver.press("t")
         assert driver.at == before
-        assert "by stacks" in driver.said
+        assert "by stacks" in driver.message
         rows = left(driver)
         place = next(n for n, row in enumerate(rows) if "<module>" in row)
         assert "breaks.py:14" in rows[place]

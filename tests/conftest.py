@@ -1,4 +1,4 @@
-"""What holds for all tests. Its presence puts tests/ on the import path: `import make_trace`, `import real`."""
+"""Setup of all tests. `pythonpath` in pyproject.toml puts tests/kit on the import path: `import make_trace`, `import real`."""
 
 from __future__ import annotations
 

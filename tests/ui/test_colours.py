@@ -8,7 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, opened
+from opened import BREAKS, opened
+from real import DEMO, TRACES
 from rich.style import Style
 from screen import screen_lines
 from textual.color import Color

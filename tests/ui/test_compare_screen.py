@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from screen import screen_lines
 
 from tltui.questions.compare.artifacts_page import Memo, Sides

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.screens.compare import CompareScreen

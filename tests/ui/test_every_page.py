@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import TRACES
 
 from tltui.commands import COMMANDS, Where
 from tltui.model.ref import parse_ref

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from replaying import HeldWriters
 from screen import screen_text
 from textual.widget import Widget

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_text
 
 from tltui.commands import BY_ID

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from growing import growing
-from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 from tltui.config import Config

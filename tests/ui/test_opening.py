@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from growing import Live, growing
-from opened import DEMO, TRACES, Driver, log_of, opened
+from opened import Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 SIZES = [(80, 24), (120, 40), (200, 60)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import DEMO
 from screen import screen_lines, screen_text
 from textual.events import MouseDown, Paste
 

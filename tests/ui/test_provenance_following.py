@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from screen import screen_lines, screen_text
 
 from tltui.questions.provenance.pane_sections import ALL, LAYERS

@@ -170,6 +170,7 @@ def test_a_page_does_not_grow_while_the_module_that_makes_such_pages_is_being_im
 
 
 def test_the_modules_of_pages_are_there() -> None:
-    modules = {module_of(parse_ref(ref)) for ref in ("", "@run", "@summary", "@log", "0/0", *(f"@{view.name}" for view in QUESTIONS))}
+    refs = ("", "@run", "@summary", "@log", "0/0", *(f"@{view.name}" for view in QUESTIONS))
+    modules = {module_of(parse_ref(ref)) for ref in refs}
     assert len(modules) == len(QUESTIONS) + 1  # one for the overview, '' for two
     assert all(find_spec(module) for module in modules if module)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 from screen import screen_text
 
 BROKEN = TRACES / "profiler" / "broken"

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import DEMO, TRACES
 from screen import screen_lines
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal

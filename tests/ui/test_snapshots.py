@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from opened import DEMO, TRACES, Driver, opened
+from opened import Driver, opened
+from real import DEMO, TRACES
 from screen import screen_text
 from snap import snap
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from growing import Live, growing
-from opened import TRACES, log_of
+from opened import log_of
+from real import TRACES
 from replaying import Replay
 from screen import screen_lines
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from opened import DEMO
+from real import DEMO
 from screen import screen_text, until
 
 from tltui.app import TltuiApp

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO
 from screen import screen_lines
 
 from tltui.model.nodes import Compile

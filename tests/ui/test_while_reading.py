@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from growing import Live, growing
-from opened import TRACES
+from real import TRACES
 
 WHOLE = next((TRACES / "torch-2.13" / "recompiles").glob("*.log")).read_bytes()
 SEQUENCES = {

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from made_logs import Log, trace
+from made_logs import Log
+from real import trace
 
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import metrics_fields

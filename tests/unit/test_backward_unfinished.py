@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.pages import page
+from pages import page
 from real import TRACES, fresh, trace
 from test_follow import Live
 from test_news import Followed

@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from kit.pages import page
+from pages import page
 from real import TRACES
 from viewed import lead_somewhere, targets, text
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.pages import page
 from made_logs import Log
+from pages import page
 from ranked import ranked
 from real import fresh, trace
 from viewed import lead_somewhere, text

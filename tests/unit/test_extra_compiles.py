@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit.pages import page
+from pages import page
 from ranked import ranked
 from real import fresh, trace
 from viewed import lead_somewhere, text

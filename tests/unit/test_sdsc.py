@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.pages import page
+from pages import page
 from real import TRACES
 from viewed import lead_somewhere, text
 

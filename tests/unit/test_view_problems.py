@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pages
 import pytest
 from golden import assert_golden
-from kit import pages
-from made_logs import ROOT, Log, trace
-from real import opened
+from made_logs import Log
+from real import ROOT, opened, trace
 
 from tltui.export import to_json
 from tltui.model.follow import open_run

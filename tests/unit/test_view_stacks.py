@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 from golden import assert_golden
-from kit import pages
-from made_logs import ROOT, TRACES, Log, trace
-from real import fresh, opened
+from made_logs import Log
+from real import ROOT, TRACES, fresh, opened, trace
 
 from tltui.documents.scope import scope_of
 from tltui.export import to_json

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from pages import page
 from ranked import ranked
-from real import fresh
+from real import TRACES, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
 from tltui.cli import main

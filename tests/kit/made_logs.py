@@ -1,4 +1,4 @@
-"""Logs for tests: small ones made record by record, and the real ones of `real`."""
+"""Small logs for tests, written record by record."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from real import ROOT, TRACES, trace
-
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.sources.discover import discover
-
-__all__ = ["ROOT", "TRACES", "Log", "trace"]
 
 
 class Log:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from real import TRACES
 from screen import until
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -21,8 +22,6 @@ from tltui.screens.prompts import Prompting
 from tltui.screens.workbench import front
 from tltui.sources.discover import discover
 
-TRACES = Path(__file__).parents[1] / "traces"
-DEMO = Path(__file__).parents[2] / "src" / "tltui" / "demo"
 BREAKS = TRACES / "torch-2.13" / "breaks"
 
 

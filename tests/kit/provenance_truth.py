@@ -4,7 +4,7 @@ The truth is what Inductor's scheduler knew in the process that compiled, one JS
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
 
-    python tests/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
+    python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner
 
-INPUTS = Path(__file__).parent / "traces" / "inputs"
+INPUTS = Path(__file__).parents[1] / "traces" / "inputs"
 TRUTH: dict[str, dict[str, Any]] = json.loads((INPUTS / "truth.json").read_text())
 """Text file → what is true of it."""
 

@@ -12,8 +12,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, FoundLog
 
-INPUTS = Path(__file__).parent / "traces" / "inputs"
-
+INPUTS = Path(__file__).parents[1] / "traces" / "inputs"
 
 
 @cache

@@ -15,7 +15,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import discover
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
 DEMO = ROOT / "src" / "tltui" / "demo"
 INPUTS = TRACES / "inputs"

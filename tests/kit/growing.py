@@ -67,7 +67,7 @@ class Live(Driver):
         """The tree."""
         return self.browser.tree_view
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Read what was written, and wait until all is drawn."""
         for event in self.follower.read(1 << 16):
             self.browser.post_message(Scanned((event,)))
@@ -78,7 +78,7 @@ class Live(Driver):
     async def end(self) -> None:
         """Nobody writes any more."""
         self._writers.over = True
-        await self.look()
+        await self.poll()
 
     def line(self) -> str:
         """The line under the cursor of the document."""
@@ -136,9 +136,9 @@ async def growing(
         live = Live(app, pilot, Follower(run, discovery, writers), writers)
         _note_repaints(live, monkeypatch)
         await live.until(lambda: app.browser.is_mounted and app.browser.is_at_rest)
-        await live.look()
+        await live.poll()
         app.browser.post_message(Scanned((None,)))
-        await live.look()
+        await live.poll()
         if not as_found:
             await live.to_trouble()
             app.browser.user_acts()

@@ -21,6 +21,7 @@ from tltui.screens.browser import Browser
 from tltui.screens.prompts import Prompting
 from tltui.screens.workbench import front
 from tltui.sources.discover import discover
+from tltui.widgets.bars import RunBar
 
 BREAKS = TRACES / "torch-2.13" / "breaks"
 
@@ -41,6 +42,11 @@ class Driver:
     def message(self) -> str:
         """The line below."""
         return self.browser.status.plain_text().strip()
+
+    @property
+    def run_bar(self) -> str:
+        """The line above."""
+        return self.browser.query_one(RunBar).plain_text()
 
     @property
     def at(self) -> str:
@@ -88,10 +94,10 @@ class Driver:
         """To the tree, and in it to what a test of the keys begins with."""
         run, browser = self.browser.trace, self.browser
         for status in (Status.ERROR, Status.EAGER, Status.BREAK, None):
-            found = next((c for c in in_order(run) if status in (c.status, None)), None)
-            if found is not None:
-                browser.show_ref(str(found.ref), by_user=False)
-                browser.reveal(found)
+            compile_ = next((c for c in in_order(run) if status in (c.status, None)), None)
+            if compile_ is not None:
+                browser.show_ref(str(compile_.ref), by_user=False)
+                browser.reveal(compile_)
                 break
         browser.tree_view.focus()
         await self.rest()
@@ -115,8 +121,8 @@ async def opened(
 ) -> AsyncIterator[Driver]:
     """tltui on these paths, in the tree, on the first compile that failed, else in eager mode, with a break, else the first one.
     `as_found`: as a person finds it. `faults`: a fault of ours is what the test is about; else there must be none."""
-    found = discover([str(path) for path in paths or (BREAKS,)])
-    app = TltuiApp(Run(found), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
+    discovered = discover([str(path) for path in paths or (BREAKS,)])
+    app = TltuiApp(Run(discovered), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)
         if wait:
@@ -133,9 +139,7 @@ async def opened(
 
 
 def _is_reading(driver: Driver) -> bool:
-    from tltui.widgets.bars import RunBar
-
-    return "reading" in driver.browser.query_one(RunBar).plain_text()
+    return "reading" in driver.run_bar
 
 
 def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, pid: int = 1) -> bytes:

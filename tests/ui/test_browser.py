@@ -15,21 +15,12 @@ from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
 from tltui.model.nodes import Compile
 from tltui.screens.marks import Mark, write_marks
-from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
 from tltui.work.reader_threads import Scan
 
+pytestmark = pytest.mark.usefixtures("home")
+
 MAIN = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("TMUX", "NO_COLOR", "TLTUI_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def write(directory: Path, *logs: bytes) -> Path:
@@ -37,10 +28,6 @@ def write(directory: Path, *logs: bytes) -> Path:
     for number, data in enumerate(logs):
         (directory / f"{number}.log").write_bytes(data)
     return directory
-
-
-def bar(driver: Driver) -> str:
-    return driver.browser.query_one(RunBar).plain_text()
 
 
 def compile_at(driver: Driver) -> str:
@@ -87,14 +74,14 @@ async def test_the_first_key_stops_that(tmp_path: Path, monkeypatch: pytest.Monk
         await driver.press("j")
         start(held[0])
         await driver.until(lambda: driver.browser.trace.finished)
-        await driver.until(lambda: "5 compiles" in bar(driver))
+        await driver.until(lambda: "5 compiles" in driver.run_bar)
         assert driver.at == ""
         assert len(driver.browser.tree_view.outline) == 4
 
 
 async def test_what_the_bar_says() -> None:
     async with opened(DEMO) as driver:
-        said = bar(driver)
+        said = driver.run_bar
         for part in ("demo", "torch 2.13", "2 ranks", "✗ 2 failed", "⚑", "↻ "):
             assert part in said
         assert "damaged" not in said
@@ -103,8 +90,8 @@ async def test_what_the_bar_says() -> None:
 async def test_damage_is_counted(tmp_path: Path) -> None:
     trace = write(tmp_path / "t", log_of([(0, 1, "f")]) + b"V1120 10:00:00.000000 1 x.py:1] {broken\nnonsense\n", b"\x1f\x8bzip")
     async with opened(trace) as driver:
-        assert "2 damaged" in bar(driver)
-        assert "1 not opened" in bar(driver)
+        assert "2 damaged" in driver.run_bar
+        assert "1 not opened" in driver.run_bar
         driver.browser.perform(next(c for c in COMMANDS if c.id == "app.damage"))
         await driver.shown("@damage")
         assert "not JSON" in " ".join(" ".join(driver.browser.current_document.text(0, 20)).split())
@@ -865,7 +852,7 @@ async def test_a_thousand_ranks(tmp_path: Path) -> None:
         (trace / f"rank_{rank}.log").write_bytes(log_of([(0, 2, "f")], rank=rank, pid=rank + 1))
     async with opened(trace) as driver:
         tree = driver.browser.tree_view
-        assert "1,000 ranks" in bar(driver)
+        assert "1,000 ranks" in driver.run_bar
         assert len(tree.outline) < 1010
         await driver.press("G")
         assert driver.at == "999:"
@@ -880,7 +867,7 @@ async def test_a_thousand_ranks(tmp_path: Path) -> None:
 async def test_ten_thousand_compiles(tmp_path: Path) -> None:
     trace = write(tmp_path / "t", log_of((frame, 2, "break_" if frame == 4000 else "f") for frame in range(5000)))
     async with opened(trace) as driver:
-        assert "10,000 compiles" in bar(driver)
+        assert "10,000 compiles" in driver.run_bar
         assert driver.at == "4000/0"
         tree = driver.browser.tree_view
         assert len(tree.outline) < 5010

@@ -10,15 +10,9 @@ import pytest
 from opened import Driver, opened
 from screen import screen_text
 
+pytestmark = pytest.mark.usefixtures("home")
+
 BOMB = "(a+)+$"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 @pytest.fixture

@@ -26,13 +26,7 @@ from tltui.text.document import Builder, Options
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Lane, Place, Steps
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class Poke(Message):

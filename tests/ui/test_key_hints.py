@@ -18,15 +18,10 @@ from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 
+pytestmark = pytest.mark.usefixtures("home")
+
 T213 = TRACES / "torch-2.13"
 MANY = [DEMO, BREAKS, T213 / "ddp", T213 / "outcomes", T213 / "recompiles", T213 / "cache_hit", TRACES / "hangs" / "ranks"]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def hints(document: Document) -> list[tuple[int, str, str]]:

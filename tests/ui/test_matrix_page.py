@@ -14,6 +14,8 @@ from snap import snap
 
 from tltui.model.ref import parse_ref
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,12 +26,6 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in into.iterdir():
         os.utime(path, (yesterday, yesterday))
     return into
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 @pytest.mark.parametrize(("size", "theme"), [((120, 40), "dark"), ((80, 24), "mono")])

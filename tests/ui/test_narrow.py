@@ -14,15 +14,10 @@ from screen import screen_lines, screen_text
 from tltui.config import Config
 from tltui.questions.records.index_page import pages
 
+pytestmark = pytest.mark.usefixtures("home")
+
 SMALL = (80, 24)
 T213 = TRACES / "torch-2.13"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def in_front(driver: Driver) -> str:
@@ -208,13 +203,13 @@ async def test_an_error_stays_said_until_a_key(tmp_path: Path, monkeypatch: pyte
 
     async with growing(tmp_path / "t", monkeypatch, size=SMALL) as live:
         add((1, 1, "bad_one"))
-        await live.look()
+        await live.poll()
         await live.until(lambda: "L goes to ✗ [1/0] bad_one" in live.message)
         add((2, 1, "break_two"))
-        await live.look()
+        await live.poll()
         assert "L goes to ✗ [1/0] bad_one" in live.message, "a break takes the place of no error"
         add((3, 1, "bad_three"))
-        await live.look()
+        await live.poll()
         await live.until(lambda: "L goes to ✗ [3/0] bad_three (and 2 more)" in live.message)
         for there in ("3/0", "1/0", "2/0", "2/0"):
             await live.press("L")

@@ -77,18 +77,18 @@ async def test_the_caret_goes_to_what_is_worst_until_the_first_key(tmp_path: Pat
     async with growing(tmp_path / "t", monkeypatch, as_found=True) as live:
         assert live.view.has_focus and "So far: no error" in caret(live)
         add(live, (1, 1, "break_it"))
-        await live.look()
+        await live.poll()
         assert caret(live).startswith("[1/0]  1 graph break")
         assert live.view.scroll_offset.y == 0
         add(live, (2, 1, "bad"))
-        await live.look()
+        await live.poll()
         assert caret(live).startswith("[2/0]") and "failed with Error in bad" in caret(live)
         assert live.view.scroll_offset.y == 0, "all that happened is in sight"
         await live.press("j")
         assert caret(live).startswith("[1/0]  1 graph break")
         row = live.row()
         add(live, (3, 1, "bad_too"))
-        await live.look()
+        await live.poll()
         assert "2 compiles failed" in "".join(live.view.document.text())
         assert caret(live).startswith("[1/0]  1 graph break") and live.row() == row, "nothing moves after the first key"
         assert live.at == ""

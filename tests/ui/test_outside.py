@@ -12,14 +12,7 @@ from opened import BREAKS, opened
 from tltui.config import Config
 from tltui.screens.workbench import copy
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.delenv("TMUX", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.mark.parametrize(("key", "name"), [("v", "PAGER"), ("ctrl+e", "EDITOR"), ("ctrl+e", "VISUAL")])

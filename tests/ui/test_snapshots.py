@@ -5,8 +5,6 @@ Three sizes, and the themes in turn: with colours of our own, with those of the 
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from opened import Driver, opened
 from real import DEMO, TRACES
@@ -15,13 +13,9 @@ from snap import snap
 
 from tltui.widgets.linked_views import MarkedView
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 GRAPH = "0:0/0:dynamo_output_graph"
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 async def named(driver: Driver) -> None:

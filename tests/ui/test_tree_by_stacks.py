@@ -11,13 +11,7 @@ from screen import screen_lines
 
 from tltui.model.nodes import Compile
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TMUX", "NO_COLOR", "TLTUI_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def left(driver: Driver) -> list[str]:

@@ -62,7 +62,7 @@ async def played(directory: Path, monkeypatch: pytest.MonkeyPatch, keys: list[st
             for piece in rest:
                 with log.open("ab") as file:
                     file.write(piece)
-                await live.look()
+                await live.poll()
         await live.end()
         await live.until(lambda: live.browser.is_at_rest)
         return state(live)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time as clock
 from pathlib import Path
-from typing import Any
 
 import pytest
 from golden import assert_golden
@@ -22,18 +20,10 @@ from tltui.questions.metrics.compile_metrics import COPIES, KNOWN, CompileMetric
 from tltui.questions.metrics.metric_sums import run_metrics
 from tltui.questions.metrics.page import number_text, raw_text
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
-
-
-@pytest.fixture(autouse=True)
-def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pages say dates."""
-    monkeypatch.setenv("TZ", "UTC")
-    clock.tzset()
-    yield
-    monkeypatch.undo()
-    clock.tzset()
 
 
 def metrics(run: Run, ref: str = "") -> RunMetrics:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import time as clock
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,18 +29,10 @@ from tltui.questions.timing.timing_events import Event, Group, Seen, Span, event
 from tltui.questions.timing.timing_report import outliers_of, single_of, timing_steps
 from tltui.questions.timing.timing_results import ProcessTime, Timing
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
-
-
-@pytest.fixture(autouse=True)
-def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pages say times of the day."""
-    monkeypatch.setenv("TZ", "UTC")
-    clock.tzset()
-    yield
-    monkeypatch.undo()
-    clock.tzset()
 
 
 def finished(steps: Any) -> Any:

@@ -117,10 +117,12 @@ async def opened(
     mouse: bool = True,
     wait: bool = True,
     faults: bool = False,
-    as_found: bool = False,
+    untouched: bool = False,
 ) -> AsyncIterator[Driver]:
-    """tltui on these paths, in the tree, on the first compile that failed, else in eager mode, with a break, else the first one.
-    `as_found`: as a person finds it. `faults`: a fault of ours is what the test is about; else there must be none."""
+    """Run tltui on paths, with the tree on the first compile that failed, else in eager mode, with a break, else the first one.
+
+    `untouched`: no key is pressed before. `faults`: the test causes faults of tltui; else there must be none.
+    """
     discovered = discover([str(path) for path in paths or (BREAKS,)])
     app = TltuiApp(Run(discovered), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
     async with app.run_test(size=size) as pilot:
@@ -131,7 +133,7 @@ async def opened(
             await driver.until(lambda: app.browser.is_at_rest)
             await driver.rest()
             await pilot.pause()
-            if not as_found:
+            if not untouched:
                 await driver.to_trouble()
         yield driver
     if not faults:
@@ -143,7 +145,7 @@ def _is_reading(driver: Driver) -> bool:
 
 
 def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, pid: int = 1) -> bytes:
-    """A small log: (frame, compiles, function) each; the last compile of a function named `bad…` fails, those of `break…` break."""
+    """Return a small log of (frame, compiles, function); the last compile of `bad…` fails, those of `break…` break."""
     out = ['{"str": ["/home/user/model.py", 0]}']
     where = "" if rank is None else f', "rank": {rank}'
     for frame, compiles, name in frames:

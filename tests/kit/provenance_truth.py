@@ -127,8 +127,11 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
 
 
 def _as_in_the_code(rows: list[Row]) -> None:
-    """Count the calls of a kernel as they stand in the code, where functions of subgraphs come before the one that calls them;
-    Inductor tells of a subgraph (`torch.cond`) after what it lowered before it."""
+    """Count the calls of a kernel in the order of the code.
+
+    There functions of subgraphs come before the one that calls them; Inductor records a subgraph (`torch.cond`) in the order of
+    lowering.
+    """
     counts: dict[str, int] = defaultdict(int)
     for row in sorted(rows, key=lambda row: row["subgraph"] is None):
         row["nth"] = counts[row["kernel"]]

@@ -113,8 +113,7 @@ def results_of(run: Run, refs: dict[str, str]) -> dict[str, bytes]:
 
 
 def plain(text: str) -> str:
-    """A text without what grows: numbers, plurals, lists of addresses and of ranks, what was cut. Line ends and columns do not
-    count either."""
+    """Return a text without what grows: numbers, plurals, lists of addresses and of ranks, cuts, line ends and columns."""
     text = NUMBER.sub("N", PLACE.sub("", text)).translate(BRANCHES)
     text = re.sub(r"\([^()]*\)", "", " ".join(text.split()))
     text = re.sub(r"(?<=\w)s\b", "", " ".join(text.split()))
@@ -189,13 +188,13 @@ class Replay:
 
 
 @dataclass
-class Said:
-    """What was said on the way: statement → the step and the page where it was first made."""
+class StatementLog:
+    """The statements of all steps: page → statement → the step in which it was first made."""
 
     pages: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def hear(self, step: int, pages: dict[str, list[str]]) -> None:
-        """Note what the pages say now."""
+    def add(self, step: int, pages: dict[str, list[str]]) -> None:
+        """Add the statements of pages at a step."""
         for ref, lines in pages.items():
             first_steps = self.pages.setdefault(ref, {})
             for statement in statements(lines):
@@ -212,10 +211,12 @@ class Said:
         ]
 
 
-def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
-    """Play and read along: the run as it was followed, what its pages said meanwhile, the names of these, a run opened afresh.
-    With an odd seed only those files are looked at whose turn it is, as the screen does."""
-    writers, discovery, record, clock = HeldWriters(), Discovery([str(replay.target)]), Said(), Clock()
+def follow(replay: Replay) -> tuple[Run, StatementLog, set[str], Run]:
+    """Play a log and follow it: the run, the statements of its pages, their names, and a run that is opened at the end.
+
+    With an odd seed only the files are read whose turn it is, as the screen does.
+    """
+    writers, discovery, record, clock = HeldWriters(), Discovery([str(replay.target)]), StatementLog(), Clock()
     polled = bool(replay.seed % 2)
     run: Run | None = None
     follower: Follower | None = None
@@ -228,7 +229,7 @@ def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
             follower = Follower(run, discovery, writers, clock=clock)
             read(run, follower)
         poll(run, follower, clock) if polled else read(run, follower)
-        record.hear(step, pages_of(run, refs_of(run, replay.seed)))
+        record.add(step, pages_of(run, refs_of(run, replay.seed)))
     writers.over = True
     assert run is not None and follower is not None
     poll(run, follower, clock) if polled else read(run, follower)

@@ -48,7 +48,7 @@ async def show(driver: Driver, ref: str) -> Document:
 
 @pytest.mark.parametrize("path", MANY, ids=lambda path: path.name)
 async def test_each_key_leads_where_the_page_says(path: Path) -> None:
-    async with opened(path, as_found=True) as driver:
+    async with opened(path, untouched=True) as driver:
         view, pressed = driver.browser.document_view, 0
         for ref in ["", *(page.ref for page in pages(driver.browser.trace)), "@pages", "@marks"]:
             for number, command, about in hints(await show(driver, ref)):
@@ -80,7 +80,7 @@ async def test_a_question_is_asked_where_the_page_says_so(ref: str, command: str
 
 async def test_the_keys_are_those_of_the_user_and_a_click_does_the_same() -> None:
     config = Config(keys={"app.next_error": ("f5",), "document.follow": ("f6",), "app.view_problems": ("f7",)})
-    async with opened(DEMO, config=config, as_found=True) as driver:
+    async with opened(DEMO, config=config, untouched=True) as driver:
         text = "\n".join(driver.browser.document_view.document.text())
         assert "press f5" in text and "press e" not in text and re.search(r"  f6$", text, re.MULTILINE)
         await driver.press("f6")

@@ -30,7 +30,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("size", "theme"), [((120, 40), "dark"), ((80, 24), "mono")])
 async def test_the_picture(job: Path, size: tuple[int, int], theme: str) -> None:
-    async with opened(job, size=size, theme=theme, as_found=True) as driver:
+    async with opened(job, size=size, theme=theme, untouched=True) as driver:
         view = driver.browser.document_view
         if size[0] > 100:  # which ranks of the tree are open is another matter
             view.focus()

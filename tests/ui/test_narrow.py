@@ -171,7 +171,7 @@ async def test_every_page_can_be_read(path: Path) -> None:
 @pytest.mark.parametrize("size", [SMALL, (60, 20), (40, 10), (20, 5)], ids=str)
 async def test_every_key_at_every_size(size: tuple[int, int]) -> None:
     """Nothing fails, and tltui lives: prompts, lists, help, provenance, comparing."""
-    async with opened(T213 / "recompiles", size=size, as_found=True) as driver:
+    async with opened(T213 / "recompiles", size=size, untouched=True) as driver:
         for keys in (
             "1 enter p tab z escape", "2 j G g enter", "3 W 0 P", "o 0 slash escape", "slash a enter n N escape",
             "f 0 enter escape", "s f enter", "x escape", "m escape", "question_mark G g escape", "ctrl+p z escape",

@@ -202,7 +202,7 @@ async def test_a_long_text_is_shown_around_the_place_where_one_types() -> None:
 
 
 async def test_a_text_that_became_short_is_shown_from_its_beginning() -> None:
-    async with opened(BREAKS, size=(60, 24), as_found=True) as driver:
+    async with opened(BREAKS, size=(60, 24), untouched=True) as driver:
         for text in ("short one", "many words " * 20 + "end"):
             await driver.press("/")
             await driver.type(text)

@@ -210,12 +210,12 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
 
 
 async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
-    async with opened(BREAKS, as_found=True) as driver:
+    async with opened(BREAKS, untouched=True) as driver:
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "0/0"
         await driver.press("escape", "backspace")
         await driver.until(lambda: driver.browser.shown_ref == "")
-    async with opened(TRACES / "torch-2.13" / "errors", as_found=True) as driver:
+    async with opened(TRACES / "torch-2.13" / "errors", untouched=True) as driver:
         await driver.press("p")
         await driver.until(lambda: driver.message.startswith("nothing in this run has generated code"))
         await driver.press("e", "p")

@@ -91,7 +91,7 @@ async def test_provenance() -> None:
 
 
 async def test_the_first_screen() -> None:
-    async with opened(DEMO, size=(80, 24), theme="light", as_found=True) as driver:
+    async with opened(DEMO, size=(80, 24), theme="light", untouched=True) as driver:
         snap(driver.app, "first-80x24-light")
 
 

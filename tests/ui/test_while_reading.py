@@ -55,7 +55,7 @@ async def played(directory: Path, monkeypatch: pytest.MonkeyPatch, keys: list[st
     log = directory / "0.log"
     first, *rest = pieces()
     log.write_bytes(first if while_reading else WHOLE)
-    async with growing(directory, monkeypatch, as_found=True) as live:
+    async with growing(directory, monkeypatch, untouched=True) as live:
         live.browser.tree_view.focus()
         await press(live, keys)
         if while_reading:

@@ -271,42 +271,35 @@ class DocumentView(RenewingCanvas):
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
-    class Followed(Message):
-        """A link was followed. (Links to a line of the same document, `line:N`, the view follows itself.)"""
+    class ViewMessage(Message):
+        """A message of a view."""
 
         view: DocumentView
+
+        @property
+        def control(self) -> DocumentView:
+            """The sender, for selectors of `textual.on`."""
+            return self.view
+
+    @dataclass
+    class Followed(ViewMessage):
+        """A link was followed. (Links to a line of the same document, `line:N`, the view follows itself.)"""
+
         target: str
         document: Document
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class NameFollowed(Message):
+    class NameFollowed(ViewMessage):
         """Enter was pressed on a name that is no link. `line` counts from 0."""
 
-        view: DocumentView
         name: str
         line: int
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class Asked(Message):
+    class Asked(ViewMessage):
         """Request for a prompt: `line` (answer with `goto_line`), `search` (`search`) or `filter` (`set_filter`)."""
 
-        view: DocumentView
         prompt: str
-
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
 
     class AskLine(Asked):
         """Asks for a line to go to; answer with `goto_line`."""
@@ -318,22 +311,15 @@ class DocumentView(RenewingCanvas):
         """Asks for a pattern; answer with `set_filter`."""
 
     @dataclass
-    class Notified(Message):
+    class Notified(ViewMessage):
         """A remark for the status bar."""
 
-        view: DocumentView
         text: str
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class Moved(Message):
+    class Moved(ViewMessage):
         """Cursor, page, length, hits or selection changed. Lines and columns count from 0."""
 
-        view: DocumentView
         line: int
         column: int
         lines: int
@@ -344,11 +330,6 @@ class DocumentView(RenewingCanvas):
         complete: bool
         left: int = 0
         """Cells that are hidden at the left edge."""
-
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
 
         @property
         def position(self) -> str:

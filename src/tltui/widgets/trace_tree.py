@@ -305,67 +305,46 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
-    class Highlighted(Message):
-        """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
+    class TreeMessage(Message):
+        """A message of a tree."""
 
         tree: TraceTree
-        node: Node
-        by_user: bool
 
         @property
         def control(self) -> TraceTree:
-            """The tree that posted this."""
+            """The sender, for selectors of `textual.on`."""
             return self.tree
+
+    @dataclass
+    class Highlighted(TreeMessage):
+        """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
+
+        node: Node
+        by_user: bool
 
         def can_replace(self, message: Message) -> bool:
             """Replace an earlier node: only the last one counts."""
             return isinstance(message, TraceTree.Highlighted) and message.tree is self.tree
 
     @dataclass
-    class Entered(Message):
+    class Entered(TreeMessage):
         """Enter was pressed: the document is wanted."""
 
-        tree: TraceTree
         node: Node
 
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class AskFilter(Message):
+    class AskFilter(TreeMessage):
         """A filter is wanted; answer with `set_filter`."""
 
-        tree: TraceTree
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class Unnamed(Message):
+    class Unnamed(TreeMessage):
         """Functions in sight are known by a better name that nobody has read yet (`TraceTree.names`)."""
 
-        tree: TraceTree
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class Notified(Message):
+    class Notified(TreeMessage):
         """A remark for the status bar."""
 
-        tree: TraceTree
         text: str
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
 
     def __init__(
         self,

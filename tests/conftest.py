@@ -1,10 +1,12 @@
-"""What holds for all tests. Its presence puts tests/ on the import path: `import make_trace`, `import real`."""
+"""Setup of all tests. `pythonpath` in pyproject.toml puts tests/kit on the import path: `import make_trace`, `import real`."""
 
 from __future__ import annotations
 
 import os
 import signal
 import tempfile
+import time
+from collections.abc import Iterator
 
 import pytest
 import real
@@ -17,8 +19,8 @@ STATE = tempfile.TemporaryDirectory(prefix="tltui-state-")
 """What a test leaves behind (the width of a pane, marks) is not for the one who runs it."""
 os.environ["XDG_STATE_HOME"] = STATE.name
 os.environ["XDG_CONFIG_HOME"] = os.path.join(STATE.name, "config")
-for own in SETTINGS:  # nor does what somebody likes change what a test sees
-    os.environ.pop(own.variable, None)
+for setting in SETTINGS:  # nor does what somebody likes change what a test sees
+    os.environ.pop(setting.variable, None)
 
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) == signal.SIG_IGN:  # what the tests start hears it, also in the background of a shell
@@ -31,3 +33,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that the recorded run took long for; a test named on the command line runs without `-m`."""
     if item.nodeid in LONG and not any("::" in argument for argument in item.config.args):
         item.add_marker("long")
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the time zone to UTC: pages show times of the day."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

@@ -130,7 +130,8 @@ def reach(wanted: list[Mutant], jobs: int) -> Reach:
     for mutant in wanted:
         reachable[mutant.module].append(mutant.place.lines)
     digest = hashlib.sha256(json.dumps(reachable).encode())
-    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *(ROOT / "tests").glob("*.py"), ROOT / "tools" / "reached.py"]
+    shared = [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "kit").glob("*.py")]
+    used = [*(ROOT / "src").rglob("*.py"), *TESTS.rglob("*"), *shared, ROOT / "tools" / "reached.py"]
     for path in sorted(path for path in used if path.is_file() and path.suffix != ".pyc"):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     cache = Path(tempfile.gettempdir()) / f"tltui-reached-{os.getuid()}" / f"{digest.hexdigest()[:16]}.json"

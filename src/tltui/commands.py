@@ -273,7 +273,7 @@ def key_table(keys: dict[str, tuple[str, ...]] | None = None) -> str:
 
 
 QUIT_KEY = "ctrl+q"
-"""The key that always quits, whatever the config file (`tltui.screens.faults_and_signals`)."""
+"""The key that always quits, whatever the config file (`tltui.app`)."""
 TAKEN = {
     "ctrl+a": "GNU screen takes it for itself", "ctrl+b": "tmux takes it for itself",
     "ctrl+s": "with flow control it stops the terminal", "ctrl+q": "with flow control it starts the terminal",

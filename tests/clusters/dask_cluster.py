@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-
 
 @dataclass
 class Cluster:
@@ -28,7 +26,7 @@ class Cluster:
 @contextmanager
 def dask_cluster(directory: Path, workers: int = 2, sources: str = "") -> Iterator[Cluster]:
     """Started, and ended with the block. `sources`: other directories of Python modules for the workers."""
-    paths = [*([sources] if sources else ()), str(TESTS), *sys.path]
+    paths = [*([sources] if sources else ()), *sys.path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     told = directory / "scheduler.json"
 

@@ -15,7 +15,8 @@ pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
 from dask_cluster import Cluster, dask_cluster
 from engine_parts import Part, digest
-from on_clusters import BREAKS, command, environment, indexed, job, reads, serial, until
+from index_runs import BREAKS, command, environment, indexed, job, reads, serial
+from waiting import until
 
 from tltui.work.engines.executors import opened_engine
 from tltui.work.engines.gather import Done, NoEngineError, gather

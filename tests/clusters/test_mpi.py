@@ -13,7 +13,8 @@ import pytest
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed")
 
-from on_clusters import BREAKS, command, environment, job, reads, serial, until
+from index_runs import BREAKS, command, environment, job, reads, serial
+from waiting import until
 
 __all__ = ["job", "serial"]
 MPIRUN = shutil.which("mpirun", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))

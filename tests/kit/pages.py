@@ -17,3 +17,8 @@ def complete(document: Document) -> Document:
 def page(run: Run, ref: str, width: int = 80, ascii_: bool = False) -> Document:
     """Build the page at an address, complete."""
     return complete(build(run, ref, Options(width=width, ascii=ascii_)))
+
+
+def flat_text(run: Run, ref: str, width: int = 80) -> str:
+    """Return the text of the page at an address in one line, each run of white space as one blank."""
+    return " ".join("\n".join(page(run, ref, width).text()).split())

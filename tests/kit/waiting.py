@@ -9,7 +9,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 
-def until(condition: Callable[[], Value], seconds: float = 20.0) -> Value:
+def until(condition: Callable[[], Value], seconds: float = 60.0) -> Value:
     """Wait until a condition holds and return its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from pages import LOGS, label, page
 from real import opened
+from tlparse_pages import LOGS, label, page
 
 from tltui.model.nodes import Compile
 from tltui.model.run import Run

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import LOGS, label, page
 from real import opened
+from tlparse_pages import LOGS, label, page
 
 from tltui.questions.timing.timing_events import ReadStats, read_groups
 from tltui.writers.perfetto import Written, chunks

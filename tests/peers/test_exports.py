@@ -8,8 +8,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from pages import BINARY, TRACES
 from real import opened
+from tlparse_pages import BINARY, TRACES
 
 from tltui.documents.scope import scope_of
 from tltui.questions.exports.export_report import ExportFailure, exports_of

@@ -9,8 +9,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from pages import LOGS, label, page
 from real import opened
+from tlparse_pages import LOGS, label, page
 
 from tltui.model.ref import parse_ref
 from tltui.questions.build import build

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import LOGS, label, pages_of
 from real import opened
+from tlparse_pages import LOGS, label, pages_of
 
 from tltui.model.ref import CompileId
 from tltui.model.run import Run

@@ -25,8 +25,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from pages import BINARY, LOGS, label
 from real import opened
+from tlparse_pages import BINARY, LOGS, label
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile

@@ -9,8 +9,8 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from pages import TRACES, names_of
 from real import opened
+from tlparse_pages import TRACES, names_of
 
 from tltui.export.report_book import Book
 from tltui.text.document import Options

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from pages import LOGS, label, page
 from real import fresh, opened
+from tlparse_pages import LOGS, label, page
 
 from tltui.documents.scope import scope_of
 from tltui.questions.problems.problem_list import run_steps

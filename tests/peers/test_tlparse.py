@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 from real import COMPLETE_LOGS as LOGS
-from real import TRACES, opened
+from real import opened
+from tlparse_pages import label
 
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.status import tlparse_status
@@ -144,10 +145,6 @@ def links_of(path: Path, id_: str) -> list[str]:
         for record in log.records()
         if log.kind(record).event == "link" and id_of(log.context(record)) == id_
     ]
-
-
-def label(path: Path) -> str:
-    return str(path.relative_to(TRACES))
 
 
 @pytest.mark.parametrize("path", LOGS, ids=label)

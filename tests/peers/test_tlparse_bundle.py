@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pages import BINARY, TRACES
 from real import opened
+from tlparse_pages import BINARY, TRACES
 
 from tltui.writers.bundle import Bundle
 

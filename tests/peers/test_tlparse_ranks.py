@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pages import BINARY
 from ranked import ranked
 from real import TRACES, fresh
+from tlparse_pages import BINARY
 
 from tltui.questions.ranks import matching as m
 from tltui.questions.ranks.compile_facets import PhasesOf

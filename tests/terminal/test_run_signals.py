@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.waiting import until
 from terminal import SOURCES, Terminal
+from waiting import until
 
 COUNTING = """
 import os, signal, sys, time

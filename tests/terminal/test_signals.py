@@ -16,8 +16,8 @@ from typing import Any
 
 import make_trace as mt
 import pytest
-from kit.waiting import until
 from terminal import SOURCES, Terminal
+from waiting import until
 
 TRACES = Path(__file__).parents[1] / "traces" / "torch-2.13"
 ENDING = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]

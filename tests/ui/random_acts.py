@@ -213,7 +213,7 @@ class Acts:
             elif isinstance(widget, TraceTree):
                 found.append(([row.node.key for row in widget.outline.rows], widget.cursor, widget.scroll_offset))
             elif isinstance(widget, Bar):
-                found.append(widget.said())
+                found.append(widget.plain_text())
         return found
 
     async def look(self) -> None:

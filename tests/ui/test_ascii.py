@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import DEMO, TRACES, Driver, log_of, opened
+from opened import Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 from tltui.text.formatting import PAYLOAD, REAL, SIGNS, WORDS, cells

@@ -22,7 +22,7 @@ async def test_a_remark_that_loses_its_room_goes_on_where_the_place_was() -> Non
     async with app.run_test(size=(78, 10)) as pilot:
         status, remark = app.query_one(StatusBar), "x" * 60
         status.place(["1/46"])
-        status.tell(remark)
+        status.show_message(remark)
         for width, said in ((78, [remark, "1/46"]), (70, [remark]), (78, [remark, "1/46"])):
             await pilot.resize_terminal(width, 10)
             await pilot.pause()

@@ -7,28 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 from tltui.commands import BY_ID, COMMANDS, Where, keymap_problems
 from tltui.config import Config, read_config
 from tltui.model.nodes import Compile
 from tltui.screens.marks import Mark, write_marks
-from tltui.widgets.bars import RunBar
 from tltui.widgets.document_view import DocumentView
 from tltui.work.reader_threads import Scan
 
+pytestmark = pytest.mark.usefixtures("home")
+
 MAIN = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("TMUX", "NO_COLOR", "TLTUI_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def write(directory: Path, *logs: bytes) -> Path:
@@ -36,10 +28,6 @@ def write(directory: Path, *logs: bytes) -> Path:
     for number, data in enumerate(logs):
         (directory / f"{number}.log").write_bytes(data)
     return directory
-
-
-def bar(driver: Driver) -> str:
-    return driver.browser.query_one(RunBar).said()
 
 
 def compile_at(driver: Driver) -> str:
@@ -86,14 +74,14 @@ async def test_the_first_key_stops_that(tmp_path: Path, monkeypatch: pytest.Monk
         await driver.press("j")
         start(held[0])
         await driver.until(lambda: driver.browser.trace.finished)
-        await driver.until(lambda: "5 compiles" in bar(driver))
+        await driver.until(lambda: "5 compiles" in driver.run_bar)
         assert driver.at == ""
         assert len(driver.browser.tree_view.outline) == 4
 
 
 async def test_what_the_bar_says() -> None:
     async with opened(DEMO) as driver:
-        said = bar(driver)
+        said = driver.run_bar
         for part in ("demo", "torch 2.13", "2 ranks", "✗ 2 failed", "⚑", "↻ "):
             assert part in said
         assert "damaged" not in said
@@ -102,8 +90,8 @@ async def test_what_the_bar_says() -> None:
 async def test_damage_is_counted(tmp_path: Path) -> None:
     trace = write(tmp_path / "t", log_of([(0, 1, "f")]) + b"V1120 10:00:00.000000 1 x.py:1] {broken\nnonsense\n", b"\x1f\x8bzip")
     async with opened(trace) as driver:
-        assert "2 damaged" in bar(driver)
-        assert "1 not opened" in bar(driver)
+        assert "2 damaged" in driver.run_bar
+        assert "1 not opened" in driver.run_bar
         driver.browser.perform(next(c for c in COMMANDS if c.id == "app.damage"))
         await driver.shown("@damage")
         assert "not JSON" in " ".join(" ".join(driver.browser.current_document.text(0, 20)).split())
@@ -120,14 +108,14 @@ async def test_errors(tmp_path: Path) -> None:
         assert driver.at == "2/2"
         await driver.shown("2/2")
         await driver.press("e")
-        assert driver.said.startswith("no further error")
+        assert driver.message.startswith("no further error")
         assert driver.at == "2/2"
         await driver.press("E")
         assert driver.at == "0/0"
         await driver.press("E")
-        assert driver.said.startswith("no earlier error")
+        assert driver.message.startswith("no earlier error")
         await driver.press("j")
-        assert "no earlier" not in driver.said
+        assert "no earlier" not in driver.message
 
 
 async def test_there_are_none(tmp_path: Path) -> None:
@@ -138,7 +126,7 @@ async def test_there_are_none(tmp_path: Path) -> None:
                           ("less_than_sign", "there is no rank before this one"), ("backspace", "nothing to go back to"),
                           ("ctrl+o", "nothing to go forward to")):  # fmt: skip
             await driver.press(key)
-            assert driver.said.startswith(told)
+            assert driver.message.startswith(told)
 
 
 async def test_breaks_and_back() -> None:
@@ -148,9 +136,9 @@ async def test_breaks_and_back() -> None:
             await driver.press("b")
             assert driver.at == there
         await driver.press("b")
-        assert driver.said.startswith("no further graph break")
+        assert driver.message.startswith("no further graph break")
         await driver.press("B", "B", "B")
-        assert driver.said.startswith("no earlier graph break")
+        assert driver.message.startswith("no earlier graph break")
         assert driver.at == "0/0"
         await driver.press("backspace")
         assert driver.at == "2/0"
@@ -162,7 +150,7 @@ async def test_breaks_and_back() -> None:
         await driver.press("b")
         assert driver.at == "3/0"
         await driver.press("alt+right")
-        assert driver.said.startswith("nothing to go forward to")
+        assert driver.message.startswith("nothing to go forward to")
 
 
 async def test_recompiles(tmp_path: Path) -> None:
@@ -173,9 +161,9 @@ async def test_recompiles(tmp_path: Path) -> None:
         await driver.press("r")
         assert driver.at == "1/2"
         await driver.press("r")
-        assert driver.said.startswith("[1/2] is the last compile of g")
+        assert driver.message.startswith("[1/2] is the last compile of g")
         await driver.press("R", "R", "R")
-        assert driver.said.startswith("[1/0] is the first compile of g")
+        assert driver.message.startswith("[1/0] is the first compile of g")
         assert driver.at == "1/0"
 
 
@@ -190,10 +178,10 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         # f stands in line 1 of frame 0 on rank 0, and in line 2 on rank 2: not the same code
-        assert "no further rank compiled f" in driver.said
+        assert "no further rank compiled f" in driver.message
         driver.browser.go("0:0/1")
         await driver.press("greater_than_sign")
-        assert "no further rank compiled f" in driver.said
+        assert "no further rank compiled f" in driver.message
     same = write(
         tmp_path / "u",
         log_of([(1, 1, "g"), (0, 2, "f")], rank=0, pid=1),
@@ -204,7 +192,7 @@ async def test_the_same_code_on_other_ranks(tmp_path: Path) -> None:
         driver.browser.go("0:0/0")
         await driver.press("greater_than_sign")
         assert driver.at == "2:7/0"
-        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.said
+        assert "there it is [7/0], not [0/0]; 1 rank(s) in between did not compile it" in driver.message
         await driver.press("less_than_sign")
         assert driver.at == "0:0/0"
 
@@ -217,7 +205,7 @@ async def test_artifacts() -> None:
         await driver.press("right_square_bracket")
         assert driver.at == "0/0:dynamo_output_graph"
         await driver.press("left_square_bracket", "left_square_bracket")
-        assert driver.said.startswith("no earlier artifact in [0/0]")
+        assert driver.message.startswith("no earlier artifact in [0/0]")
         assert driver.at == "0/0:dynamo_graph_break_reason"
         await driver.press("b")
         assert driver.at == "2/0"
@@ -314,11 +302,11 @@ async def test_an_address_of_nothing_is_no_fault() -> None:
 async def test_a_wrong_link_is_told() -> None:
     async with opened(BREAKS) as driver:
         driver.browser.go("77/0")
-        assert "there is no 77/0" in driver.said
+        assert "there is no 77/0" in driver.message
         driver.browser.go("0/0:nothing_like_it")
-        assert "there is no 0/0:nothing_like_it" in driver.said
+        assert "there is no 0/0:nothing_like_it" in driver.message
         driver.browser.go("!![")
-        assert driver.said
+        assert driver.message
 
 
 # the tree
@@ -329,14 +317,14 @@ async def test_filter_in_the_tree_by_status() -> None:
         await driver.press("g", "f")
         await driver.type("!ok")
         await driver.press("enter")
-        assert "compiles: !ok (esc shows all)" in driver.said
+        assert "compiles: !ok (esc shows all)" in driver.message
         assert not any("[0/0]" in line.partition("│")[0] for line in screen_text(driver.app).splitlines())
         await driver.press("j")
-        await driver.until(lambda: "25 compiles shown" in driver.said)
+        await driver.until(lambda: "25 compiles shown" in driver.message)
         await driver.press("escape")
         assert driver.browser.tree_view.outline.filter == ""
         await driver.press("k")
-        await driver.until(lambda: "shown" not in driver.said)
+        await driver.until(lambda: "shown" not in driver.message)
 
 
 async def test_filter_in_the_tree() -> None:
@@ -351,7 +339,7 @@ async def test_filter_in_the_tree() -> None:
         await driver.press("ctrl+u")
         await driver.type("nothing like this")
         await driver.press("enter")
-        assert "nothing in the tree has 'nothing like this'" in driver.said
+        assert "nothing in the tree has 'nothing like this'" in driver.message
         await driver.press("escape")
         assert "▸ ⚑ [2/0]" in screen_text(driver.app)
 
@@ -446,7 +434,7 @@ async def test_raw_and_back() -> None:
         laid_out = len(driver.browser.document_view.document)
         await driver.press("i")
         await driver.until(lambda: len(driver.browser.document_view.document) < laid_out)
-        assert "as it was stored" in driver.said
+        assert "as it was stored" in driver.message
         await driver.press("i")
         await driver.until(lambda: len(driver.browser.document_view.document) == laid_out)
 
@@ -458,7 +446,7 @@ async def test_marks() -> None:
         await driver.press("tab", "j", "j", "j", "m")
         await driver.type("look here")
         await driver.press("enter")
-        assert "marked" in driver.said
+        assert "marked" in driver.message
         driver.browser.go("3/0")
         await driver.shown("3/0")
         await driver.press("apostrophe")
@@ -485,7 +473,7 @@ async def test_marks_are_exported_with_where_they_are(tmp_path: Path) -> None:
             await driver.type(str(tmp_path / name))
             await driver.press("enter")
             await driver.until((tmp_path / name).exists)
-        await driver.until(lambda: "wrote" in driver.said)
+        await driver.until(lambda: "wrote" in driver.message)
         text = (tmp_path / "marks.txt").read_text()
         assert "line 3" in text and "0/0:inductor_output_code" in text and "look [here]" in text
         assert "0/0:inductor" in (tmp_path / "marks.md").read_text()
@@ -575,7 +563,7 @@ async def test_an_action_that_fails(monkeypatch: pytest.MonkeyPatch, home: Path)
     monkeypatch.setattr(Browser, "action_next_error", broken)
     async with opened(BREAKS, faults=True) as driver:
         await driver.press("e")
-        assert "ZeroDivisionError" in driver.said
+        assert "ZeroDivisionError" in driver.message
         await driver.press("b")
         assert driver.at == "2/0"
         [log] = home.rglob("crash.log")
@@ -598,7 +586,7 @@ async def test_a_large_payload_is_indexed_by_one_thread_at_a_time(tmp_path: Path
             await driver.press("x", "ctrl+u")
             await driver.type(str(tmp_path / f"{turn}.txt"))
             await driver.press("enter")
-            await driver.until(lambda: driver.browser.current_document.complete and driver.said.startswith("wrote 60,000 lines"))
+            await driver.until(lambda: driver.browser.current_document.complete and driver.message.startswith("wrote 60,000 lines"))
             assert (tmp_path / f"{turn}.txt").read_text() == "".join(f"{line}\n" for line in body)
             assert len(driver.browser.current_document) == len(body)
             assert driver.browser.current_document.line(59_999).text == body[-1]
@@ -626,11 +614,11 @@ async def test_copying(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
         assert sent.pop() == next(iter(driver.browser.current_document.text(0, 1)))
         await driver.press("V", "j", "j", "y")
         assert sent[0] == "\n".join(driver.browser.current_document.text(0, 3))
-        assert "copied 3 lines" in driver.said
+        assert "copied 3 lines" in driver.message
         [file] = home.rglob("yank.txt")
         assert file.read_text() == sent[0]
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert str(file.name) in driver.said
+        assert str(file.name) in driver.message
 
 
 async def test_copying_where_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -639,7 +627,7 @@ async def test_copying_where_no_file_can_be_written(monkeypatch: pytest.MonkeyPa
     async with opened(BREAKS) as driver:
         await driver.press("y")
         assert sent == ["0/0"]
-        assert driver.said.startswith("copied 3 characters")
+        assert driver.message.startswith("copied 3 characters")
 
 
 async def test_exporting(tmp_path: Path) -> None:
@@ -654,7 +642,7 @@ async def test_exporting(tmp_path: Path) -> None:
             if answer:
                 target.write_text("old")
                 await driver.press(answer)
-            await driver.until(lambda wanted=told: driver.said.startswith(wanted))
+            await driver.until(lambda wanted=told: driver.message.startswith(wanted))
             assert target.read_text() == "old" or answer != "n"
         assert target.read_text() == "\n".join(driver.browser.current_document.text(0, len(driver.browser.current_document))) + "\n"
 
@@ -664,7 +652,7 @@ async def test_exporting_fails(tmp_path: Path) -> None:
         await driver.press("x")
         await driver.retype("/proc/none/graph.txt")
         await driver.press("enter")
-        await driver.until(lambda: driver.said.startswith("could not write /proc/none/graph.txt"))
+        await driver.until(lambda: driver.message.startswith("could not write /proc/none/graph.txt"))
         await driver.press("x")
         await driver.retype(str(tmp_path))
         await driver.press("enter")
@@ -683,7 +671,7 @@ async def test_exporting_a_selection(tmp_path: Path) -> None:
         await driver.press("ctrl+u")
         await driver.type(str(tmp_path / "two.txt"))
         await driver.press("enter")
-        await driver.until(lambda: driver.said.startswith("wrote 2 lines"))
+        await driver.until(lambda: driver.message.startswith("wrote 2 lines"))
         assert (tmp_path / "two.txt").read_text().count("\n") == 2
 
 
@@ -766,7 +754,7 @@ async def test_a_wrong_config_is_told(tmp_path: Path) -> None:
     file.write_text('theme = "pink"\nmouse = 3\n[keys]\n"app.no_such" = "e"\n"app.next_error" = "f8"\n')
     config = read_config(BY_ID, file)
     async with opened(DEMO, config=config) as driver:
-        assert "config.toml, line " in driver.said
+        assert "config.toml, line " in driver.message
         await driver.press("question_mark", "G")
         await driver.shown("@help")
         document = driver.browser.document_view.document
@@ -822,7 +810,7 @@ async def test_the_palette_finds_commands_by_name() -> None:
         await driver.type("previous graph break")
         await driver.until(lambda: any(row.startswith("B ") and "previous graph break" in row for row in driver.prompt.rows))
         await driver.press("enter")
-        await driver.until(lambda: driver.said.startswith("no earlier graph break"))
+        await driver.until(lambda: driver.message.startswith("no earlier graph break"))
 
 
 async def test_every_command_has_its_action() -> None:
@@ -846,7 +834,7 @@ async def test_every_command_works_everywhere() -> None:
                 if command.id not in outside:
                     await driver.app.run_action(command.action, driver.browser.owner(command))
                     await driver.pilot.pause()
-                    assert "fault" not in driver.said, (command, driver.said)
+                    assert "fault" not in driver.message, (command, driver.message)
                 driver.prompt.leave()
                 while driver.app.screen is not driver.browser:
                     driver.app.pop_screen()
@@ -864,14 +852,14 @@ async def test_a_thousand_ranks(tmp_path: Path) -> None:
         (trace / f"rank_{rank}.log").write_bytes(log_of([(0, 2, "f")], rank=rank, pid=rank + 1))
     async with opened(trace) as driver:
         tree = driver.browser.tree_view
-        assert "1,000 ranks" in bar(driver)
+        assert "1,000 ranks" in driver.run_bar
         assert len(tree.outline) < 1010
         await driver.press("G")
         assert driver.at == "999:"
         await driver.press("l", "j", "l", "j")
         assert len(tree.outline) < 1020
         await driver.press("greater_than_sign")
-        assert "no rank after" in driver.said
+        assert "no rank after" in driver.message
         await driver.press("equals_sign")
         assert len(tree.outline) <= 5100
 
@@ -879,7 +867,7 @@ async def test_a_thousand_ranks(tmp_path: Path) -> None:
 async def test_ten_thousand_compiles(tmp_path: Path) -> None:
     trace = write(tmp_path / "t", log_of((frame, 2, "break_" if frame == 4000 else "f") for frame in range(5000)))
     async with opened(trace) as driver:
-        assert "10,000 compiles" in bar(driver)
+        assert "10,000 compiles" in driver.run_bar
         assert driver.at == "4000/0"
         tree = driver.browser.tree_view
         assert len(tree.outline) < 5010

@@ -8,7 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, opened
+from opened import BREAKS, opened
+from real import DEMO, TRACES
 from rich.style import Style
 from screen import screen_lines
 from textual.color import Color
@@ -22,8 +23,8 @@ from tltui.text.tokens import COLOURS, TRUE
 from tltui.widgets.bars import LINE_STYLES, RunBar
 from tltui.widgets.document_canvas import IN_REVERSE
 from tltui.widgets.linked_views import MarkedView
-from tltui.widgets.looks import LOOKS, NAMES, PARTS, part_style, variables
 from tltui.widgets.row_painter import BANDS
+from tltui.widgets.themes import LOOKS, NAMES, PARTS, part_style, variables
 
 STYLES = Path(__file__).parents[2] / "src" / "tltui" / "styles.tcss"
 TEXT, MARKS = 4.5, 3.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from screen import screen_lines
 
 from tltui.questions.compare.artifacts_page import Memo, Sides
@@ -142,7 +143,7 @@ async def test_what_is_not_of_one_kind_is_marked_anew() -> None:
             driver.browser.go(ref)
             await driver.shown(ref)
             await driver.press("d")
-            assert driver.said.startswith(said)
+            assert driver.message.startswith(said)
         driver.browser.go("0/0")
         await driver.shown("0/0")
         await driver.press("d")
@@ -194,5 +195,5 @@ async def test_the_halves_share_the_screen_as_one_likes() -> None:
         await driver.press("ctrl+right", "ctrl+right")
         await driver.until(lambda: screen.focused_side.size.width == before + 8)
         await driver.press(*["ctrl+left"] * 30)
-        await driver.until(lambda: "each keeps 20 columns" in screen.status.said())
+        await driver.until(lambda: "each keeps 20 columns" in screen.status.plain_text())
         assert 20 <= screen.focused_side.outer_size.width < 26

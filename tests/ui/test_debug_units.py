@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.screens.compare import CompareScreen
@@ -27,7 +28,7 @@ async def test_one_key_compares_a_graph_with_what_it_was_made_from() -> None:
 
 
 async def test_a_unit_that_a_link_leads_to_opens_in_the_tree_with_its_files() -> None:
-    async with opened(MLP, as_found=True) as driver:
+    async with opened(MLP, untouched=True) as driver:
         await driver.press("enter")
         await driver.until(lambda: driver.at == "+model__0_forward_1.0")
         tree = driver.browser.tree_view

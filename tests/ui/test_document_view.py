@@ -20,7 +20,7 @@ from tltui.text.payload import Payload
 from tltui.text.screen_rows import Aligned
 from tltui.text.tokens import ANSI, TRUE
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.looks import part_style, wear
+from tltui.widgets.themes import part_style, wear
 from tltui.work.scheduler import Gate, Scheduler
 
 
@@ -53,7 +53,7 @@ class Probe(App[None]):
         self.view.focus()
         self.view.show(self.first)
 
-    def on_document_view_told(self, message: DocumentView.Told) -> None:
+    def on_document_view_notified(self, message: DocumentView.Notified) -> None:
         self.told.append(message.text)
 
     def on_document_view_followed(self, message: DocumentView.Followed) -> None:
@@ -63,10 +63,10 @@ class Probe(App[None]):
         self.names.append((message.name, message.line))
 
     def on_document_view_ask_line(self, message: DocumentView.AskLine) -> None:
-        self.asked.append(message.what)
+        self.asked.append(message.prompt)
 
     def on_document_view_ask_search(self, message: DocumentView.AskSearch) -> None:
-        self.asked.append(message.what)
+        self.asked.append(message.prompt)
 
     def on_document_view_moved(self, message: DocumentView.Moved) -> None:
         self.moved = message

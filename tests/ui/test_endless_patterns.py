@@ -10,15 +10,9 @@ import pytest
 from opened import Driver, opened
 from screen import screen_text
 
+pytestmark = pytest.mark.usefixtures("home")
+
 BOMB = "(a+)+$"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 @pytest.fixture
@@ -145,4 +139,4 @@ async def test_hits_of_such_a_pattern_are_marked(trace: Path, started: list[subp
         await driver.press("enter")
         view = driver.browser.document_view
         await driver.until(lambda: view.hits == "1/4")
-        assert [line for line in range(5) if view._look(view.rows.at(line)).is_hit] == [0, 1, 3, 4]
+        assert [line for line in range(5) if view._row_style(view.rows.at(line)).is_hit] == [0, 1, 3, 4]

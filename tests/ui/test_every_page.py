@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import TRACES
 
 from tltui.commands import COMMANDS, Where
 from tltui.model.ref import parse_ref
@@ -34,10 +35,10 @@ async def test_every_page_is_sorted_or_has_one_order() -> None:
         for ref in PAGES:
             await show(driver, ref)
             view = None if ref in NO_ADDRESSES else BY_NAME.get(parse_ref(ref).view)
-            driver.browser.tell("")
+            driver.browser.show_message("")
             await driver.pilot.press("S")
-            expected = view.sort_label if view is not None and view.sorts else "this page has one order only"
-            await driver.until(lambda expected=expected: driver.said.startswith(expected))  # type: ignore[misc]
+            expected = view.sorted if view is not None and view.sorts else "this page has one order only"
+            await driver.until(lambda expected=expected: driver.message.startswith(expected))  # type: ignore[misc]
             assert driver.browser.shown_ref == ref
 
 
@@ -46,7 +47,7 @@ async def test_the_processes_of_the_job_have_one_order() -> None:
         await driver.press("P")
         await driver.shown(PAGE)
         await driver.press("S")
-        await driver.until(lambda: driver.said.startswith("this page has one order only"))
+        await driver.until(lambda: driver.message.startswith("this page has one order only"))
 
 
 @pytest.mark.parametrize("ref", [PAGE, "@marks", "@nothing", "no address"])

@@ -16,8 +16,8 @@ from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from tltui import app as app_module
 from tltui.crash import LARGEST, crash_log
-from tltui.screens import faults_and_signals
 from tltui.screens.browser import Browser
 from tltui.screens.live_updates import LiveUpdates
 from tltui.screens.provenance import ProvenanceScreen
@@ -26,13 +26,7 @@ from tltui.text.document import Builder, Options
 from tltui.widgets.document_view import DocumentView
 from tltui.work.scheduler import Lane, Place, Steps
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class Poke(Message):
@@ -45,7 +39,7 @@ def fail(*_: object, **__: object) -> None:
 
 async def lives(driver: Driver, home: Path) -> None:
     """It was told and written down, and keys work."""
-    await driver.until(lambda: "ZeroDivisionError: this is a fault of tltui" in driver.said)
+    await driver.until(lambda: "ZeroDivisionError: this is a fault of tltui" in driver.message)
     [log] = home.rglob("crash.log")
     assert "ZeroDivisionError" in log.read_text() and "in fail" in log.read_text()
     assert "a text of the trace" not in log.read_text()
@@ -63,7 +57,7 @@ async def test_in_a_message_handler(whose: type, home: Path, monkeypatch: pytest
         await lives(driver, home)
         driver.browser.user_acts()
         pump.post_message(Poke())  # the same loop still takes messages
-        await driver.until(lambda: "ZeroDivisionError" in driver.said)
+        await driver.until(lambda: "ZeroDivisionError" in driver.message)
 
 
 @pytest.mark.parametrize("later", [
@@ -119,10 +113,10 @@ async def test_in_what_a_document_is_made_of(home: Path, monkeypatch: pytest.Mon
 
 async def test_one_that_comes_again_and_again_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Browser, "on_poke", fail, raising=False)
-    monkeypatch.setattr(faults_and_signals, "SPAN", 60.0)
+    monkeypatch.setattr(app_module, "SPAN", 60.0)
     with pytest.raises(ZeroDivisionError):
         async with opened(BREAKS, faults=True) as driver:
-            for _ in range(faults_and_signals.OFTEN):
+            for _ in range(app_module.OFTEN):
                 assert driver.app.is_running
                 driver.browser.post_message(Poke())
                 await driver.pilot.pause()
@@ -131,9 +125,9 @@ async def test_one_that_comes_again_and_again_ends_the_program(monkeypatch: pyte
 
 async def test_one_that_comes_now_and_then_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Browser, "on_poke", fail, raising=False)
-    monkeypatch.setattr(faults_and_signals, "SPAN", 0.0)
+    monkeypatch.setattr(app_module, "SPAN", 0.0)
     async with opened(BREAKS, faults=True) as driver:
-        for _ in range(faults_and_signals.OFTEN + 5):
+        for _ in range(app_module.OFTEN + 5):
             driver.browser.post_message(Poke())
             await driver.pilot.pause()
         await driver.press("b")
@@ -142,11 +136,11 @@ async def test_one_that_comes_now_and_then_does_not(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_overridden_is_as_it_was() -> None:
     """They are private names of Textual: a version that changes them must not be taken unseen."""
-    assert str(inspect.signature(faults_and_signals.DISPATCH)) == "(self, message: 'Message') -> 'None'"
-    assert inspect.iscoroutinefunction(faults_and_signals.DISPATCH)
+    assert str(inspect.signature(app_module.DISPATCH)) == "(self, message: 'Message') -> 'None'"
+    assert inspect.iscoroutinefunction(app_module.DISPATCH)
     assert str(inspect.signature(App._handle_exception)) == "(self, error: 'Exception') -> 'None'"
     assert str(inspect.signature(App._fatal_error)) == "(self) -> 'None'"
-    assert faults_and_signals.DISPATCH.__module__ == "textual.message_pump"
+    assert app_module.DISPATCH.__module__ == "textual.message_pump"
 
 
 class Plain(App[None]):
@@ -169,7 +163,7 @@ async def test_textual_calls_what_is_overridden(monkeypatch: pytest.MonkeyPatch)
 
     async def dispatch(self: MessagePump, message: Message) -> None:
         app.heard.append(type(message).__name__)
-        await faults_and_signals.DISPATCH(self, message)
+        await app_module.DISPATCH(self, message)
 
     monkeypatch.setattr(MessagePump, "_dispatch_message", dispatch)
     async with app.run_test() as pilot:
@@ -217,14 +211,14 @@ PRESS = {
     "tltui.screens.main_screen.MainScreen.follow": ("j",),
     "tltui.widgets.bars.StatusBar.place": ("tab", "j"),
     "tltui.screens.marks.MarkCommands.mark": ("m",),
-    "tltui.screens.go_to.GoTo.listed": ("o",),
-    "tltui.screens.go_to.GoTo.entered": ("o", "2", "enter"),
+    "tltui.screens.palette.GoTo.listed": ("o",),
+    "tltui.screens.palette.GoTo.entered": ("o", "2", "enter"),
     "tltui.screens.palette.Palette.listed": ("ctrl+p",),
     "tltui.screens.palette.Palette.entered": ("ctrl+p", "enter"),
     "tltui.screens.prompts.Question.typed": ("f", "x"),
     "tltui.widgets.trace_tree.TraceTree.set_filter": ("f", "x", "enter"),
     "tltui.screens.workbench.copy": ("y",),
-    "tltui.screens.provenance.ProvenanceScreen.made_panes": ("p",),
+    "tltui.screens.provenance.ProvenanceScreen.compose_panes": ("p",),
     "tltui.screens.provenance.ProvenanceScreen.on_mount": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._show": ("p",),
     "tltui.screens.provenance.ProvenanceScreen._follow": ("p",),

@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from replaying import HeldWriters
 from screen import screen_text
 from textual.widget import Widget
 
 from tltui.model import follow
 from tltui.screens import live_updates
-from tltui.widgets.bars import RunBar
 
 IDS = '"frame_id": {frame}, "frame_compile_id": {number}, "attempt": 0'
 
@@ -66,40 +66,36 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path / "trace", begun(0) + ended(0))
 
 
-def bar(driver: Driver) -> str:
-    return driver.browser.query_one(RunBar).said()
-
-
 async def test_what_is_written_appears(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live · last record 10:00:00" in bar(driver))
+        await driver.until(lambda: "live · last record 10:00:00" in driver.run_bar)
         job.write(begun(1, "10:00:05") + ended(1, "10:00:07"))
         await driver.until(lambda: "[1/0]" in screen_text(driver.app))
-        await driver.until(lambda: "2 compiles" in bar(driver) and "live · last record 10:00:07" in bar(driver))
+        await driver.until(lambda: "2 compiles" in driver.run_bar and "live · last record 10:00:07" in driver.run_bar)
 
 
 async def test_a_new_rank_appears(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         other = job.directory / "dedicated_log_torch_trace_rank_5_b.log"
         other.write_bytes(begun(0).replace(b'"attempt": 0', b'"attempt": 0, "rank": 5'))
-        await driver.until(lambda: "rank 5" in screen_text(driver.app) and "2 compiles" in bar(driver))
+        await driver.until(lambda: "rank 5" in screen_text(driver.app) and "2 compiles" in driver.run_bar)
 
 
 async def test_the_cursor_stays_where_it_is(job: Job) -> None:
     """Until all that was there has been read the cursor goes to what matters most; then it is the user's."""
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
         at = driver.at
         job.write(begun(1) + ended(1, failed="RuntimeError"))
-        await driver.until(lambda: "1 failed" in bar(driver))
+        await driver.until(lambda: "1 failed" in driver.run_bar)
         assert driver.at == at
 
 
 async def test_nothing_is_painted_while_nothing_happens(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
         await driver.pilot.pause(1.0)
         painted: list[str] = []
@@ -117,23 +113,23 @@ async def test_nothing_is_painted_while_nothing_happens(job: Job, monkeypatch: p
 async def test_an_old_log_is_not_followed_until_one_asks(job: Job) -> None:
     job.grow_old(120)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in bar(driver))
+        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in driver.run_bar)
         await driver.press("F")
-        await driver.until(lambda: "quiet since 10:00:00" in bar(driver) and "F follows" not in bar(driver))
+        await driver.until(lambda: "quiet since 10:00:00" in driver.run_bar and "F follows" not in driver.run_bar)
         job.write(begun(1, "10:02:00"))
-        await driver.until(lambda: "live · last record 10:02:00" in bar(driver))
-        assert "following what the job writes" in driver.said or "1/0" in screen_text(driver.app)
+        await driver.until(lambda: "live · last record 10:02:00" in driver.run_bar)
+        assert "following what the job writes" in driver.message or "1/0" in screen_text(driver.app)
         await driver.press("F")
-        assert "may go on · F follows it" in bar(driver)
+        assert "may go on · F follows it" in driver.run_bar
 
 
 async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tltui.work.reader_threads.GLANCE", 0.2)
     job.grow_old(120)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "quiet since" in bar(driver))
+        await driver.until(lambda: "quiet since" in driver.run_bar)
         job.write(begun(1, "10:02:00"))
-        await driver.until(lambda: "has grown · F follows it" in bar(driver))
+        await driver.until(lambda: "has grown · F follows it" in driver.run_bar)
         assert "[1/0]" not in screen_text(driver.app)
         await driver.press("F")
         await driver.until(lambda: "[1/0]" in screen_text(driver.app))
@@ -142,27 +138,27 @@ async def test_growth_that_nobody_follows_is_said(job: Job, monkeypatch: pytest.
 async def test_ended_is_said_on_proof_only(job: Job, writers: HeldWriters) -> None:
     job.write(begun(1))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver) and "◌ [1/0]" in screen_text(driver.app))
+        await driver.until(lambda: "live" in driver.run_bar and "◌ [1/0]" in screen_text(driver.app))
         job.write(begun(2))
-        await driver.until(lambda: "3 compiles" in bar(driver))
+        await driver.until(lambda: "3 compiles" in driver.run_bar)
         writers.over = True
-        await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
+        await driver.until(lambda: "ended · last record 10:00:00" in driver.run_bar)
         await driver.until(lambda: "◌" not in screen_text(driver.app))
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: Job, size: tuple[int, int]) -> None:
     async with opened(job.directory, wait=False, size=size) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         job.path.write_bytes(begun(5))
-        await driver.until(lambda: "1 log changed" in bar(driver))
-        assert "cut off after it was read" in driver.said or "written anew" in driver.said
+        await driver.until(lambda: "1 log changed" in driver.run_bar)
+        assert "cut off after it was read" in driver.message or "written anew" in driver.message
         if driver.browser.document_view.has_focus and size[0] < 100:
             await driver.press("tab")  # one pane has the screen: the tree
         # what was read stays, beside what is there now
         await driver.until(lambda: "▸ process 1" in screen_text(driver.app) and "▸ process 2" in screen_text(driver.app))
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said and "changed" not in bar(driver))
+        await driver.until(lambda: "read again" in driver.message and "changed" not in driver.run_bar)
         await driver.press("tab" if driver.browser.document_view.has_focus and size[0] < 100 else "g")
         await driver.until(lambda: "process 1" not in screen_text(driver.app) and "[5/0]" in screen_text(driver.app))
 
@@ -170,20 +166,20 @@ async def test_what_happens_to_a_file_is_one_line_with_the_key_that_helps(job: J
 async def test_reading_again_goes_back_to_where_one_was(job: Job) -> None:
     job.write(begun(1) + ended(1))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "2 compiles" in bar(driver))
+        await driver.until(lambda: "2 compiles" in driver.run_bar)
         await driver.press("o")
         await driver.type("1/0")
         await driver.press("enter")
         await driver.shown("1/0")
         job.path.unlink()
-        await driver.until(lambda: "1 log out of reach" in bar(driver))
-        assert "deleted" in driver.said and "ctrl+r" in driver.said
+        await driver.until(lambda: "1 log out of reach" in driver.run_bar)
+        assert "deleted" in driver.message and "ctrl+r" in driver.message
         await driver.press("ctrl+r")
-        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.said and "what was read stays" in driver.said)
+        await driver.until(lambda: "no trace, TORCH_LOGS text" in driver.message and "what was read stays" in driver.message)
         assert driver.browser.shown_ref == "1/0"
         job.path.write_bytes(begun(1) + ended(1))
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
+        await driver.until(lambda: "read again" in driver.message)
         await driver.shown("1/0")
         assert driver.at == "1/0"
 
@@ -193,43 +189,43 @@ async def test_the_end_of_a_job_that_wrote_nothing_while_it_was_watched_is_said(
 ) -> None:
     monkeypatch.setattr(live_updates, "CLOCK", 0.05)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.pilot.pause(0.2)
         writers.over = True
-        await driver.until(lambda: "ended · last record 10:00:00" in bar(driver))
+        await driver.until(lambda: "ended · last record 10:00:00" in driver.run_bar)
 
 
 async def test_reading_again_follows_as_before(job: Job, writers: HeldWriters) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         job.write(begun(1))
-        await driver.until(lambda: "2 compiles" in bar(driver))
+        await driver.until(lambda: "2 compiles" in driver.run_bar)
         job.grow_old(120.0)
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
-        assert "follows it" not in bar(driver)
+        await driver.until(lambda: "read again" in driver.message)
+        assert "follows it" not in driver.run_bar
         writers.over = True
-        await driver.until(lambda: "ended" in bar(driver))
+        await driver.until(lambda: "ended" in driver.run_bar)
 
 
 async def test_reading_again_does_not_follow_what_was_not_followed(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.press("F")
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said)
-        assert "F follows it" in bar(driver)
+        await driver.until(lambda: "read again" in driver.message)
+        assert "F follows it" in driver.run_bar
 
 
 @pytest.mark.parametrize("keys", ["1", "W", "P"])
 async def test_reading_again_stays_on_the_page_and_in_the_pane(job: Job, keys: str) -> None:
     async with opened(job.directory, wait=False, size=(80, 24)) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.press(keys)
         await driver.until(lambda: driver.browser.document_view.has_focus and driver.browser.is_at_rest)
         before = driver.browser.shown_ref
         await driver.press("ctrl+r")
-        await driver.until(lambda: "read again" in driver.said and driver.browser.is_at_rest)
+        await driver.until(lambda: "read again" in driver.message and driver.browser.is_at_rest)
         assert driver.browser.shown_ref == before
         assert driver.browser.document_view.has_focus
 
@@ -246,9 +242,9 @@ async def test_a_run_may_be_opened_before_its_first_record(tmp_path: Path) -> No
     app = TltuiApp(Run(found), Config(), theme="dark", ascii_only=False, mouse=True)
     async with app.run_test(size=(120, 40)) as pilot:
         driver = Driver(app, pilot)
-        await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in bar(driver))
+        await driver.until(lambda: app.browser.is_mounted and "waiting for the first record" in driver.run_bar)
         (directory / "a.log").write_bytes(begun(0))
-        await driver.until(lambda: "[0/0]" in screen_text(app) and "live" in bar(driver))
+        await driver.until(lambda: "[0/0]" in screen_text(app) and "live" in driver.run_bar)
     assert app.faults == []
 
 
@@ -258,7 +254,7 @@ async def test_what_is_shown_stays_the_same_when_it_is_called_something_else(tmp
     graph = f'{{"artifact": {{"name": "note", "encoding": "string"}}, {ids}, "has_payload": "0"}}'
     job = Job(tmp_path / "trace", begun(0) + line(graph, payload="\tfirst\n") + ended(0))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         await driver.until(lambda: driver.browser.shown_ref == driver.browser.document_view.document.ref)
         driver.browser.go("0/0")
         await driver.shown("0/0")
@@ -282,25 +278,25 @@ async def test_a_silent_rank_is_named_with_what_it_is_inside_of(tmp_path: Path, 
     trace = tmp_path / "ranks"
     shutil.copytree(TRACES / "hangs" / "ranks", trace, copy_function=shutil.copyfile)
     async with opened(trace, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         following = driver.browser.following
         monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 70)
-        await driver.until(lambda: "quiet since 03:" in bar(driver))
+        await driver.until(lambda: "quiet since 03:" in driver.run_bar)
         monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 400)
-        await driver.until(lambda: "rank 2: no record for 5 min, inside backend_compile" in bar(driver))
+        await driver.until(lambda: "rank 2: no record for 5 min, inside backend_compile" in driver.run_bar)
         monkeypatch.setattr(following, "_clock", lambda: time.monotonic() + 4000)
-        await driver.until(lambda: "rank 2: no record for 1 h, inside backend_compile" in bar(driver))
+        await driver.until(lambda: "rank 2: no record for 1 h, inside backend_compile" in driver.run_bar)
 
 
 async def test_a_new_error_is_one_remark_with_the_key_that_goes_there(job: Job) -> None:
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "live" in bar(driver))
+        await driver.until(lambda: "live" in driver.run_bar)
         job.write(begun(1, name="bad") + ended(1, failed="RuntimeError") + begun(2) + ended(2))
-        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.said)
-        assert "RuntimeError: it failed" in driver.said
+        await driver.until(lambda: "L goes to ✗ [1/0] bad: failed" in driver.message)
+        assert "RuntimeError: it failed" in driver.message
         at = driver.at
         await driver.press("j", "k")
-        assert "goes to" not in driver.said and driver.at == at
+        assert "goes to" not in driver.message and driver.at == at
         await driver.press("L")
         await driver.shown("1/0")
         assert driver.at == "1/0"
@@ -309,12 +305,12 @@ async def test_a_new_error_is_one_remark_with_the_key_that_goes_there(job: Job) 
 async def test_what_was_there_before_is_no_news(job: Job) -> None:
     job.write(begun(1, name="bad") + ended(1, failed="RuntimeError"))
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "1 failed" in bar(driver))
+        await driver.until(lambda: "1 failed" in driver.run_bar)
         await driver.press("L")
-        assert "nothing went wrong since this was opened" in driver.said
+        assert "nothing went wrong since this was opened" in driver.message
         job.write(begun(2) + ended(2))
-        await driver.until(lambda: "3 compiles" in bar(driver))
-        assert "goes to" not in driver.said
+        await driver.until(lambda: "3 compiles" in driver.run_bar)
+        assert "goes to" not in driver.message
 
 
 async def test_a_job_that_was_opened_when_it_had_hung_for_long_is_said_to(tmp_path: Path) -> None:
@@ -323,11 +319,11 @@ async def test_a_job_that_was_opened_when_it_had_hung_for_long_is_said_to(tmp_pa
     for log in trace.iterdir():
         os.utime(log, (time.time() - 2000,) * 2)
     async with opened(trace, wait=False) as driver:
-        await driver.until(lambda: "rank 2: no record for 30 min, inside backend_compile" in bar(driver))
+        await driver.until(lambda: "rank 2: no record for 30 min, inside backend_compile" in driver.run_bar)
 
 
 async def test_a_job_that_trains_is_only_quiet(job: Job) -> None:
     """Nothing is open: hours without a record are nothing to worry about."""
     job.grow_old(2000)
     async with opened(job.directory, wait=False) as driver:
-        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in bar(driver))
+        await driver.until(lambda: "quiet since 10:00:00 · F follows it" in driver.run_bar)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"
 

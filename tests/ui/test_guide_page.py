@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import TRACES
 
 from tltui.widgets.document_view import DocumentView
 

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_text
 
 from tltui.commands import BY_ID
@@ -17,15 +18,10 @@ from tltui.questions.records.index_page import pages
 from tltui.text import tokens
 from tltui.text.document import Document, Options
 
+pytestmark = pytest.mark.usefixtures("home")
+
 T213 = TRACES / "torch-2.13"
 MANY = [DEMO, BREAKS, T213 / "ddp", T213 / "outcomes", T213 / "recompiles", T213 / "cache_hit", TRACES / "hangs" / "ranks"]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def hints(document: Document) -> list[tuple[int, str, str]]:
@@ -52,7 +48,7 @@ async def show(driver: Driver, ref: str) -> Document:
 
 @pytest.mark.parametrize("path", MANY, ids=lambda path: path.name)
 async def test_each_key_leads_where_the_page_says(path: Path) -> None:
-    async with opened(path, as_found=True) as driver:
+    async with opened(path, untouched=True) as driver:
         view, pressed = driver.browser.document_view, 0
         for ref in ["", *(page.ref for page in pages(driver.browser.trace)), "@pages", "@marks"]:
             for number, command, about in hints(await show(driver, ref)):
@@ -84,7 +80,7 @@ async def test_a_question_is_asked_where_the_page_says_so(ref: str, command: str
 
 async def test_the_keys_are_those_of_the_user_and_a_click_does_the_same() -> None:
     config = Config(keys={"app.next_error": ("f5",), "document.follow": ("f6",), "app.view_problems": ("f7",)})
-    async with opened(DEMO, config=config, as_found=True) as driver:
+    async with opened(DEMO, config=config, untouched=True) as driver:
         text = "\n".join(driver.browser.document_view.document.text())
         assert "press f5" in text and "press e" not in text and re.search(r"  f6$", text, re.MULTILINE)
         await driver.press("f6")
@@ -108,7 +104,7 @@ async def test_what_became_of_a_file_names_the_keys_that_help(tmp_path: Path) ->
         document = await show(driver, "0/0:dynamo_output_graph")
         assert [command for _, command, _ in hints(document)] == ["app.follow", "app.read_again"]
         await driver.press("ctrl+r")
-        await driver.until(lambda: "what was read stays" in driver.said or "read again" in driver.said)
+        await driver.until(lambda: "what was read stays" in driver.message or "read again" in driver.message)
 
 
 @pytest.mark.parametrize("path", MANY, ids=lambda path: path.name)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from opened import TRACES
+from real import TRACES
 from screen import screen_lines, screen_text, until
 
 from tltui.app import TltuiApp

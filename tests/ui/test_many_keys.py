@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from textual import events
 
 from tltui.screens.browser import Browser

@@ -14,6 +14,8 @@ from snap import snap
 
 from tltui.model.ref import parse_ref
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -26,15 +28,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-
-
 @pytest.mark.parametrize(("size", "theme"), [((120, 40), "dark"), ((80, 24), "mono")])
 async def test_the_picture(job: Path, size: tuple[int, int], theme: str) -> None:
-    async with opened(job, size=size, theme=theme, as_found=True) as driver:
+    async with opened(job, size=size, theme=theme, untouched=True) as driver:
         view = driver.browser.document_view
         if size[0] > 100:  # which ranks of the tree are open is another matter
             view.focus()
@@ -59,7 +55,7 @@ async def test_a_key_changes_what_the_cells_tell(job: Path) -> None:
         ):  # fmt: skip
             await driver.press("S")
             await driver.until(lambda said=said: said in screen_text(driver.app))
-        assert "the cells tell: difference" in driver.said
+        assert "the cells tell: difference" in driver.message
 
 
 async def test_enter_on_a_cell_compares(job: Path) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import TRACES
 from screen import screen_lines
 from textual import events
 from textual.widget import Widget
 
 from tltui.screens.compare import CompareScreen
 from tltui.screens.provenance import ProvenanceScreen
+from tltui.widgets.bars import WHEEL
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.linked_views import MarkedView
-from tltui.widgets.prompt_line import WHEEL
 
 GRAPHS = TRACES / "torch-2.13" / "train"
 RECOMPILES = TRACES / "torch-2.13" / "recompiles"

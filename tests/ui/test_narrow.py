@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 from growing import growing
-from opened import BREAKS, DEMO, TRACES, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 from tltui.config import Config
 from tltui.questions.records.index_page import pages
 
+pytestmark = pytest.mark.usefixtures("home")
+
 SMALL = (80, 24)
 T213 = TRACES / "torch-2.13"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
 
 
 def in_front(driver: Driver) -> str:
@@ -111,7 +107,7 @@ async def test_walking_stays_in_the_pane_in_front(key: str, there: str) -> None:
         driver.browser.arrive(begin)
         await driver.press(key)
         await driver.until(lambda: driver.at.startswith(there))
-        assert in_front(driver) == "tree" and driver.said.partition("  ")[0].endswith("enter shows it")
+        assert in_front(driver) == "tree" and driver.message.partition("  ")[0].endswith("enter shows it")
         row = driver.browser.tree_view.cursor - driver.browser.tree_view.scroll_offset.y
         assert 0 <= row < driver.browser.tree_view.size.height, "the cursor is in sight"
         await driver.press("enter")
@@ -121,7 +117,7 @@ async def test_walking_stays_in_the_pane_in_front(key: str, there: str) -> None:
         await driver.press(key)
         await driver.until(lambda: driver.at.startswith(there))
         await driver.shown(driver.at)
-        assert in_front(driver) == "document" and "shows it" not in driver.said
+        assert in_front(driver) == "document" and "shows it" not in driver.message
 
 
 async def test_enter_shows_the_node_also_after_a_page() -> None:
@@ -142,7 +138,7 @@ async def test_the_title_follows_the_keys_of_the_user_and_goes_when_both_panes_a
         await driver.press("f6")
         assert "f6: tree · " in screen_lines(driver.app)[1]
         await driver.press("z")
-        assert driver.said.startswith("one pane has the whole screen already: f6 shows the other one")
+        assert driver.message.startswith("one pane has the whole screen already: f6 shows the other one")
         await driver.pilot.resize_terminal(120, 40)
         await driver.pilot.pause()
         assert "f6:" not in screen_lines(driver.app)[1]
@@ -175,7 +171,7 @@ async def test_every_page_can_be_read(path: Path) -> None:
 @pytest.mark.parametrize("size", [SMALL, (60, 20), (40, 10), (20, 5)], ids=str)
 async def test_every_key_at_every_size(size: tuple[int, int]) -> None:
     """Nothing fails, and tltui lives: prompts, lists, help, provenance, comparing."""
-    async with opened(T213 / "recompiles", size=size, as_found=True) as driver:
+    async with opened(T213 / "recompiles", size=size, untouched=True) as driver:
         for keys in (
             "1 enter p tab z escape", "2 j G g enter", "3 W 0 P", "o 0 slash escape", "slash a enter n N escape",
             "f 0 enter escape", "s f enter", "x escape", "m escape", "question_mark G g escape", "ctrl+p z escape",
@@ -190,7 +186,7 @@ async def test_every_key_at_every_size(size: tuple[int, int]) -> None:
 
 async def test_a_remark_is_cut_with_a_sign_and_has_the_room() -> None:
     async with opened(BREAKS, size=SMALL) as driver:
-        driver.browser.tell("word " * 30)
+        driver.browser.show_message("word " * 30)
         await driver.pilot.pause()
         said = screen_lines(driver.app)[-1]
         assert "…" in said and said.index("…") >= 60
@@ -207,14 +203,14 @@ async def test_an_error_stays_said_until_a_key(tmp_path: Path, monkeypatch: pyte
 
     async with growing(tmp_path / "t", monkeypatch, size=SMALL) as live:
         add((1, 1, "bad_one"))
-        await live.look()
-        await live.until(lambda: "L goes to ✗ [1/0] bad_one" in live.said)
+        await live.poll()
+        await live.until(lambda: "L goes to ✗ [1/0] bad_one" in live.message)
         add((2, 1, "break_two"))
-        await live.look()
-        assert "L goes to ✗ [1/0] bad_one" in live.said, "a break takes the place of no error"
+        await live.poll()
+        assert "L goes to ✗ [1/0] bad_one" in live.message, "a break takes the place of no error"
         add((3, 1, "bad_three"))
-        await live.look()
-        await live.until(lambda: "L goes to ✗ [3/0] bad_three (and 2 more)" in live.said)
+        await live.poll()
+        await live.until(lambda: "L goes to ✗ [3/0] bad_three (and 2 more)" in live.message)
         for there in ("3/0", "1/0", "2/0", "2/0"):
             await live.press("L")
             await live.shown(there)

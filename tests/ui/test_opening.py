@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from growing import Live, growing
-from opened import DEMO, TRACES, Driver, log_of, opened
+from opened import Driver, log_of, opened
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -27,7 +28,7 @@ def caret(driver: Driver) -> str:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 async def test_the_first_screen_is_what_happened_and_enter_goes_to_the_worst(size: tuple[int, int]) -> None:
-    async with opened(DEMO, size=size, as_found=True) as driver:
+    async with opened(DEMO, size=size, untouched=True) as driver:
         browser = driver.browser
         assert browser.shown_ref == "" and browser.document_view.has_focus and driver.at == ""
         text = screen_text(driver.app)
@@ -50,7 +51,7 @@ async def test_the_first_screen_is_what_happened_and_enter_goes_to_the_worst(siz
     ([(0, 1, "f"), (1, 1, "g")], "0/0", "No error, graph break or recompile."),
 ])  # fmt: skip
 async def test_the_first_line_is_the_worst(frames: Any, begins: str, says: str, tmp_path: Path) -> None:
-    async with opened(write(tmp_path / "t", log_of(frames)), as_found=True) as driver:
+    async with opened(write(tmp_path / "t", log_of(frames)), untouched=True) as driver:
         assert says in caret(driver)
         await driver.press("enter")
         await driver.shown(begins)
@@ -58,7 +59,7 @@ async def test_the_first_line_is_the_worst(frames: Any, begins: str, says: str, 
 
 
 async def test_a_run_without_problems_leads_to_what_took_longest() -> None:
-    async with opened(TRACES / "torch-2.13" / "cache_hit", as_found=True) as driver:
+    async with opened(TRACES / "torch-2.13" / "cache_hit", untouched=True) as driver:
         assert "No error, graph break or recompile." in caret(driver)
         said = " ".join(" ".join(driver.browser.document_view.document.text()).split())
         assert "of the compile time went into Sequential.__call__" in said
@@ -73,21 +74,21 @@ async def test_the_caret_goes_to_what_is_worst_until_the_first_key(tmp_path: Pat
         with log.open("ab") as file:
             file.write(log_of(frames))
 
-    async with growing(tmp_path / "t", monkeypatch, as_found=True) as live:
+    async with growing(tmp_path / "t", monkeypatch, untouched=True) as live:
         assert live.view.has_focus and "So far: no error" in caret(live)
         add(live, (1, 1, "break_it"))
-        await live.look()
+        await live.poll()
         assert caret(live).startswith("[1/0]  1 graph break")
         assert live.view.scroll_offset.y == 0
         add(live, (2, 1, "bad"))
-        await live.look()
+        await live.poll()
         assert caret(live).startswith("[2/0]") and "failed with Error in bad" in caret(live)
         assert live.view.scroll_offset.y == 0, "all that happened is in sight"
         await live.press("j")
         assert caret(live).startswith("[1/0]  1 graph break")
         row = live.row()
         add(live, (3, 1, "bad_too"))
-        await live.look()
+        await live.poll()
         assert "2 compiles failed" in "".join(live.view.document.text())
         assert caret(live).startswith("[1/0]  1 graph break") and live.row() == row, "nothing moves after the first key"
         assert live.at == ""

@@ -188,7 +188,7 @@ async def test_it_is_where_one_looks_for_it(printing: Printing) -> None:
         await driver.press("ctrl+u")
         await driver.type(str(printing.directory / "copy.txt"))
         await driver.press("enter")
-        await driver.until(lambda: "wrote 1 lines" in driver.said)
+        await driver.until(lambda: "wrote 1 lines" in driver.message)
         assert (printing.directory / "copy.txt").read_text() == "hello\n"
 
 
@@ -206,7 +206,7 @@ async def test_where_there_is_none(tmp_path: Path) -> None:
 
     async with opened(BREAKS) as driver:
         await driver.press("O")
-        assert "there is no output here" in driver.said
+        assert "there is no output here" in driver.message
         await driver.press("0")
         await driver.until(lambda: "tltui summary PATH" in screen_text(driver.app))
         assert "@output" not in screen_text(driver.app)
@@ -217,7 +217,7 @@ async def test_a_file_that_goes_away_is_told(printing: Printing) -> None:
     async with shown(printing) as driver:
         assert isinstance(driver.browser.document_view.document, OutputDocument)
         printing.path.unlink()
-        await driver.until(lambda: "output.txt: No such file or directory" in driver.said)
+        await driver.until(lambda: "output.txt: No such file or directory" in driver.message)
         assert "hello" in screen_text(driver.app)
 
 
@@ -250,7 +250,7 @@ async def test_the_output_is_there_after_all_was_read_again(printing: Printing) 
         await driver.press("O")
         await driver.until(lambda: "hello" in screen_text(app))
         await driver.press("ctrl+r")
-        await driver.until(lambda: driver.said.startswith("read again"))
+        await driver.until(lambda: driver.message.startswith("read again"))
         await driver.shown("@output")
         printing.write("and on\n")
         await driver.until(lambda: "and on" in screen_text(app))

@@ -12,14 +12,7 @@ from opened import BREAKS, opened
 from tltui.config import Config
 from tltui.screens.workbench import copy
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.delenv("TMUX", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.mark.parametrize(("key", "name"), [("v", "PAGER"), ("ctrl+e", "EDITOR"), ("ctrl+e", "VISUAL")])
@@ -27,7 +20,7 @@ async def test_a_variable_that_is_no_command(key: str, name: str, monkeypatch: p
     monkeypatch.setenv(name, "less '")
     async with opened(BREAKS) as driver:
         await driver.press(key)
-        await driver.until(lambda: driver.said.startswith(f"${name} is no command: No closing quotation"))
+        await driver.until(lambda: driver.message.startswith(f"${name} is no command: No closing quotation"))
 
 
 @pytest.mark.parametrize(("key", "name", "default"), [("v", "PAGER", "less -R"), ("ctrl+e", "EDITOR", "vi +1")])
@@ -72,7 +65,7 @@ async def test_a_directory_is_written_into(tmp_path: Path, monkeypatch: pytest.M
         name = prompt.text
         assert name.startswith("out/") and name.endswith(".txt")
         await driver.press("enter")
-        await driver.until(lambda: "wrote" in driver.said)
+        await driver.until(lambda: "wrote" in driver.message)
     assert (tmp_path / name).read_text()
 
 

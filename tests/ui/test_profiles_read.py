@@ -34,7 +34,7 @@ async def test_a_profile_is_read_in_the_background(tmp_path: Path) -> None:
     async with opened(tmp_path / "job") as driver:
         run = driver.browser.trace
         await driver.until(lambda: run.profiles.version and driver.browser.is_at_rest)
-        await driver.until(lambda: "1 profile read" in driver.said)
+        await driver.until(lambda: "1 profile read" in driver.message)
         (found,) = runtimes_of(run)
         assert isinstance(found, Runtime) and [own.ref for own in found.compiles] == ["0/0"]
 
@@ -43,7 +43,7 @@ async def test_a_profile_of_another_run_is_said_to_be(tmp_path: Path) -> None:
     shutil.copytree(CASES / "mlp", tmp_path / "job")
     shutil.copy(CASES / "broken" / "profile.json", tmp_path / "job" / "profile.json")
     async with opened(tmp_path / "job", size=(160, 40)) as driver:
-        await driver.until(lambda: "another run" in driver.said)
+        await driver.until(lambda: "another run" in driver.message)
         assert isinstance(runtimes_of(driver.browser.trace)[0], Refused)
 
 
@@ -52,10 +52,10 @@ async def test_esc_stops_it_and_keys_go_on(tmp_path: Path) -> None:
     made_long(tmp_path / "job" / "profile.json", 1000)
     async with opened(tmp_path / "job") as driver:
         profiling = driver.browser.following.profiling
-        await driver.until(lambda: "reading" in driver.said and "%" in driver.said)
+        await driver.until(lambda: "reading" in driver.message and "%" in driver.message)
         driver.browser.tree_view.focus()
         await driver.press("escape")
-        await driver.until(lambda: not profiling.is_reading and "ctrl+r reads it" in driver.said)
+        await driver.until(lambda: not profiling.is_reading and "ctrl+r reads it" in driver.message)
         assert driver.browser.trace.profiles.profiles == [] and runtimes_of(driver.browser.trace) == ()
         await driver.press("2")
         await driver.shown("@problems")
@@ -89,11 +89,11 @@ async def test_provenance_mode_shows_what_a_profile_tells_that_is_read_meanwhile
         assert isinstance(screen, ProvenanceScreen)
         await driver.until(lambda: screen.unit is not None and screen.view(screen.pane).has_focus)
         await driver.press("S")
-        assert "no profile tells" in screen.status.said()
+        assert "no profile tells" in screen.status.plain_text()
         line = screen.view(PY).current_line()
         shutil.copy(CASES / "mlp" / "profile.json", tmp_path / "job" / "profile.json")
         ProfileReading(driver.browser).begin()
         await driver.until(lambda: screen.view(PY).heat_of is not None)
-        assert screen.view(PY).current_line() == line and "a profile was read" in screen.status.said()
+        assert screen.view(PY).current_line() == line and "a profile was read" in screen.status.plain_text()
         await driver.press("S")
-        assert " ms a step" in screen.status.said()
+        assert " ms a step" in screen.status.plain_text()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import DEMO
 from screen import screen_lines, screen_text
 from textual.events import MouseDown, Paste
 
-from tltui.widgets.prompt_line import Asking
+from tltui.widgets.bars import Asking
 
 ASKS = {"slash": "/", "colon": "line", "f": "show only", "s": "search everywhere", "o": "go to", "x": "write", "ctrl+p": "command"}
 """Key → how its question begins, in the document."""
@@ -177,7 +178,7 @@ async def test_where_to_write_can_be_chosen(tmp_path: Path, monkeypatch: pytest.
         await driver.press("j")
         assert driver.prompt.is_open  # no answer
         await driver.press("n")
-        assert not driver.prompt.is_open and "nothing was written" in driver.said
+        assert not driver.prompt.is_open and "nothing was written" in driver.message
 
 
 async def test_the_screen_may_become_small_while_something_is_asked() -> None:
@@ -201,7 +202,7 @@ async def test_a_long_text_is_shown_around_the_place_where_one_types() -> None:
 
 
 async def test_a_text_that_became_short_is_shown_from_its_beginning() -> None:
-    async with opened(BREAKS, size=(60, 24), as_found=True) as driver:
+    async with opened(BREAKS, size=(60, 24), untouched=True) as driver:
         for text in ("short one", "many words " * 20 + "end"):
             await driver.press("/")
             await driver.type(text)

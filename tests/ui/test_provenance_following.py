@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from opened import TRACES, Driver, opened
+from opened import Driver, opened
+from real import TRACES
 from screen import screen_lines, screen_text
 
 from tltui.questions.provenance.pane_sections import ALL, LAYERS
@@ -13,7 +14,7 @@ from tltui.questions.provenance.provenance import POST, PRE, PY, SOURCE
 from tltui.questions.provenance.records import DERIVED
 from tltui.screens.provenance import ProvenanceScreen
 from tltui.text.annotations import Unannotated
-from tltui.widgets.bars import Elsewhere
+from tltui.widgets.bars import CorrespondingLines
 
 TRAIN = TRACES / "torch-2.13" / "train"
 UNRECORDED = TRACES / "provenance" / "unrecorded"
@@ -177,7 +178,7 @@ async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> N
     async with opened(TRAIN, size=(80, 24)) as driver:
         screen = await enter(driver)
         await go(driver, screen, POST, "addmm_1 =")
-        said = screen.query_one(Elsewhere).said()
+        said = screen.query_one(CorrespondingLines).plain_text()
         assert screen_lines(driver.app)[-4:-1] == said
         assert [line.split()[0] for line in said] == ["source", "pre", "code"]
         assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 =" in said[1] and "extern_kernels.addmm:4" in said[2]
@@ -190,14 +191,15 @@ async def test_a_narrow_screen_has_one_pane_and_three_lines_on_the_others() -> N
         await driver.press("tab")
         assert "extern_kernels.addmm(primals_8" in screen.view(PY).document.line(screen.view(PY).current_line()).text
         await driver.press("question_mark")
-        assert screen.is_helping and not screen.query_one(Elsewhere).display
+        assert screen.is_helping and not screen.query_one(CorrespondingLines).display
         await driver.press("escape")
-        assert screen.query_one(Elsewhere).region.height == 3 and screen.pane == PY
+        assert screen.query_one(CorrespondingLines).region.height == 3 and screen.pane == PY
         await driver.pilot.resize_terminal(120, 24)
         screen = await again(driver)
-        assert not screen.query_one(Elsewhere).display
+        assert not screen.query_one(CorrespondingLines).display
         await driver.press("z")
-        assert screen.query_one(Elsewhere).display and screen.query_one(Elsewhere).said()[0].startswith(" pre")
+        lines = screen.query_one(CorrespondingLines)
+        assert lines.display and lines.plain_text()[0].startswith(" pre")
 
 
 async def test_more_or_less_room_keeps_the_place() -> None:
@@ -222,7 +224,7 @@ async def test_what_was_derived_is_marked() -> None:
         await driver.pilot.pause()
         row = screen_lines(driver.app)[2 + code.current_line() - code.scroll_offset.y]
         assert f"{derived[0].call_lines[0]}≈" in row
-        assert "≈ nodes derived from the code" in screen.status.said()
+        assert "≈ nodes derived from the code" in screen.status.plain_text()
 
 
 async def test_what_kernels_took_stands_beside_them() -> None:
@@ -234,7 +236,7 @@ async def test_what_kernels_took_stands_beside_them() -> None:
         code = screen.view(PY)
         hottest = place(screen)[1]
         row = screen_lines(driver.app)[2 + hottest - code.scroll_offset.y]
-        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms a step · " in screen.status.said()
+        assert re.search(r" [\d.]+ ms [▁▂▃▄▅▆▇█]+ .*extern_kernels.mm", row) and " ms a step · " in screen.status.plain_text()
         await driver.press("S")
         assert place(screen)[1] != hottest
         await driver.press("s")

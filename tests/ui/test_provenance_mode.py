@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import TRACES
 from screen import screen_lines, screen_text
 
 from tltui.questions.provenance.pane_sections import ALL, LAYERS
@@ -185,8 +186,8 @@ async def test_where_there_is_no_code_the_nearest_is_offered(size: tuple[int, in
     async with opened(BREAKS, size=size) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("p again goes to [1/0], the nearest compile with code"))
-        assert driver.said.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
+        await driver.until(lambda: driver.message.startswith("p again goes to [1/0], the nearest compile with code"))
+        assert driver.message.split(" · ")[1].startswith("[2/0] has none: no operations were captured before the graph break")
         assert driver.at == "2/0" and driver.browser.shown_ref == "2/0"
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "1/0"
@@ -201,24 +202,24 @@ async def test_what_was_offered_for_one_compile_is_not_for_another() -> None:
     async with opened(BREAKS) as driver:
         await to(driver, "2/0")
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("p again goes to"))
+        await driver.until(lambda: driver.message.startswith("p again goes to"))
         await to(driver, "none")
         await driver.press("p")
-        await driver.until(lambda: "these records belong to no compile" in driver.said)
+        await driver.until(lambda: "these records belong to no compile" in driver.message)
         assert driver.browser.is_current
 
 
 async def test_from_the_first_screen_it_leads_to_the_first_code() -> None:
-    async with opened(BREAKS, as_found=True) as driver:
+    async with opened(BREAKS, untouched=True) as driver:
         screen = await enter(driver)
         assert str(screen.compile_.ref) == "0/0"
         await driver.press("escape", "backspace")
         await driver.until(lambda: driver.browser.shown_ref == "")
-    async with opened(TRACES / "torch-2.13" / "errors", as_found=True) as driver:
+    async with opened(TRACES / "torch-2.13" / "errors", untouched=True) as driver:
         await driver.press("p")
-        await driver.until(lambda: driver.said.startswith("nothing in this run has generated code"))
+        await driver.until(lambda: driver.message.startswith("nothing in this run has generated code"))
         await driver.press("e", "p")
-        await driver.until(lambda: "nothing in this run has any generated code; of [0/0]: it failed in Dynamo" in driver.said)
+        await driver.until(lambda: "nothing in this run has any generated code; of [0/0]: it failed in Dynamo" in driver.message)
 
 
 async def test_help_takes_the_place_of_the_panes_and_gives_it_back() -> None:

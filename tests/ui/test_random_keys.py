@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, log_of, opened
+from opened import BREAKS, log_of, opened
 from random_acts import SIZES, Acts
+from real import DEMO, TRACES
 from screen import screen_lines, screen_text
 
 from tltui.app import TltuiApp

@@ -23,13 +23,7 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Builder, Document, Options, TextDocument
 from tltui.work.reader_threads import Scan
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("home")
 
 
 async def marked(driver: Driver) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 from screen import screen_text
 
 BROKEN = TRACES / "profiler" / "broken"
@@ -30,7 +31,7 @@ async def test_sorting_and_a_compile_of_its_own() -> None:
         await driver.press("T")
         await driver.shown("@runtime")
         await driver.press("tab", "S")
-        await driver.until(lambda: "mean" in driver.said)
+        await driver.until(lambda: "mean" in driver.message)
         await driver.press("T")
         await driver.until(lambda: driver.browser.shown_ref == "@runtime:2/2")
         await driver.until(lambda: "It did not run while the profiler did." in screen_text(driver.app))

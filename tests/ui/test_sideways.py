@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, TRACES, Driver, opened
+from opened import BREAKS, Driver, opened
+from real import DEMO, TRACES
 from screen import screen_lines
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal
@@ -29,7 +30,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def position(driver: Driver) -> str:
     """Where one is in the document, in the line below."""
-    return driver.browser.status.position.said().strip()
+    return driver.browser.status.position.plain_text().strip()
 
 
 async def code(driver: Driver) -> None:
@@ -60,10 +61,10 @@ async def test_a_page_scrolls_to_both_sides_and_says_so(right: str, left: str, a
         for _ in range(40):
             await driver.press(right)
         assert not any(line.rstrip().endswith(cut) for line in screen_lines(driver.app)[2:-1])
-        assert "nothing in sight goes on to the right" in driver.said
+        assert "nothing in sight goes on to the right" in driver.message
         for _ in range(40):
             await driver.press(left)
-        assert view.scroll_offset.x == 0 and "this is the left edge" in driver.said and "from" not in position(driver)
+        assert view.scroll_offset.x == 0 and "this is the left edge" in driver.message and "from" not in position(driver)
 
 
 async def test_wrapped_lines_go_nowhere() -> None:
@@ -72,7 +73,7 @@ async def test_wrapped_lines_go_nowhere() -> None:
         await driver.press("w")
         await driver.until(lambda: len(driver.browser.document_view.rows) > len(driver.browser.document_view.document))
         await driver.press("a")
-        assert "wrapped" in driver.said and driver.browser.document_view.scroll_offset.x == 0
+        assert "wrapped" in driver.message and driver.browser.document_view.scroll_offset.x == 0
         rows = [line[driver.browser.document_view.region.x :] for line in screen_lines(driver.app)[2:-1]]
         assert any(row.strip().startswith("↳ ") or "  ↳" in row[:8] for row in rows), "a row that goes on says so"
 
@@ -87,7 +88,7 @@ async def test_a_table_that_is_wrapped_is_told_of() -> None:
         x = driver.browser.document_view.scroll_offset.x
         assert x > 0
         await driver.press("w")
-        assert driver.browser.document_view.scroll_offset.x == 0 and "also in tables" in driver.said
+        assert driver.browser.document_view.scroll_offset.x == 0 and "also in tables" in driver.message
         await driver.press("w", "a")
         assert driver.browser.document_view.scroll_offset.x == x
 
@@ -117,7 +118,7 @@ async def test_the_tree_scrolls_to_the_end_of_its_rows() -> None:
         rows = [line[: tree.region.right] for line in screen_lines(driver.app)]
         row = next(row for row in rows if "MODIFIED_BYTECODE" in row)
         assert row.startswith("‹") and "1.9 KB" in row
-        assert "nothing in sight goes on" in driver.said
+        assert "nothing in sight goes on" in driver.message
         await driver.press("A", "A", "A")
         assert not any(line.startswith("‹") for line in screen_lines(driver.app))
 
@@ -170,7 +171,7 @@ async def test_keys_move_the_line_between_the_panes() -> None:
         await driver.pilot.resize_terminal(80, 24)
         await driver.until(lambda: driver.browser.tree_view.size.width == 80)
         await driver.press("ctrl+left")
-        assert "one pane has the whole screen" in driver.said and kept() == {"tree": 79}
+        assert "one pane has the whole screen" in driver.message and kept() == {"tree": 79}
         await driver.pilot.resize_terminal(120, 40)
         await driver.until(lambda: driver.browser.tree_view.size.width == 79)
         await driver.press("z")
@@ -218,7 +219,7 @@ async def test_what_cannot_be_remembered_is_told(state: Path) -> None:
     state.write_text("no directory")
     async with opened(BREAKS) as driver:
         await driver.press("ctrl+right")
-        await driver.until(lambda: "could not remember the width" in driver.said)
+        await driver.until(lambda: "could not remember the width" in driver.message)
 
 
 async def test_the_scroll_bar_of_the_tree_stands_on_nothing() -> None:
@@ -243,7 +244,7 @@ async def test_titles_and_remarks_say_that_they_are_cut() -> None:
         await driver.until(lambda: view.size.width == 40)
         assert "…" in str(view.border_title) and len(str(view.border_title)) <= 40
         place = screen_lines(driver.app)[-1].split()[-1]
-        driver.browser.tell("torch_dynamo_resume_in_f_at_5 is what this is about " * 9)
+        driver.browser.show_message("torch_dynamo_resume_in_f_at_5 is what this is about " * 9)
         await driver.pilot.pause()
         line = screen_lines(driver.app)[-1]
         assert line.startswith(" f ↩5 is what") and line.endswith("…") and len(line) == 100, "it has the whole line"

@@ -5,22 +5,17 @@ Three sizes, and the themes in turn: with colours of our own, with those of the 
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from opened import DEMO, TRACES, Driver, opened
+from opened import Driver, opened
+from real import DEMO, TRACES
 from screen import screen_text
 from snap import snap
 
 from tltui.widgets.linked_views import MarkedView
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 GRAPH = "0:0/0:dynamo_output_graph"
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
 
 
 async def named(driver: Driver) -> None:
@@ -96,7 +91,7 @@ async def test_provenance() -> None:
 
 
 async def test_the_first_screen() -> None:
-    async with opened(DEMO, size=(80, 24), theme="light", as_found=True) as driver:
+    async with opened(DEMO, size=(80, 24), theme="light", untouched=True) as driver:
         snap(driver.app, "first-80x24-light")
 
 

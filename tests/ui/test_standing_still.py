@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from growing import Live, growing
-from opened import TRACES, log_of
+from opened import log_of
+from real import TRACES
 from replaying import Replay
 from screen import screen_lines
 
@@ -73,7 +74,7 @@ async def test_the_line_under_the_cursor_stays_in_its_screen_row(
         await cursor_to(live, "Graph breaks (1)")
         row = live.row()
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert (live.line()[:12], live.row()) == ("Graph breaks", row)
             assert "Graph breaks" in live.document_rows()[row]
         assert "3 at 1 place" not in live.line()
@@ -92,7 +93,7 @@ async def test_folds_stay_as_they_were(size: tuple[int, int], tmp_path: Path, mo
         await cursor_to(live, "Graph breaks")
         await live.press("space")
         for _ in pieces:
-            await live.look()
+            await live.poll()
             shown = [live.view.document.line(live.view.rows.at(n).line).text for n in range(len(live.view.rows))]
             five = next(n for n, line in enumerate(shown) if "[5/0]" in line)
             assert shown[five + 1].strip() == ""  # its reason is folded, that of the others is not
@@ -111,7 +112,7 @@ async def test_selection_and_filter_go_along(tmp_path: Path, monkeypatch: pytest
         await live.press("V", "j", "j")
         before = [blanked(line)[:13] for line in live.view.document.text(*(live.view.selected_lines() or (0, 0)))]
         for _ in pieces:
-            await live.look()
+            await live.poll()
             selected = live.view.selected_lines()
             assert selected is not None
             assert [blanked(line)[:13] for line in live.view.document.text(*selected)] == before
@@ -129,7 +130,7 @@ async def test_what_is_filtered_is_filtered_in_the_page_of_now(tmp_path: Path, m
         await cursor_to(live, "bad0")
         row = live.row()
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert live.view.filter_text == "bad"
             assert "bad0" in live.line()
             assert live.row() == row
@@ -149,7 +150,7 @@ async def test_hits_are_found_again_and_the_current_one_stays(tmp_path: Path, mo
         await live.press("n", "n")
         line, column, row = blanked(live.line()), live.view.cursor[1], live.row()
         for _ in pieces:
-            await live.look()
+            await live.poll()
             text = "\n".join(live.view.document.text())
             above = "\n".join(live.view.document.text(0, live.view.current_line())).count("break")
             said = f"{above + 1}/{text.count('break')}"
@@ -170,13 +171,13 @@ async def test_who_is_at_the_end_of_the_records_sees_the_next_ones(
         live.view.focus()
         await live.press("G")
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert live.view.current_line() == len(live.view.document) - 1
             assert live.line()[:50].strip() in live.document_rows()[-1]
         await live.press("k")
         line, row = live.line(), live.row()
         pieces.path.open("ab").write(log_of([(99, 2, "late")]))
-        await live.look()
+        await live.poll()
         assert (live.line(), live.row()) == (line, row)
         assert len(live.view.document) > live.view.current_line() + 2
 
@@ -190,7 +191,7 @@ async def test_a_selection_at_the_end_does_not_grow(tmp_path: Path, monkeypatch:
         await live.press("G", "V", "k", "j")
         selected = live.view.selected_lines()
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert live.view.selected_lines() == selected
 
 
@@ -202,7 +203,7 @@ async def test_nothing_is_painted_when_nothing_changed(tmp_path: Path, monkeypat
         await live.shown("@problems")
         await live.pilot.pause(0.1)
         live.repainted.clear()
-        await live.look()
+        await live.poll()
         live.browser.renew()
         live.tree.run_changed(True)
         await live.until(lambda: live.browser.is_at_rest)
@@ -210,7 +211,7 @@ async def test_nothing_is_painted_when_nothing_changed(tmp_path: Path, monkeypat
         shown, painted = live.document_rows(), 0
         for _ in pieces:
             live.repainted.clear()
-            await live.look()
+            await live.poll()
             rows = {row for pane, row in live.repainted if pane == "document"}
             before, shown = shown, live.document_rows()
             assert -1 not in rows
@@ -228,7 +229,7 @@ async def test_the_tree_paints_only_the_rows_that_say_something_else(tmp_path: P
         before = live.tree_rows()
         for _ in pieces:
             live.repainted.clear()
-            await live.look()
+            await live.poll()
             rows = {row for pane, row in live.repainted if pane == "tree"}
             after = live.tree_rows()
             assert rows >= {n for n, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]}
@@ -262,7 +263,7 @@ async def test_the_cursor_of_the_tree_stays_on_its_node_and_in_its_row(
         for _ in range(12):
             for rank in ranks:
                 rank.more()
-            await live.look()
+            await live.poll()
             assert live.place() == (key, row)
             assert "fn2" in live.tree_rows()[row]
             assert live.tree.outline.open >= opened
@@ -281,7 +282,7 @@ async def test_a_second_compile_makes_a_frame_of_the_first_and_the_cursor_stays_
         assert live.at == "48/0"
         with log.open("ab") as file:
             file.write(log_of([(48, 2, "fn48")]).split(b"\n", 1)[1])
-        await live.look()
+        await live.poll()
         assert (live.place(), live.at) == ((key, row), "48/0~1" if live.at.endswith("~1") else "48/0")
 
 
@@ -293,7 +294,7 @@ async def test_the_end_of_the_tree_comes_into_sight_and_the_cursor_stays(tmp_pat
         key, _ = live.place()
         rows = len(live.tree.outline)
         for number, _ in enumerate(pieces):
-            await live.look()
+            await live.poll()
             assert live.tree.node.key == key
             row = live.place()[1]
             assert 0 <= row < live.tree.size.height
@@ -310,7 +311,7 @@ async def test_elsewhere_in_the_tree_nothing_scrolls(tmp_path: Path, monkeypatch
         await live.rest()
         before, top = live.tree_rows(), live.tree.scroll_offset.y
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert live.tree.scroll_offset.y == top
             assert live.tree_rows()[:-4] == before[:-4]  # what was running at the end goes on
 
@@ -322,7 +323,7 @@ async def test_the_filtered_tree_takes_in_what_matches_and_keeps_what_is_looked_
     async with growing(tmp_path, monkeypatch) as live:
         while not any(str(c.status) == "running" and c.id.frame for c in live.browser.trace.compiles()):
             pieces.more()
-            await live.look()
+            await live.poll()
         running = next(c for c in live.browser.trace.compiles() if str(c.status) == "running")
         live.tree.set_filter("running")
         live.tree.reveal([live.tree.outline.rows[-1].node.key], by_user=True)
@@ -331,14 +332,14 @@ async def test_the_filtered_tree_takes_in_what_matches_and_keeps_what_is_looked_
         assert live.tree.node.target is running
         for _ in range(30):
             pieces.more()
-            await live.look()
+            await live.poll()
             assert live.place()[0] == place[0]  # it runs no more, but somebody looks at it
         assert str(running.status) != "running"
         live.tree.set_filter("bad")
         await live.press("g")
         matches = sum("bad" in row for row in live.tree_rows())
         for _ in pieces:
-            await live.look()
+            await live.poll()
         assert live.tree.cursor == 0
         assert sum("bad" in row for row in live.tree_rows()) > matches
 
@@ -352,7 +353,7 @@ async def test_by_stacks_the_cursor_stays_too(tmp_path: Path, monkeypatch: pytes
         await live.rest()
         place = live.place()
         for _ in pieces:
-            await live.look()
+            await live.poll()
             assert live.place() == place
 
 
@@ -366,7 +367,7 @@ async def test_a_page_stays_about_its_compile_when_a_second_rank_turns_up(tmp_pa
         await live.shown("3/0")
         title = live.title
         (tmp_path / "dedicated_log_torch_trace_rank_1_b.log").write_bytes(log_of(frames(8), rank=1))
-        await live.look()
+        await live.poll()
         assert live.browser.shown_ref == "0:3/0"
         assert live.title == title.replace("[", "[0:"), "it says whose it is as soon as there are several"
         assert not any("not clear" in line for line in live.document_rows())
@@ -383,7 +384,7 @@ async def test_a_page_stays_about_its_compile_when_ids_begin_again(tmp_path: Pat
         await live.shown("0/0")
         with log.open("ab") as file:
             file.write(log_of([(0, 1, "second")]))
-        await live.look()
+        await live.poll()
         assert live.browser.shown_ref == "0/0~1"
         assert any("first" in line for line in live.document_rows())
 
@@ -409,7 +410,7 @@ async def test_other_screens_stay_open_while_the_run_grows(key: str, tmp_path: P
             for at in range(len(data) * 2 // 3, len(data), 15000):
                 file.write(data[at : at + 15000])
                 file.flush()
-                await live.look()
+                await live.poll()
         assert live.app.screen is front and live.prompt.question == asked
         if front is not live.browser:
             assert screen_lines(live.app) == before
@@ -428,7 +429,7 @@ async def test_what_was_searched_for_everywhere_stays_as_it_was_found(tmp_path: 
         await live.until(lambda: live.view.document.complete)
         document = live.view.document
         for _ in pieces:
-            await live.look()
+            await live.poll()
         assert live.view.document is document
 
 
@@ -451,7 +452,7 @@ async def test_a_real_trace_played_piece_by_piece(
         await live.press("j", "j")
         row = live.row()
         for _ in steps:
-            await live.look()
+            await live.poll()
             assert live.row() == row
             assert live.document_rows()[row].strip("▸▾• ") in live.line().strip("▸▾• ") + " "
         await live.end()
@@ -473,7 +474,7 @@ async def test_a_hidden_page_stands_still_too(tmp_path: Path, monkeypatch: pytes
         row = live.row()
         await live.press("tab")
         for _ in pieces:
-            await live.look()
+            await live.poll()
         await live.press("tab")
         assert "Graph breaks" in live.line()
         assert live.row() == row

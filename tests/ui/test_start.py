@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from opened import DEMO
+from real import DEMO
 from screen import screen_text, until
 
 from tltui.app import TltuiApp
@@ -19,7 +19,7 @@ from tltui.work.reader_threads import Scan
 
 LATER = ("tltui.questions.overview.compile_sections", "tltui.questions.overview.run_summary",
          "tltui.questions.overview.run_page", "tltui.questions.provenance.graph_names",
-         "tltui.questions.compare.page", "tltui.screens.go_to", "tltui.screens.palette",
+         "tltui.questions.compare.page", "tltui.screens.palette",
          "tltui.screens.provenance", "pygments")  # fmt: skip
 """What is imported when it is first wanted: each costs a part of the 0.35 s."""
 
@@ -100,6 +100,6 @@ def test_no_widget_has_component_classes() -> None:
 
 def test_every_look_of_a_token_is_of_one_that_there_is() -> None:
     from tltui.text import tokens
-    from tltui.widgets.looks import PARTS
+    from tltui.widgets.themes import PARTS
 
     assert {part.removeprefix("tok-") for part in PARTS if part.startswith("tok-")} <= set(tokens.ALL)

@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened import BREAKS, DEMO, Driver, log_of, opened
+from opened import BREAKS, Driver, log_of, opened
+from real import DEMO
 from screen import screen_lines
 
 from tltui.model.nodes import Compile
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TMUX", "NO_COLOR", "TLTUI_CONFIG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def left(driver: Driver) -> list[str]:
@@ -29,7 +24,7 @@ async def test_callers_stand_above_what_they_compiled() -> None:
         before = driver.at
         await driver.press("t")
         assert driver.at == before
-        assert "by stacks" in driver.said
+        assert "by stacks" in driver.message
         rows = left(driver)
         place = next(n for n, row in enumerate(rows) if "<module>" in row)
         assert "breaks.py:14" in rows[place]

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from opened import TRACES, Driver
+from opened import Driver
+from real import TRACES
 from screen import screen_text
 
 from tltui.app import TltuiApp

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from opened import TRACES, opened
+from opened import opened
+from real import TRACES
 
 
 async def test_the_key_shows_where_it_hangs_and_enter_goes_there() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from growing import Live, growing
-from opened import TRACES
+from real import TRACES
 
 WHOLE = next((TRACES / "torch-2.13" / "recompiles").glob("*.log")).read_bytes()
 SEQUENCES = {
@@ -55,14 +55,14 @@ async def played(directory: Path, monkeypatch: pytest.MonkeyPatch, keys: list[st
     log = directory / "0.log"
     first, *rest = pieces()
     log.write_bytes(first if while_reading else WHOLE)
-    async with growing(directory, monkeypatch, as_found=True) as live:
+    async with growing(directory, monkeypatch, untouched=True) as live:
         live.browser.tree_view.focus()
         await press(live, keys)
         if while_reading:
             for piece in rest:
                 with log.open("ab") as file:
                     file.write(piece)
-                await live.look()
+                await live.poll()
         await live.end()
         await live.until(lambda: live.browser.is_at_rest)
         return state(live)

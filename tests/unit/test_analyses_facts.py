@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_logs import Log, trace
+from made_logs import Log
+from real import compile_at, trace
 
 from tltui.model.artifacts import artifacts_of
 from tltui.model.nodes import Compile
@@ -17,12 +18,6 @@ from tltui.questions.shapes.shape_env import inputs_of, short_device, short_dtyp
 from tltui.questions.stacks.tracebacks import callers_of, start_stack, traceback_frames
 from tltui.questions.timing.timing_events import Event, events_of, intervals_of, timing_of
 from tltui.text.torch_names import is_framework
-
-
-def compile_at(name: str, ref: str) -> Compile:
-    node = trace(name).resolve(ref)
-    assert isinstance(node, Compile)
-    return node
 
 
 @pytest.mark.parametrize(
@@ -44,7 +39,7 @@ def test_framework_files(path: str, framework: bool) -> None:
 
 
 def test_the_stack_of_a_compile() -> None:
-    frames = start_stack(compile_at("torch-2.13/breaks", "1/0"))
+    frames = start_stack(compile_at(trace("torch-2.13/breaks"), "1/0"))
     assert [(f.name, f.line, f.framework) for f in frames] == [
         ("<module>", 14, False), ("torch_dynamo_resume_in_f_at_5", 5, False),
     ]  # fmt: skip
@@ -52,7 +47,7 @@ def test_the_stack_of_a_compile() -> None:
 
 
 def test_callers_are_taken_from_a_symbol_where_the_start_has_none() -> None:
-    node = compile_at("torch-2.13/recompiles", "0/3")
+    node = compile_at(trace("torch-2.13/recompiles"), "0/3")
     assert len(start_stack(node)) == 1
     assert [f.code for f in callers_of(node)] == ["f(torch.randn(4).double(), 3)"]
 
@@ -70,7 +65,7 @@ def test_a_version_that_another_compile_states(tmp_path: Path) -> None:
 
 
 def test_inputs_with_symbols() -> None:
-    found = inputs_of(compile_at("torch-2.13/recompiles", "0/2"))
+    found = inputs_of(compile_at(trace("torch-2.13/recompiles"), "0/2"))
     (tensor,) = found.tensors
     assert (tensor.source, tensor.dtype, tensor.size, tensor.device) == ("L['x']", "float32", ("s77", "s27"), "cpu")
     assert tensor.hints == ("s77=9", "s27=3") and not tensor.is_parameter
@@ -79,19 +74,19 @@ def test_inputs_with_symbols() -> None:
 
 
 def test_inputs_are_those_of_the_last_attempt() -> None:
-    node = compile_at("torch-2.13/breaks", "0/0")
+    node = compile_at(trace("torch-2.13/breaks"), "0/0")
     assert len(inputs_of(node).tensors) == 1 == len(inputs_of(node, attempt=0).tensors)
 
 
 def test_marked_dynamic_and_fixed() -> None:
-    found = inputs_of(compile_at("torch-2.13/dyn", "0/0"))
+    found = inputs_of(compile_at(trace("torch-2.13/dyn"), "0/0"))
     (symbol,) = found.symbols
     assert symbol.specialized == "5" and symbol.specialized_why == "range_refined_to_singleton"
     assert found.tensors[0].dynamic == (0,)
 
 
 def test_parameters() -> None:
-    found = inputs_of(compile_at("torch-2.13/ca", "0/0"))
+    found = inputs_of(compile_at(trace("torch-2.13/ca"), "0/0"))
     assert sum(tensor.is_parameter for tensor in found.tensors) == 4
     assert all(tensor.requires_grad and tensor.storage_bytes for tensor in found.tensors if tensor.is_parameter)
 
@@ -175,7 +170,7 @@ def test_what_is_still_open() -> None:
 
 def test_real_phases_add_up_to_the_duration() -> None:
     for name, ref in (("torch-2.13/breaks", "0/0"), ("torch-2.13/train", "0/0"), ("torch-2.13/cache_hit", "0/0")):
-        node = compile_at(name, ref)
+        node = compile_at(trace(name), ref)
         found = timing_of(events_of(node), metrics_fields(node))
         facts = node.all_facts
         assert facts.duration_s is not None
@@ -183,7 +178,7 @@ def test_real_phases_add_up_to_the_duration() -> None:
 
 
 def test_metrics_are_the_fallback_for_time() -> None:
-    node = compile_at("tlparse/artifacts.log", "0/0")
+    node = compile_at(trace("tlparse/artifacts.log"), "0/0")
     found = timing_of(events_of(node), metrics_fields(node))
     assert found.source == "metrics" and found.seconds == pytest.approx(8.9038, abs=0.001)
     assert [phase.name for phase in found.phases] == ["dynamo", "aot autograd", "inductor"]
@@ -207,12 +202,12 @@ def answers(node: Compile):
 
 
 def test_cache_answers() -> None:
-    found = answers(compile_at("torch-2.13/cache_hit", "0/0"))
+    found = answers(compile_at(trace("torch-2.13/cache_hit"), "0/0"))
     assert {(a.cache, a.state) for a in found} == {("FX graph cache", "hit"), ("AOTAutograd cache", "hit")}
     aot = next(a for a in found if a.cache == "AOTAutograd cache")
     assert aot.seconds_saved and aot.key and aot.ref
-    assert {a.state for a in answers(compile_at("torch-2.13/cache_miss", "0/0"))} == {"miss"}
-    assert [a.state for a in answers(compile_at("torch-2.13/breaks", "0/0"))] == ["disabled"]
+    assert {a.state for a in answers(compile_at(trace("torch-2.13/cache_miss"), "0/0"))} == {"miss"}
+    assert [a.state for a in answers(compile_at(trace("torch-2.13/breaks"), "0/0"))] == ["disabled"]
 
 
 def test_a_cache_record_that_is_no_json(tmp_path: Path) -> None:
@@ -222,9 +217,9 @@ def test_a_cache_record_that_is_no_json(tmp_path: Path) -> None:
 
 
 def test_absent_artifacts_have_reasons() -> None:
-    found = {a.name: a.reason for a in study(compile_at("torch-2.13/errors", "1/0")).absent}
+    found = {a.name: a.reason for a in study(compile_at(trace("torch-2.13/errors"), "1/0")).absent}
     assert found["inductor_output_code"] == "the compile failed in the backend, before it"
-    found = {a.name: a.reason for a in study(compile_at("torch-2.13/breaks", "0/0")).absent}
+    found = {a.name: a.reason for a in study(compile_at(trace("torch-2.13/breaks"), "0/0")).absent}
     assert found["fx_graph_cache_hit"] == "caches are disabled"
 
 

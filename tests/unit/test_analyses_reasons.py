@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from made_logs import Log, trace
+from made_logs import Log
+from real import compile_at, trace
 
 from tltui.model.nodes import Compile
 from tltui.model.record_reader import metrics_fields
@@ -13,18 +14,12 @@ from tltui.questions.recompiles.recompile_reasons import parse_payload, parse_re
 from tltui.questions.timing.timing_events import events_of
 
 
-def compile_at(name: str, ref: str) -> Compile:
-    node = trace(name).resolve(ref)
-    assert isinstance(node, Compile)
-    return node
-
-
 def recompile(node: Compile):
     return recompile_of(node, events_of(node))
 
 
 def test_a_single_reason_is_the_bare_text() -> None:
-    found = recompile(compile_at("torch-2.13/recompiles", "0/1"))
+    found = recompile(compile_at(trace("torch-2.13/recompiles"), "0/1"))
     assert found is not None and found.logged == "artifact" and found.ref == "0/1:recompile_reasons"
     (reason,) = found.reasons
     assert reason.text == "tensor 'x' size mismatch at index 0. expected 3, actual 5"
@@ -33,7 +28,7 @@ def test_a_single_reason_is_the_bare_text() -> None:
 
 
 def test_several_reasons_are_a_list_with_the_users_line() -> None:
-    found = recompile(compile_at("torch-2.13/recompiles", "0/3"))
+    found = recompile(compile_at(trace("torch-2.13/recompiles"), "0/3"))
     assert found is not None
     assert [reason.earlier for reason in found.reasons] == ["0/2", "0/1", "0/0"]
     of_a_number = found.reasons[1]
@@ -43,7 +38,7 @@ def test_several_reasons_are_a_list_with_the_users_line() -> None:
 
 
 def test_the_first_compile_has_no_reason() -> None:
-    assert recompile(compile_at("torch-2.13/recompiles", "0/0")) is None
+    assert recompile(compile_at(trace("torch-2.13/recompiles"), "0/0")) is None
 
 
 def test_an_empty_list_is_not_the_same_as_no_record(tmp_path: Path) -> None:
@@ -87,7 +82,7 @@ def test_a_reason_without_an_earlier_compile_is_kept_as_it_is() -> None:
 
 
 def test_a_graph_break_with_explanation_and_hints() -> None:
-    (found,) = breaks_of(compile_at("torch-2.13/breaks", "0/0"))
+    (found,) = breaks_of(compile_at(trace("torch-2.13/breaks"), "0/0"))
     assert found.gb == "gb0059" and found.headline == "Failed to trace builtin operator"
     assert (found.file, found.line, found.function) == ("/home/user/models/breaks.py", 5, "f")
     assert found.code == 'print("break", y.shape)'
@@ -198,12 +193,12 @@ def test_any_text_makes_a_break_with_a_headline(text: str) -> None:
 def test_a_cut_off_break_says_what_is_left() -> None:
     text = SKIPPED[: SKIPPED.index("Explanation")]
     assert parse_break(text).headline == "Unsupported context manager"
-    (whole,) = breaks_of(compile_at("torch-2.13/breaks", "0/0"))
+    (whole,) = breaks_of(compile_at(trace("torch-2.13/breaks"), "0/0"))
     assert whole.headline == from_restart("'Failed to trace builtin operator'").headline
 
 
 def test_logs_without_break_records_have_the_restart_reasons() -> None:
-    (found,) = breaks_of(compile_at("tlparse/comp_metrics.log", "0/0"))
+    (found,) = breaks_of(compile_at(trace("tlparse/comp_metrics.log"), "0/0"))
     assert found.headline.startswith("skip function graph_break in file") and found.file is None and found.ref is None
 
 
@@ -212,14 +207,14 @@ def failures(node: Compile):
 
 
 def test_a_failure_has_type_reason_and_the_users_line() -> None:
-    (found,) = failures(compile_at("torch-2.13/errors", "0/0"))
+    (found,) = failures(compile_at(trace("torch-2.13/errors"), "0/0"))
     assert found.type == "Unsupported" and found.reason.startswith("Failed to trace builtin operator")
     assert (found.file, found.line, found.raised) == ("/home/user/models/errors.py", 5, False)
     assert found.ref == "0/0:dynamo_error"
 
 
 def test_without_a_user_line_the_place_is_that_of_the_error() -> None:
-    (found,) = failures(compile_at("torch-2.13/errors", "1/0"))
+    (found,) = failures(compile_at(trace("torch-2.13/errors"), "1/0"))
     assert found.type == "BackendCompilerFailed" and found.raised
     assert (found.line, found.code) == (10, 'def bad(gm, ex): raise RuntimeError("backend [red]boom[/red]")')
 

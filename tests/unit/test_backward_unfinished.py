@@ -6,15 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from real import TRACES, fresh, trace
+from pages import page
+from real import TRACES, compile_at, fresh, trace
 from test_follow import Live
 from test_news import Followed
 from viewed import text as seen
 
 from tltui.export import to_json
-from tltui.model.nodes import Compile
-from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.hang.open_phases import inside
@@ -26,15 +24,9 @@ from tltui.tree.listing import listing_document
 BACKWARD, LATER = "hangs/backward", "hangs/epoch_backward"
 
 
-def one(run: Run, ref: str) -> Compile:
-    found = run.resolve(ref)
-    assert isinstance(found, Compile)
-    return found
-
-
 @pytest.mark.parametrize(("name", "ref"), [(BACKWARD, "0/0"), (LATER, "0/0~2")])
 def test_it_is_no_finished_compile(name: str, ref: str) -> None:
-    compile_ = one(trace(name), ref)
+    compile_ = compile_at(trace(name), ref)
     assert compile_.is_closed and compile_.status is Status.MISSING and compile_.facts.backward_unfinished
     assert compile_.process.tally.missing == 1
 
@@ -47,7 +39,7 @@ def test_every_page_has_it() -> None:
     assert "[0/0]  f  its backward in GraphLowering.run" in seen(page(run, "@problems"))
     assert "but its backward is not finished when the log ends, in GraphLowering.run" in " ".join(seen(page(run, "0/0")).split())
     assert "its backward is not finished" in seen(page(run, "0/"))
-    assert [item.ref for item in problems([one(run, "0/0")]).unfinished if item.backward] == ["0/0"]
+    assert [item.ref for item in problems([compile_at(run, "0/0")]).unfinished if item.backward] == ["0/0"]
     assert gates(run, parse_limits("unfinished=0")).limits[0].value == 1
     assert json.loads(to_json(page(run, "0/0").data()))["facts"]["backward_unfinished"] is True
 

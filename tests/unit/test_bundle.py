@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from made_logs import TRACES, Log, trace
-from real import demo
+from made_logs import Log
+from real import TRACES, demo, trace
 
 from tltui.cli import main
 from tltui.model.artifacts import artifacts_of

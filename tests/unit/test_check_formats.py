@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_logs import ROOT, Log, trace
+from made_logs import Log
+from real import ROOT, trace
 
 from tltui.cli import main
 from tltui.questions.check.limits import Gates, Outcome, Reason, gates, parse_limits

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from index_runs import SOURCES
 from real import TRACES
-from test_index_engines import SOURCES
 
 from tltui.cli import main
 from tltui.cli.registry import COMMANDS, parser_of

@@ -40,7 +40,8 @@ def tree(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name)  # with what Python made of it: nothing is compiled anew
     (tmp_path / "tests" / "unit").mkdir(parents=True)
     (tmp_path / "tests" / "traces").mkdir()
-    for name in ("pyproject.toml", "tests/conftest.py", "tests/durations.py", "tests/real.py", "tests/make_trace.py"):
+    (tmp_path / "tests" / "kit").mkdir()
+    for name in ("pyproject.toml", "tests/conftest.py", "tests/durations.py", "tests/kit/real.py", "tests/kit/make_trace.py"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 

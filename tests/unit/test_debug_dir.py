@@ -11,8 +11,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from real import TRACES
+from pages import page
+from real import TRACES, fresh
 from viewed import lead_somewhere, targets, text
 
 from tltui.inputs.debug_directory import DebugLog, DebugScanner, DirectoryBytes, How, Joined, TraceCode, UnitCode, join
@@ -43,10 +43,6 @@ FILES = [
     "fx_graph_runnable", "fx_graph_readable", "fx_graph_transformed", "ir_pre_fusion", "ir_post_fusion", "inductor_output_code",
     "inductor_provenance_tracking_node_mappings",
 ]  # fmt: skip
-
-
-def opened(*paths: Path | str) -> Run:
-    return open_run(discover([str(path) for path in paths]))
 
 
 def only(run: Run) -> Process:
@@ -95,7 +91,7 @@ def test_a_directory_is_recognised_from_above_and_inside(path: str, pid: int, un
 
 def test_the_copy_of_a_unit_far_away_from_its_process_is_one_too(tmp_path: Path) -> None:
     shutil.copytree(FORWARD, tmp_path / "a" / "renamed")
-    process = only(opened(tmp_path))
+    process = only(fresh(tmp_path))
     assert (process.pid, units_of(process)) == (0, ["renamed"])
 
 
@@ -121,7 +117,7 @@ def test_logs_beside_a_cache_are_found_and_its_files_are_not_listed(tmp_path: Pa
 
 
 def test_units_are_compiles_in_the_order_of_their_numbers() -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     process = only(run)
     assert [str(compile_.ref) for compile_ in process.compiles.values()] == [*(f"+{name}" for name in UNITS), "none"]
     assert {compile_.status for compile_ in process.compiles.values() if compile_.is_compile} == {Status.SEEN}
@@ -168,7 +164,7 @@ def test_what_is_unknown_is_listed_too(tmp_path: Path) -> None:
     (copy / "tensors" / "0.bin").write_bytes(b"\0\1")
     (copy / "autotuning_result_json_list.txt").write_text('{"name": "mm"}\n{"name": "mm2"}\n')
     (copy / "empty.txt").touch()
-    names = [artifact.name for artifact in artifacts_of(unit(opened(copy), copy.name))]
+    names = [artifact.name for artifact in artifacts_of(unit(fresh(copy), copy.name))]
     assert set(names) - set(FILES) == {"graph_diagram.svg", "debug_log", "tensors/0.bin", "autotuning_result_json_list"}
 
 
@@ -211,7 +207,7 @@ def test_links_pipes_and_sockets_are_not_opened(tmp_path: Path) -> None:
             server.bind("fx_graph_readable.py")
         finally:
             os.chdir(here)
-        run = opened(tmp_path)
+        run = fresh(tmp_path)
     log = only(run).log
     assert {damage.reason for damage in log.damage} == {
         f"{copy.name}/output_code.py: not a regular file: not opened",
@@ -244,7 +240,7 @@ def test_what_cannot_be_read_costs_itself(tmp_path: Path, monkeypatch: pytest.Mo
         return real(path, *rest)
 
     monkeypatch.setattr(os, "open", refusing)
-    run = opened(copy)
+    run = fresh(copy)
     assert [damage.reason for damage in only(run).log.damage] == [f"{copy.name}/output_code.py: Permission denied"]
     assert [artifact.name for artifact in artifacts_of(unit(run, copy.name))] == [name for name in FILES if "code" not in name]
 
@@ -256,7 +252,7 @@ def test_names_may_hold_anything(tmp_path: Path) -> None:
     (copy / "x\x1b]0;y\x07\n.txt").write_text("x")
     (tmp_path / "torchinductor" / os.fsdecode(b"\xff__1_forward_2.1")).mkdir()
     shutil.copy(FORWARD / "output_code.py", tmp_path / "torchinductor" / os.fsdecode(b"\xff__1_forward_2.1"))
-    run = opened(tmp_path)
+    run = fresh(tmp_path)
     compiles = [compile_ for compile_ in run.compiles() if compile_.is_compile]
     assert [compile_.id.name for compile_ in compiles] == [name, os.fsdecode(b"\xff__1_forward_2.1")]
     for compile_ in compiles:
@@ -320,7 +316,7 @@ def test_edited_code_is_joined_by_order() -> None:
 
 @pytest.mark.parametrize("name", ["errors", "cache_hit"])
 def test_a_process_without_a_unit_says_why(name: str) -> None:
-    run = opened(INPUTS / name / "torch_compile_debug")
+    run = fresh(INPUTS / name / "torch_compile_debug")
     assert "Nothing was compiled here (cache hits)" in text(page(run, ""))
     assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in text(page(run, "@summary"))
     assert "debug_log" in text(page(run, "none"))
@@ -329,37 +325,37 @@ def test_a_process_without_a_unit_says_why(name: str) -> None:
 def test_a_process_that_left_nothing_at_all(tmp_path: Path) -> None:
     (tmp_path / MLP.name / "torchdynamo").mkdir(parents=True)
     (tmp_path / MLP.name / "torchdynamo" / "debug.log").touch()
-    assert "Nothing was compiled here (cache hits)" in text(page(opened(tmp_path), ""))
+    assert "Nothing was compiled here (cache hits)" in text(page(fresh(tmp_path), ""))
 
 
 @pytest.mark.parametrize("view", [view.name for view in QUESTIONS])
 def test_every_page_lives_with_units(view: str) -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     for ref in (f"@{view}", f"@{view}:+{UNITS[0]}"):
         lead_somewhere(run, page(run, ref))
 
 
 def test_a_name_from_a_graph_is_a_guess(tmp_path: Path) -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     assert "≈ forward  mlp.py:7" in text(listing_document(run, Options()))
     assert "~ forward  mlp.py:7" in text(listing_document(run, Options(ascii=True)))
     assert "A guess: the last operation" in text(page(run, f"+{UNITS[0]}"))
     trace = next((INPUTS / "mlp" / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(MLP, tmp_path / MLP.name)
-    known = opened(tmp_path)
+    known = fresh(tmp_path)
     assert "≈" not in text(listing_document(known, Options())) and "A guess" not in text(page(known, "0/0"))
 
 
 def test_a_unit_has_an_overview_that_leads_to_its_files() -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     overview = page(run, f"+{UNITS[0]}")
     assert {f"+{UNITS[0]}:{name}" for name in FILES} <= targets(overview)
     lead_somewhere(run, overview)
 
 
 def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     forward, backward = (run_steps(passes_of(unit(run, name))).units[0].steps for name in UNITS[:2])
     assert [(step.name, step.before, step.unchanged) for step in forward] == [
         ("fx_graph_readable", None, False), ("fx_graph_transformed", "fx_graph_readable", True),
@@ -374,7 +370,7 @@ def test_passes_compare_the_readable_with_the_transformed_graph() -> None:
 
 
 def test_provenance_of_a_unit_reads_a_mapping_without_a_version() -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     coverages = [provenance_of(unit(run, name)).units[0].coverage for name in UNITS]
     assert [(own.kernels_with_nodes, own.kernels) for own in coverages] == [(5, 5), (7, 7), (5, 5), (7, 7)]
     assert (coverages[0].nodes_mapped, coverages[0].nodes) == (24, 24)
@@ -383,7 +379,7 @@ def test_provenance_of_a_unit_reads_a_mapping_without_a_version() -> None:
 
 
 def test_two_units_are_compared_file_by_file() -> None:
-    run = opened(MLP)
+    run = fresh(MLP)
     rows = artifact_pairs(unit(run, UNITS[0]), unit(run, UNITS[1]))
     both = [pair.left.name for pair in rows if pair.left is not None and pair.right is not None]
     assert both == FILES[:-1]
@@ -394,7 +390,7 @@ def test_units_beside_their_trace_are_its_compiles(name: str, units: list[int], 
     trace = next((INPUTS / name / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(INPUTS / name / "torch_compile_debug", tmp_path / "torch_compile_debug")
-    run = opened(tmp_path)
+    run = fresh(tmp_path)
     process = only(run)
     assert process.origins == {"trace", "debug_dir"} and not units_of(process)
     for number, count in enumerate(units):
@@ -408,7 +404,7 @@ def test_a_compile_that_came_from_a_cache_has_no_unit_and_that_is_said(tmp_path:
     trace = next((INPUTS / "cache_hit" / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(INPUTS / "cache_hit" / "torch_compile_debug", tmp_path / "torch_compile_debug")
-    said = " ".join(text(page(opened(tmp_path), "@absent")).split())
+    said = " ".join(text(page(fresh(tmp_path), "@absent")).split())
     assert "so torch_compile_debug has no directory of it" in said
     assert "with TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 it would be written" in said
 
@@ -417,7 +413,7 @@ def test_units_of_a_cache_beside_a_trace_are_joined_by_their_code(tmp_path: Path
     trace = next((INPUTS / "mlp" / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(INPUTS / "torchinductor_user", tmp_path / "cache")
-    run = opened(tmp_path)
+    run = fresh(tmp_path)
     assert only(run).origins == {"trace", "debug_dir"} and not units_of(only(run))
     compile_ = run.resolve("0/0")
     assert isinstance(compile_, Compile)
@@ -431,6 +427,6 @@ def test_a_damaged_mapping_is_a_document(tmp_path: Path) -> None:
     mapping = json.loads((copy / name).read_text())
     assert "version" not in mapping
     (copy / name).write_text("{")
-    run = opened(copy)
+    run = fresh(copy)
     assert "{" in text(page(run, f"+{copy.name}:{name.removesuffix('.json')}"))
     lead_somewhere(run, page(run, f"@provenance:+{copy.name}"))

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from kit.pages import page
 from made_logs import Log
+from pages import flat_text, page
 from ranked import ranked
 from real import fresh, trace
-from viewed import lead_somewhere, text
+from viewed import lead_somewhere
 
 from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits
@@ -28,10 +28,6 @@ def found_in(run: Run) -> Differing:
     return found
 
 
-def said(run: Run, ref: str) -> str:
-    return " ".join(text(page(run, ref)).split())
-
-
 def grouped(run: Run) -> list[list[int]]:
     return [[lane.rank for lane in own] for own in groups_of(lanes_of(run))]
 
@@ -44,10 +40,10 @@ def test_stages_of_a_pipeline_are_no_difference(name: str) -> None:
     assert grouped(run) == [[0], [1], [2]]
     assert found.count == 0 and [(one.ranks, one.is_pipeline) for one in found.stages] == [("0", True), ("1", True), ("2", True)]
     stages = "Pipeline, stages by what they compile: rank 0; rank 1; rank 2."
-    assert said(run, "@ranks").startswith(f"{stages} No difference within stages.")
-    assert "diverge" not in said(run, "@run") and "Pipeline, stages by what they compile: rank 0; " in said(run, "@run")
+    assert flat_text(run, "@ranks").startswith(f"{stages} No difference within stages.")
+    assert "diverge" not in flat_text(run, "@run") and "Pipeline, stages by what they compile: rank 0; " in flat_text(run, "@run")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 0
-    assert "No rank was late or slow" in said(run, "@stragglers")
+    assert "No rank was late or slow" in flat_text(run, "@stragglers")
     lead_somewhere(run, page(run, "@ranks"))
 
 
@@ -72,7 +68,7 @@ def test_ranks_of_one_stage_are_compared(tmp_path: Path) -> None:
     assert grouped(run) == [[0, 1], [2, 3]] and found.count == 1
     [one] = found.divergences
     assert one.facets == ("breaks",) and [side.ranks for side in one.sides] == ["2", "3"]
-    assert "1 difference within stages" in said(run, "@ranks")
+    assert "1 difference within stages" in flat_text(run, "@ranks")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 1
 
 
@@ -82,7 +78,7 @@ def test_functions_that_have_nothing_in_common_are_groups(tmp_path: Path) -> Non
     run = fresh(tmp_path)
     assert grouped(run) == [[0], [1, 2]] and found_in(run).count == 0
     groups = "Different work by design: rank 0; ranks 1, 2."
-    assert said(run, "@ranks").startswith(f"{groups} No difference within groups.")
+    assert flat_text(run, "@ranks").startswith(f"{groups} No difference within groups.")
 
 
 def test_one_function_in_common_and_ranks_are_compared(tmp_path: Path) -> None:
@@ -103,8 +99,8 @@ def test_what_rank_0_alone_prints_is_a_break_on_rank_0() -> None:
     run = trace(LOGGING)
     [one] = found_in(run).divergences
     assert one.facets == ("breaks", "graph", "guards")
-    assert "a graph break on rank 0 only, in forward: Failed to trace builtin operator, rank_jobs.py:94" in said(run, "@run")
-    assert "graph break on rank 0 only" in said(run, "@ranks") and pace_of(lanes_of(run)).extra == ()
+    assert "a graph break on rank 0 only, in forward: Failed to trace builtin operator, rank_jobs.py:94" in flat_text(run, "@run")
+    assert "graph break on rank 0 only" in flat_text(run, "@ranks") and pace_of(lanes_of(run)).extra == ()
 
 
 def test_who_runs_what_one_rank_compiled_lacks_nothing(tmp_path: Path) -> None:
@@ -122,4 +118,4 @@ def test_who_runs_what_one_rank_compiled_lacks_nothing(tmp_path: Path) -> None:
         run = fresh(directory)
         found = found_in(run)
         assert found.count == count and found.received == ("1, 2" if setting else "")
-        assert ("with compile_on_one_rank the code that one rank compiled runs on all ranks" in said(run, "@ranks")) is setting
+        assert ("with compile_on_one_rank the code that one rank compiled runs on all ranks" in flat_text(run, "@ranks")) is setting

@@ -58,7 +58,7 @@ def test_any_executor() -> None:
 def test_workers_import_nothing_of_the_user_interface() -> None:
     program = "import engine_parts as e\nfrom tltui.work.engines.gather import gather\nfrom tltui.work.engines.executors import *\n"
     program += "if __name__ == '__main__': print([d.result for d in gather(process_engine(1), e.imported, [e.Part('')])])"
-    paths = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
+    paths = os.pathsep.join(sys.path)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths},
                           timeout=60, check=True)  # fmt: skip
     assert done.stdout == "['']\n"
@@ -186,7 +186,7 @@ if __name__ == "__main__":
     for done in gather(process_engine(2), e.digest, [e.Part({LOGS[0]!r}, seconds=n and 60.0) for n in range(3)]):
         print("one", flush=True)
 """
-    paths = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
+    paths = os.pathsep.join(sys.path)
     environment = os.environ | {"PYTHONPATH": paths}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None

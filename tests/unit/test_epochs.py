@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.pages import page
 from made_logs import Log
+from pages import page
 from real import TRACES, fresh, trace
 from viewed import lead_somewhere, text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from made_logs import trace
+from real import trace
 
 from tltui.export import LEVELS, WouldOverwrite, ansi, format_of, lines_of, proposed_name, to_json, write
 from tltui.model.status import Status

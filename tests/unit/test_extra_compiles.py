@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit.pages import page
+from pages import flat_text, page
 from ranked import ranked
 from real import fresh, trace
-from viewed import lead_somewhere, text
+from viewed import lead_somewhere
 
 from tltui.model.run import Run
 from tltui.questions.hang.where import where
@@ -25,19 +25,15 @@ def pace(run: Run) -> Pace:
     return pace_of(lanes_of(run), PhasesOf(run))
 
 
-def said(run: Run, ref: str) -> str:
-    return " ".join(text(page(run, ref)).split())
-
-
 def test_one_batch_of_another_size() -> None:
     run = trace(UNEVEN)
     [one] = pace(run).extra
     assert one.ranks == (2,) and [(c.ref, c.again) for c in one.compiles] == [("2:0/1", True)]
     assert 2 < one.seconds < 3 and one.typical_s == 0
     document = page(run, "@stragglers")
-    assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in said(run, "@stragglers")
+    assert "Rank 2 took 2.08 s in 1 recompile that the others do not have, x dim 0: 8 → 5." in flat_text(run, "@stragglers")
     assert [(str(row.ranks), row.compiles[0].reason) for row in document.data().extra] == [("2", "x dim 0: 8 → 5")]
-    assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in said(run, "@run")
+    assert "rank 2 took 2.08 s in 1 recompile that the others do not have" in flat_text(run, "@run")
     lead_somewhere(run, document)
 
 
@@ -45,7 +41,7 @@ def test_one_batch_of_another_size() -> None:
 def test_nobody_is_behind_a_rank_that_compiled_more(name: str) -> None:
     found = where(trace(name))
     assert not found.goes_on and found.behind == "" and not any(group.behind for group in found.groups)
-    assert "behind" not in said(trace(name), "@where")
+    assert "behind" not in flat_text(trace(name), "@where")
 
 
 def test_who_lacks_what_most_ranks_have_is_behind(tmp_path: Path) -> None:

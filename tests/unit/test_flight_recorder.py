@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
-from kit.pages import page
-from made_logs import ROOT
+from pages import page
+from real import ROOT
 from replaying import HeldWriters
 from test_where import DAY, going_on, job, others
 from viewed import text

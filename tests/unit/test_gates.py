@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import ROOT, Log, trace
+from made_logs import Log
+from real import ROOT, trace
 
 from tltui.cli import COMMANDS, main
 from tltui.export import to_json

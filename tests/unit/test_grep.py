@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from made_logs import ROOT, Log, trace
-from real import demo
+from made_logs import Log
+from real import ROOT, demo, trace
 
 from tltui.cli import main
 from tltui.model.ref import CompileId, Ref, parse_ref

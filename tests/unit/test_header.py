@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_logs import ROOT
+from real import ROOT
 from replaying import HeldWriters
 
 from tltui.model.follow import open_run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hostile_html import Read, hostile
-from made_logs import trace
+from real import trace
 
 from tltui.export.html import GONE, MANY, STYLE, embedded, fragment, html_file, line_id, page
 from tltui.model.artifacts import artifacts_of

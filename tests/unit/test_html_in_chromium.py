@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hostile_html import Read, hostile
-from made_logs import trace
+from real import trace
 
 from tltui.export.html import page
 from tltui.questions.build import build

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from index_runs import command, environment
 from ranked import ranked
 from real import TRACES, fresh
-from test_index_engines import command, environment
 
 from tltui.cli import main
 from tltui.inputs.index.format import Chunk

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import pty
 import shutil
@@ -10,51 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real import TRACES
+from index_runs import BREAKS, command, environment, indexed, job, reads, serial
+from waiting import until
 
 from tltui.cli import main
 from tltui.work.engines.gather import PieceStore
 
-RANKS = TRACES / "ranks" / "make_ranks.py"
-SOURCES = str(Path(inspect.getfile(main)).parents[2])
-BREAKS = TRACES / "torch-2.13" / "breaks"
-
-
-def make(into: Path, *arguments: str) -> Path:
-    subprocess.run([sys.executable, str(RANKS), str(into), *arguments], check=True, capture_output=True, timeout=120)
-    return into
-
-
-@pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The logs of 12 ranks, which take a moment to be read."""
-    return make(tmp_path_factory.mktemp("job") / "logs", "--ranks", "12", "--compiles", "6", "--detail", "tiny", "--seed", "14")
-
-
-@pytest.fixture(scope="module")
-def serial(job: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """What one process makes of them."""
-    target = tmp_path_factory.mktemp("serial") / "run.tlx"
-    done = indexed(job, target, "--engine", "serial")
-    assert done.returncode == 0, done.stderr
-    return target.read_bytes()
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "tltui", "index", *map(str, arguments)]
-
-
-def environment(host: str = "here") -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": SOURCES, "TLTUI_HOST": host}
-
-
-def indexed(path: Path, target: Path, *arguments: str, host: str = "here") -> subprocess.CompletedProcess[str]:
-    given = command(path, "-o", target, *arguments)
-    return subprocess.run(given, capture_output=True, text=True, env=environment(host), timeout=120, check=False)
+__all__ = ["job", "serial"]
 
 
 def workers(pid: int) -> list[int]:
@@ -65,21 +30,6 @@ def workers(pid: int) -> list[int]:
         return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
     except OSError:
         return []
-
-
-def until(is_so: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
-def reads(pid: int, path: Path) -> bool:
-    """Whether a process has a file below a directory open."""
-    try:
-        return any(os.readlink(one.path).startswith(str(path)) for one in os.scandir(f"/proc/{pid}/fd"))
-    except OSError:
-        return False
 
 
 def test_a_pool_writes_the_same_bytes(job: Path, serial: bytes, tmp_path: Path) -> None:

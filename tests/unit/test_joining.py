@@ -9,25 +9,20 @@ from pathlib import Path
 
 import pytest
 from jobs import INPUTS, unpacked
+from real import fresh
 
 from tltui.model.artifacts import artifacts_of, units_of
-from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.build import build
 from tltui.questions.coverage.job_inputs import conflicts, holdings
 from tltui.questions.records.grep_page import Query, hits
-from tltui.sources.discover import discover
 from tltui.text.document import Options
 
 JOBS = [
     "breaks", "cache_hit", "crash", "dyn", "errors", "killed", "levels", "logs_out", "mlp", "recompiles", "tty_pty", "tty_stdout",
 ]  # fmt: skip
 TEXT, DEBUG = "TORCH_LOGS text", "torch_compile_debug"
-
-
-def opened(*paths: Path) -> Run:
-    return open_run(discover([str(path) for path in paths]))
 
 
 def told(compile_: Compile) -> dict[str, list[str]]:
@@ -42,7 +37,7 @@ def told(compile_: Compile) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", JOBS)
 def test_each_text_is_joined_with_the_trace_of_its_job(name: str, tmp_path: Path) -> None:
     job = unpacked(name, tmp_path)
-    alone, case = opened(job / "trace"), opened(job)
+    alone, case = fresh(job / "trace"), fresh(job)
     assert [rank.number for rank in case.ranks] == [rank.number for rank in alone.ranks]
     processes = list(case.processes())
     assert len(processes) == len(list(alone.processes()))
@@ -55,7 +50,7 @@ def test_each_text_is_joined_with_the_trace_of_its_job(name: str, tmp_path: Path
 @pytest.mark.parametrize("name", ["ranks_redirect", "ranks_merged", "ranks_tee", "nodes"])
 def test_each_rank_gets_its_own_part_of_the_text(name: str, tmp_path: Path) -> None:
     job = unpacked(name, tmp_path)
-    case = opened(job)
+    case = fresh(job)
     numbered = [rank for rank in case.ranks if rank.number is not None]
     assert [rank.number for rank in numbered] == [0, 1]
     for rank in numbered:
@@ -69,7 +64,7 @@ def test_each_rank_gets_its_own_part_of_the_text(name: str, tmp_path: Path) -> N
 
 def test_what_a_trace_has_is_not_shown_twice(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path)
-    alone, case = opened(job / "trace"), opened(job)
+    alone, case = fresh(job / "trace"), fresh(job)
     for before, after in zip(alone.compiles(), case.compiles(), strict=True):
         assert before.ref == after.ref
         names = [artifact.name for artifact in artifacts_of(before)]
@@ -79,7 +74,7 @@ def test_what_a_trace_has_is_not_shown_twice(tmp_path: Path) -> None:
 
 
 def test_a_unit_stands_with_its_own_direction(tmp_path: Path) -> None:
-    case = opened(unpacked("mlp", tmp_path))
+    case = fresh(unpacked("mlp", tmp_path))
     compile_ = case.resolve("0/0")
     assert isinstance(compile_, Compile)
     artifacts = artifacts_of(compile_)
@@ -92,7 +87,7 @@ def test_a_unit_stands_with_its_own_direction(tmp_path: Path) -> None:
 def test_the_same_text_in_two_files_counts_once(tmp_path: Path) -> None:
     job = unpacked("logs_out", tmp_path)
     shutil.rmtree(job / "trace")
-    one, both = opened(job / "logs_out.txt"), opened(job)
+    one, both = fresh(job / "logs_out.txt"), fresh(job)
     assert [held.files for held in holdings(both)] == [2]
 
     def events(run: Run) -> list[tuple[str, str]]:
@@ -111,7 +106,7 @@ def test_a_compile_that_only_the_text_tells_of_is_seen(tmp_path: Path) -> None:
     data = log.read_bytes()
     log.write_bytes(data[: data.index(b'"frame_compile_id": 3')].rpartition(b"\nV")[0] + b"\n")
     os.utime(log, (0, 0))
-    case = opened(job)
+    case = fresh(job)
     statuses = {str(c.ref): str(c.status) for c in case.compiles() if c.status is not None}
     assert list(statuses) == ["0/0", "0/1", "0/2", "0/3", "0/4"], "units of the debug directory go by the code in the text"
     assert statuses["0/0"] == "ok"
@@ -121,11 +116,11 @@ def test_a_compile_that_only_the_text_tells_of_is_seen(tmp_path: Path) -> None:
 def test_a_pid_alone_joins_nothing(tmp_path: Path) -> None:
     """Another program's text with the same pid: at other hours, with other functions."""
     trace, other = unpacked("breaks", tmp_path), unpacked("mlp", tmp_path)
-    pid = next(iter(opened(trace / "trace").processes())).pid
+    pid = next(iter(fresh(trace / "trace").processes())).pid
     text = (other / "stderr.txt").read_bytes()
     text = re.sub(rb"(?m)^([VIWEC]\d{4} \S+ )\d+ ", rb"\g<1>%d " % pid, text)
     (trace / "stderr.txt").write_bytes(text)
-    run = opened(trace)
+    run = fresh(trace)
     assert len(list(run.processes())) == 2
     assert not run.joining.merged
     (conflict,) = [found for found in conflicts(run) if found is not None]
@@ -140,14 +135,14 @@ def test_a_pid_alone_joins_nothing(tmp_path: Path) -> None:
 def test_another_rank_is_another_process(tmp_path: Path) -> None:
     """Containers of different nodes have the same pids, at the same time."""
     job = unpacked("ranks_merged", tmp_path)
-    pids = {rank.number: rank.processes[0].pid for rank in opened(job / "trace").ranks}
+    pids = {rank.number: rank.processes[0].pid for rank in fresh(job / "trace").ranks}
     text = (job / "stderr.txt").read_bytes()
     for number, other in ((0, 1), (1, 0)):
         text = text.replace(b" %d torch" % pids[number], b" PID%d torch" % other)  # type: ignore[str-bytes-safe]
     for number, pid in pids.items():
         text = text.replace(b"PID%d" % number, b"%d" % pid)  # type: ignore[str-bytes-safe]
     (job / "stderr.txt").write_bytes(text)
-    assert not opened(job).joining.merged
+    assert not fresh(job).joining.merged
 
 
 def test_a_cache_directory_is_joined_by_its_code(tmp_path: Path) -> None:
@@ -155,7 +150,7 @@ def test_a_cache_directory_is_joined_by_its_code(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path)
     shutil.rmtree(job / "torch_compile_debug")
     shutil.copytree(INPUTS / "torchinductor_user", job / "torchinductor_user")
-    run = opened(job)
+    run = fresh(job)
     first = run.resolve("0/0")
     assert isinstance(first, Compile)
     assert told(first)[DEBUG].count("fx_graph_transformed") == 2
@@ -164,17 +159,17 @@ def test_a_cache_directory_is_joined_by_its_code(tmp_path: Path) -> None:
 def test_search_finds_each_text_once(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path)
     pattern = "TREE_GUARD_MANAGER"
-    alone = [hit for hit in hits(opened(job / "trace"), Query(pattern)) if hit is not None]
-    case = [hit for hit in hits(opened(job), Query(pattern)) if hit is not None]
+    alone = [hit for hit in hits(fresh(job / "trace"), Query(pattern)) if hit is not None]
+    case = [hit for hit in hits(fresh(job), Query(pattern)) if hit is not None]
     assert [hit.ref for hit in case] == [hit.ref for hit in alone]
-    found = [hit for hit in hits(opened(job), Query("op0.unmet_dependencies")) if hit is not None]
+    found = [hit for hit in hits(fresh(job), Query("op0.unmet_dependencies")) if hit is not None]
     assert found
     assert all(":ir_p" in hit.ref for hit in found)
 
 
 def test_records_say_which_file_they_stand_in(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path)
-    run = opened(job)
+    run = fresh(job)
     (process,) = run.processes()
     files = {os.path.basename(process.log.place(record)[0]) for record in process.log.records()}
     assert "stderr.txt" in files

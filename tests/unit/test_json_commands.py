@@ -14,7 +14,7 @@ from make_trace import artifact, record
 from real import TRACES
 
 pytest.importorskip("orjson")
-PROGRAM = Path(__file__).parents[1] / "printing_all.py"
+PROGRAM = Path(__file__).parents[1] / "kit" / "printing_all.py"
 IDS = {"frame": 0, "compile": 0, "attempt": 0}
 HOSTILE = b"".join(
     [

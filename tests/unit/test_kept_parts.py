@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.pages import page
-from made_logs import TRACES, Log, trace
-from real import fresh
+from made_logs import Log
+from pages import page
+from real import TRACES, fresh, trace
 from viewed import targets, text
 
 from tltui.documents.page import Page

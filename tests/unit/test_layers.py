@@ -5,8 +5,8 @@ import re
 from functools import cache
 
 import pytest
+from real import TRACES, trace
 
-from tests.real import TRACES, trace
 from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, signature_of, source_path
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.layers.node_layers import frames_of_guards

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from real import TRACES, trace
 
-from tests.real import TRACES, trace
 from tltui.cli import main
 from tltui.export import lines_of
 from tltui.questions.build import build

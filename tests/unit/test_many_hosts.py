@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_index_engines import command, environment, make
+from index_runs import command, environment
+from ranked import ranked
 
 from tltui.cli import main
 
@@ -24,7 +25,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     logs, indexes = top / "logs" / "nodes", top / "indexes" / "nodes"
     plants = ["--plant", "other_graph:ranks=3", "--plant", "graph_break:ranks=1", "--plant", "killed:ranks=4"]
     wanted = ["--ranks", "6", "--compiles", "4", "--per-node", "2", "--layout", "hosts", "--detail", "tiny", "--seed", "3"]
-    make(logs, *wanted, *plants)
+    ranked(logs, *wanted, *plants)
     indexes.mkdir(parents=True)
     given = {node: command(logs / node, "-o", indexes / "%h.tlx") for node in NODES}
     running = [subprocess.Popen(own, stdout=subprocess.DEVNULL, env=environment(node)) for node, own in given.items()]

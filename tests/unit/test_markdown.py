@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hostile_html import TEXT, hostile
-from made_logs import trace
+from real import trace
 
 from tltui.export.files import LIMIT, LONG, markdown
 from tltui.questions.build import build

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.pages import page
+from pages import page
 from ranked import ranked
 from viewed import lead_somewhere, opened, targets, text
 

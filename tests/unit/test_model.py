@@ -10,7 +10,7 @@ import make_trace as mt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real import TRACES, trace
+from real import TRACES, compile_at, trace
 
 from tltui.model.artifacts import Artifact, Unit, artifacts_of, units_of
 from tltui.model.follow import open_run
@@ -26,12 +26,6 @@ NAMES = sorted(path.name for path in (TRACES / "torch-2.13").iterdir())
 
 def built(directory: Path, *records: bytes) -> Run:
     return open_run(discover([str(mt.write(directory, b"".join(records)))]))
-
-
-def compile_at(run: Run, address: str) -> Compile:
-    node = run.resolve(address)
-    assert isinstance(node, Compile)
-    return node
 
 
 def units(compile_: Compile) -> list[Unit]:

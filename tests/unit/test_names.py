@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from made_logs import trace
+from real import trace
 
 from tltui.questions.build import build
 from tltui.questions.provenance.graph_names import names_of

@@ -7,10 +7,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from real import TRACES, fresh, trace
+from real import TRACES, compile_at, fresh, trace
 
-from tltui.model.nodes import Compile
-from tltui.model.run import Run
 from tltui.questions.problems.absent_artifacts import Nearest, NoCode, has_code, has_lowered, no_code
 
 
@@ -21,12 +19,6 @@ def answer(steps: Generator[None, None, NoCode]) -> NoCode:
     except StopIteration as stop:
         found: NoCode = stop.value
         return found
-
-
-def compile_at(run: Run, ref: str) -> Compile:
-    found = run.resolve(ref)
-    assert isinstance(found, Compile)
-    return found
 
 
 @pytest.mark.parametrize(("name", "ref", "why", "nearest"), [

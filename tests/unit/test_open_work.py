@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_logs import ROOT
-from real import demo, opened
+from real import ROOT, demo, opened
 
 from tltui.documents.page import Page
 from tltui.questions.hang.open_phases import Inside, Phase

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from golden import assert_golden
-from made_logs import trace
-from real import demo
+from real import demo, trace
 
 from tltui.model.artifacts import Artifact
 from tltui.model.compile_navigation import (

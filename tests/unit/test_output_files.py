@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from real import TRACES, trace
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import parser_of

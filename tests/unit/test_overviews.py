@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import real
 from golden import assert_golden
-from made_logs import ROOT, TRACES, Log
+from made_logs import Log
+from real import ROOT, TRACES
 
 from tltui.documents import format as fmt
 from tltui.model.artifacts import artifacts_of, units_of

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from made_logs import TRACES, Log
+from made_logs import Log
+from pages import page
+from real import TRACES
 from viewed import text
 
 from tltui.model.follow import open_run

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit.pages import page
 from made_logs import Log
+from pages import page
 
 from tltui.model.run import Run
 from tltui.questions.passes import page as passes

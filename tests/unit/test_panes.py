@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 import pytest
-from made_logs import trace
+from real import trace
 
 from tltui.model.nodes import Compile
 from tltui.questions.provenance import pane_sections as p

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_logs import Log, trace
+from made_logs import Log
+from real import trace
 
 from tltui.model.nodes import Compile
 from tltui.model.ref import Ref

@@ -1,6 +1,6 @@
 """What provenance says against what Inductor knew: nothing wrong, and how much of it.
 
-`python tests/provenance_truth.py` prints the figures.
+`python tests/kit/provenance_truth.py` prints the figures.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import TRACES, Log, trace
-from real import demo
+from made_logs import Log
+from real import TRACES, demo, trace
 
 from tltui.documents.scope import scope_of
 from tltui.export import to_json

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from ranked import ranked
+from real import fresh
 from viewed import lead_somewhere
 
 from tltui import cli
 from tltui.documents.scope import scope_of
-from tltui.model.follow import open_run
 from tltui.model.rank_ranges import ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf
@@ -23,7 +23,6 @@ from tltui.questions.ranks.lanes import lanes_of
 from tltui.questions.ranks.pace import Pace
 from tltui.questions.ranks.pace_analysis import pace_of
 from tltui.questions.ranks.page import document
-from tltui.sources.discover import discover
 from tltui.text.document import Options
 
 KINDS = (
@@ -38,10 +37,6 @@ ALSO = {
     "reordered": {"executed"}, "missing_compile": {"executed"}, "killed": {"time"}, "late_start": {"time"}, "slow_phase": {"late"},
 }  # fmt: skip
 """What follows from a plant as well."""
-
-
-def opened_at(directory: Path) -> Run:
-    return open_run(discover([str(directory)]))
 
 
 def numbers(text: str) -> set[int]:
@@ -101,7 +96,7 @@ def wrong(run: Run, truth: dict[str, Any]) -> list[str]:
 def test_each_difference_is_told_alone(tmp_path: Path, kind: str) -> None:
     made = ("--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", KINDS.index(kind))
     truth = ranked(tmp_path / "job", *made, "--plant", kind)
-    assert wrong(opened_at(tmp_path / "job"), truth) == []
+    assert wrong(fresh(tmp_path / "job"), truth) == []
 
 
 @pytest.mark.parametrize(("rest", "seed"), [
@@ -112,7 +107,7 @@ def test_each_difference_is_told_alone(tmp_path: Path, kind: str) -> None:
 ])  # fmt: skip
 def test_all_differences_at_once(tmp_path: Path, rest: tuple[object, ...], seed: int) -> None:
     truth = ranked(tmp_path / "job", *rest, "--seed", seed, "--plant", "all")
-    run = opened_at(tmp_path / "job")
+    run = fresh(tmp_path / "job")
     assert wrong(run, truth) == []
     for width in (80, 120):
         page = document(run, scope_of(run), Options(width=width))
@@ -128,19 +123,19 @@ def test_differences_in_whole_logs(tmp_path: Path) -> None:
     kinds = ("other_graph", "collective_order", "tensor_meta", "guards", "config", "cache_miss")
     plants = [word for kind in kinds for word in ("--plant", kind)]
     truth = ranked(tmp_path / "job", "--ranks", 8, "--compiles", 6, "--detail", "full", "--seed", 9, *plants)
-    assert wrong(opened_at(tmp_path / "job"), truth) == []
+    assert wrong(fresh(tmp_path / "job"), truth) == []
 
 
 def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
-    assert wrong(opened_at(tmp_path / "job"), truth) == []
+    assert wrong(fresh(tmp_path / "job"), truth) == []
     assert cli.main(["ranks", str(tmp_path / "job")]) == 0
     assert capfd.readouterr().out == "All 24 ranks agree in all of 4 compiles.\n"
 
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
     ranked(tmp_path / "job", "--ranks", 16, "--compiles", 8, "--detail", "tiny", "--seed", 11, "--plant", "all")
-    lanes = list(lanes_of(opened_at(tmp_path / "job")))
+    lanes = list(lanes_of(fresh(tmp_path / "job")))
     expected = differing(lanes)
     assert expected is not None and expected.count
     dice = random.Random(4)
@@ -152,7 +147,7 @@ def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
 def test_a_killed_rank_is_told_with_what_was_open(tmp_path: Path) -> None:
     made = ("--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 2)
     ranked(tmp_path / "job", *made, "--plant", "killed:ranks=5,compile=2,torn=1")
-    found = differences_of(opened_at(tmp_path / "job"))
+    found = differences_of(fresh(tmp_path / "job"))
     assert found is not None
     (one,) = found.divergences
     assert (one.id, one.function.name, one.facets) == ("2/0", "block2", ("unfinished",))
@@ -165,7 +160,7 @@ def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: 
     """The other graph is why it did not end, or at least nobody has to open it to know."""
     ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--plant", "killed:ranks=3,compile=1",
            "--plant", "other_graph:ranks=3,compile=1", "--plant", "other_graph:ranks=5,compile=1")  # fmt: skip
-    found = differences_of(opened_at(tmp_path))
+    found = differences_of(fresh(tmp_path))
     assert found is not None
     assert [(one.facets, [(side.ranks, side.said) for side in one.sides]) for one in found.divergences] == [
         (("unfinished",), [("0–2, 4, 5", "finished"), ("3", "not finished, in inductor_compile ▸ fx_codegen_and_compile")]),
@@ -176,7 +171,7 @@ def test_a_rank_that_ended_in_a_compile_is_told_of_what_it_had_traced(tmp_path: 
 def test_a_function_that_one_rank_lacks_and_another_compiles_more_often(tmp_path: Path) -> None:
     truth = ranked(tmp_path, "--ranks", 8, "--compiles", 4, "--detail", "tiny", "--seed", 32,
                    "--plant", "extra_recompile:ranks=5,compile=1", "--plant", "missing_compile:ranks=3,compile=1")  # fmt: skip
-    run = opened_at(tmp_path)
+    run = fresh(tmp_path)
     assert wrong(run, truth) == []
     found = differences_of(run)
     assert found is not None
@@ -188,7 +183,7 @@ def test_a_function_that_one_rank_lacks_and_another_compiles_more_often(tmp_path
 def test_the_first_difference_in_time_comes_first(tmp_path: Path) -> None:
     plants = ["--plant", "guards:ranks=3,compile=5", "--plant", "other_graph:ranks=6,compile=1", "--plant", "config:ranks=2"]
     ranked(tmp_path / "job", "--ranks", 8, "--compiles", 8, "--detail", "tiny", "--seed", 1, *plants)
-    found = differences_of(opened_at(tmp_path / "job"))
+    found = differences_of(fresh(tmp_path / "job"))
     assert found is not None
     assert [(d.facets[0], d.id, d.sides[1].ranks, d.sides[1].said) for d in found.divergences] == [
         ("settings", "", "2", "recompile_limit 16"), ("graph", "1/0", "6", "gelu instead of relu at test2.py:55"),
@@ -201,7 +196,7 @@ def test_the_order_in_which_graphs_ran_follows_from_what_all_of_its_ranks_have(t
     """Not from a break that one of them happens to have too."""
     truth = ranked(tmp_path / "job", "--ranks", 16, "--compiles", 4, "--detail", "tiny", "--seed", 21,
                    "--plant", "reordered:ranks=12-15,compile=1", "--plant", "graph_break:ranks=10-11+13,compile=3")  # fmt: skip
-    run = opened_at(tmp_path / "job")
+    run = fresh(tmp_path / "job")
     assert wrong(run, truth) == []
     found = differences_of(run)
     assert found is not None
@@ -257,7 +252,7 @@ def test_a_clock_that_is_off_makes_no_run_longer(
 def test_what_whole_ranks_have_is_told_once_where_one_of_them_ends_early(tmp_path: Path) -> None:
     ranked(tmp_path, "--ranks", 9, "--compiles", 4, "--detail", "tiny", "--plant", "version:ranks=2-4",
            "--plant", "killed:ranks=3,compile=2", "--plant", "config:ranks=7-8", "--plant", "killed:ranks=8,compile=1")  # fmt: skip
-    found = differences_of(opened_at(tmp_path))
+    found = differences_of(fresh(tmp_path))
     assert found is not None
     whole = [(one.facets[0], one.whole, one.sides[1].ranks) for one in found.divergences if one.whole]
     assert whole == [("version", 4, "2–4"), ("settings", 4, "7, 8")]

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from kit.pages import page
 from made_logs import Log
+from pages import page
 from real import TRACES, fresh, trace
 from viewed import text
 

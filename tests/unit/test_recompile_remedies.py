@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from made_logs import Log, trace
+from made_logs import Log
+from pages import page
+from real import trace
 from viewed import text
 
 from tltui.questions.recompiles.page import FrameRecompiles, Recompiles

@@ -11,9 +11,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from made_logs import ROOT, TRACES, Log, trace
-from real import fresh
+from made_logs import Log
+from pages import page
+from real import ROOT, TRACES, fresh, trace
 
 from tltui.cli import main
 from tltui.model.ref import BadAddress

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from indexing import HOST, all_of, index, reopened
+from indexing import HOST, all_of, index
 from ranked import ranked
 from real import LOGS, TRACES, fresh, opened
 from replaying import OPTIONS, texts_of
@@ -72,7 +72,7 @@ def test_it_tells_what_the_logs_tell(job: Path, tmp_path: Path) -> None:
     job = without_profiles(job, tmp_path)
     run = fresh(job) if job.is_relative_to(tmp_path) else opened(job)
     saved = index([job], tmp_path / job.name)
-    alone, beside = reopened(saved), reopened(saved, job)
+    alone, beside = fresh(saved), fresh(saved, job)
     assert {log.is_here for log in alone.found.logs} == {False}
     assert [(bool(log.index), log.is_here) for log in beside.found.logs] == [(True, True)] * len(run.found.logs)
     assert to_json(listed(alone)) == to_json(listed(beside)) == to_json(listed(run))
@@ -83,21 +83,21 @@ def test_a_lean_one_has_the_tree_and_says_where_texts_are(tmp_path: Path, capsys
     job = TRACES / "torch-2.13" / "mesh"
     lean, full = index([job], tmp_path / "lean.tlx", lean=True), index([job], tmp_path / "full.tlx")
     assert lean.stat().st_size * 5 < full.stat().st_size
-    run = reopened(lean)
+    run = fresh(lean)
     assert to_json(listed(run)) == to_json(listed(opened(job)))
     assert main(["guards", str(lean)]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"tltui: payload is on {HOST}:{job}/") and f"ssh -- {HOST} 'tltui show {job}/" in said
-    assert pages(reopened(lean, job), ("problems", "timing")) == pages(opened(job), ("problems", "timing"))
+    assert pages(fresh(lean, job), ("problems", "timing")) == pages(opened(job), ("problems", "timing"))
 
 
 def test_a_payload_that_is_elsewhere_is_said_to_be_there_with_the_way_to_it(tmp_path: Path) -> None:
     job = TRACES / "torch-2.13" / "mesh"
-    run = reopened(index([job], tmp_path / "x.tlx"))
+    run = fresh(index([job], tmp_path / "x.tlx"))
     graph = next(a for c in run.compiles() for a in artifacts_of(c) if a.name in ("aot_joint_graph", "aot_inference_graph"))
     lines = texts_of(build(run, str(graph.ref), OPTIONS))
     assert any(f"ssh -- {HOST} 'tltui show {graph.log.path} " in line and f":{graph.name}" in line for line in lines)
-    here = reopened(tmp_path / "x.tlx", job)
+    here = fresh(tmp_path / "x.tlx", job)
     assert texts_of(build(here, str(graph.ref), OPTIONS)) == texts_of(build(opened(job), str(graph.ref), OPTIONS))
 
 
@@ -108,12 +108,12 @@ def test_a_page_of_several_compiles_shows_what_is_here_and_names_the_rest(
     job = TRACES / "torch-2.13" / "mesh"
     saved = index([job], tmp_path / "x.tlx")
     whole = texts_of(build(opened(job), f"@{view}", OPTIONS))
-    assert texts_of(build(reopened(saved, job), f"@{view}", OPTIONS)) == whole
-    away = texts_of(build(reopened(saved), f"@{view}", OPTIONS))
+    assert texts_of(build(fresh(saved, job), f"@{view}", OPTIONS)) == whole
+    away = texts_of(build(fresh(saved), f"@{view}", OPTIONS))
     assert any(line.startswith("Not in the index (") for line in away)
     assert any(line.strip().startswith(f"ssh -- {HOST} 'tltui {view} {job}/") for line in away)
     one = sorted(job.glob("*.log"))[0]
-    half = texts_of(build(reopened(saved, one), f"@{view}", OPTIONS))
+    half = texts_of(build(fresh(saved, one), f"@{view}", OPTIONS))
     told = [line for line in whole if line.startswith("[0:")]
     assert (told or view == "layers") and [line for line in half if line.startswith("[0:")] == told
     assert not any(one.name in line for line in half) and any(line.startswith("Not in the index (") for line in half)
@@ -168,7 +168,7 @@ def test_several_are_one_run_and_nothing_is_opened_twice(tmp_path: Path) -> None
     for number, log in enumerate(logs):
         index([log], tmp_path / "all" / f"{number}.tlx", host=f"node{number}")
     index([job], tmp_path / "all" / "again.tlx", host="node0")
-    run = reopened(tmp_path / "all")
+    run = fresh(tmp_path / "all")
     assert len(run.models) == len(logs)
     for number in range(len(logs)):
         other = tmp_path / "other" / f"{number}.tlx"
@@ -177,8 +177,8 @@ def test_several_are_one_run_and_nothing_is_opened_twice(tmp_path: Path) -> None
         moved.parent.mkdir()
         moved.write_bytes(logs[number].read_bytes().replace(b"cpu", b"gpu"))
         index([moved], other, host="node5")
-    assert len(reopened(tmp_path / "all", tmp_path / "other").models) == 2 * len(logs)
-    assert to_json(listed(reopened(tmp_path / "all", job))) == to_json(listed(opened(job)))
+    assert len(fresh(tmp_path / "all", tmp_path / "other").models) == 2 * len(logs)
+    assert to_json(listed(fresh(tmp_path / "all", job))) == to_json(listed(opened(job)))
     whole = index([tmp_path / "all" / "again.tlx"], tmp_path / "copy.tlx", host="elsewhere")
     assert whole.read_bytes() == (tmp_path / "all" / "again.tlx").read_bytes()
 
@@ -203,12 +203,12 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     assert reached <= len(data) * part + 1 and (part < 0.2 or reached > len(data) * part * 0.8)
     log.write_bytes(data)
     os.utime(log, (1_700_000_000, 1_700_000_000))
-    run = reopened(before, log.parent)
+    run = fresh(before, log.parent)
     assert bool(run.found.logs[0].index) == (reached > 0)
-    assert to_json(listed(run)) == to_json(listed(reopened(log.parent)))
-    assert without_name(pages(run), "before.tlx") == without_name(pages(reopened(log.parent)), "qjobq")
-    after, fresh = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
-    assert after.read_bytes() == fresh.read_bytes()
+    assert to_json(listed(run)) == to_json(listed(fresh(log.parent)))
+    assert without_name(pages(run), "before.tlx") == without_name(pages(fresh(log.parent)), "qjobq")
+    after, scratch = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
+    assert after.read_bytes() == scratch.read_bytes()
 
 
 def test_what_did_not_change_is_copied_and_comes_out_the_same(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_a_log_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
     saved = index([log], tmp_path / "x.tlx")
     for other in (data[: len(data) // 2], b"\n" + data, data[:100] + b"x" + data[101:], data[:-99] + b"x" + data[-98:]):
         log.write_bytes(other)
-        run = reopened(saved, log)
-        assert to_json(listed(run)["ranks"]) == to_json(listed(reopened(log))["ranks"])
+        run = fresh(saved, log)
+        assert to_json(listed(run)["ranks"]) == to_json(listed(fresh(log))["ranks"])
         assert len(run.models) == 1 and any("read anew" in note for note in run.found.notes)
 
 
@@ -304,7 +304,7 @@ def test_a_stranger_can_have_nothing_read_and_nothing_run(tmp_path: Path, capsys
 
         saved.write_bytes(b"".join(merged([log_part(replace(found, label=label))], host)))
         watching[0] = True
-        run = reopened(saved)
+        run = fresh(saved)
         said = []
         for compile_ in run.compiles():
             for artifact in artifacts_of(compile_):
@@ -340,7 +340,7 @@ def test_of_a_redacted_one_nothing_is_left_of_what_is_the_users(tmp_path: Path, 
     assert len(words) > 50
     for word in (*words, "/work", "planted", "ctc6br28", f'"host": "{host}"', *WORDS):
         assert word.lower() not in everything, word
-    run = reopened(saved)
+    run = fresh(saved)
     assert [str(c.status) for c in run.compiles()] == [str(c.status) for c in opened(TRACES / "planted").compiles()]
     assert main(["index", str(saved), "-o", str(tmp_path / "y.tlx"), "--redact"]) == 0
 
@@ -355,8 +355,8 @@ def test_ranks_are_called_alike_in_redacted_ones_of_each(tmp_path: Path) -> None
 
 def test_ranks_of_an_index_are_compared_without_their_logs(tmp_path: Path) -> None:
     ranked(tmp_path / "job", "--ranks", 8, "--compiles", 4, "--recompiles", 1, "--detail", "tiny", "--plant", "all", "--seed", 3)
-    run = reopened(tmp_path / "job")
-    saved = reopened(index([tmp_path / "job"], tmp_path / "x.tlx"))
+    run = fresh(tmp_path / "job")
+    saved = fresh(index([tmp_path / "job"], tmp_path / "x.tlx"))
     assert saved.crowd is not None
     known = indexed_lanes(saved.crowd)
     before, after = lanes_of(run), [lane for rank in known.ranks if (lane := known.lane(rank)) is not None]
@@ -392,7 +392,7 @@ def test_damage_by_chance_gives_a_refusal_or_the_same_tree(tmp_path: Path) -> No
                 data[rng.randrange(len(data) if rng.random() < 0.5 else 4000)] ^= 1 << rng.randrange(8)
         saved.write_bytes(data)
         try:
-            run = reopened(saved)
+            run = fresh(saved)
         except NothingFound as nothing:
             assert len(str(nothing).splitlines()) == 1
             refused += 1
@@ -420,11 +420,11 @@ def test_a_damaged_text_is_an_error_and_no_other_text(tmp_path: Path) -> None:
         saved = tmp_path / f"{number}.tlx"
         saved.write_bytes(data)
         try:
-            found = pages(reopened(saved), ("problems", "guards"))
+            found = pages(fresh(saved), ("problems", "guards"))
         except (NothingFound, OSError) as error:
             assert str(error)
             continue
-        if not reopened(saved).failures:
+        if not fresh(saved).failures:
             assert [line for lines in found.values() for line in lines] == want
 
 

@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kit.pages import page
-from real import TRACES
+from pages import page
+from real import TRACES, fresh
 from viewed import lead_somewhere, text
 
 from tltui.model.artifacts import Artifact, artifacts_of
-from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.questions.compare.pairing import artifact_difference
@@ -34,10 +33,6 @@ SDSC = TRACES / "inputs" / "sdsc"
 UNIT = next((SDSC / "torch_compile_debug").rglob("model__0_inference_0.0"))
 ADD_MUL, BMM = "sdsc_fused_add_mul_0", "sdsc_fused_bmm_1"
 CACHE = ["3f9a1c04_sdsc_fused_add_mul_0_k2p9x0aa", "b81e77d2_sdsc_fused_bmm_1_q0zz81bc"]
-
-
-def opened(path: Path) -> Run:
-    return open_run(discover([str(path)]))
 
 
 def compile_of(run: Run, name: str) -> Compile:
@@ -62,7 +57,7 @@ def parsed(path: Path) -> Sdsc:
 def test_ids_are_exact(number: int, handle: str) -> None:
     (operation,) = parsed(UNIT / f"sdsc_{number}.json").operations
     assert operation.handle == handle
-    assert f'"id": "{handle}"' in shown(opened(UNIT), f"+{UNIT.name}:sdsc_{number}")
+    assert f'"id": "{handle}"' in shown(fresh(UNIT), f"+{UNIT.name}:sdsc_{number}")
     as_number = json.loads((UNIT / f"sdsc_{number}.json").read_text())
     next(iter(as_number.values()))["debug_handle_"]["id"] = int(handle)
     assert parse_sdsc(json.dumps(as_number).encode()).operations[0].handle == handle
@@ -92,14 +87,14 @@ def test_tables_of_cores_fold_where_they_lie_on_a_line(values: tuple[tuple[int, 
 
 
 def test_files_of_a_unit_are_dealt_out_to_its_kernels() -> None:
-    found = files_of(compile_of(opened(UNIT), UNIT.name))
+    found = files_of(compile_of(fresh(UNIT), UNIT.name))
     assert [(file.op, file.of) for file in found] == [
         ("mul", Dealt(ADD_MUL, 1, 2, 5, True)), ("add", Dealt(ADD_MUL, 2, 2, 5, True)), ("bmm", Dealt(BMM, 1, 1, 9, True)),
     ]  # fmt: skip
 
 
 def test_files_of_a_cache_are_of_the_kernel_that_their_directory_names() -> None:
-    run = opened(SDSC / "torchinductor_user")
+    run = fresh(SDSC / "torchinductor_user")
     found = [(file.of.kernel, file.of.place, file.op) for name in CACHE for file in files_of(compile_of(run, name)) if file.of]
     assert found == [(ADD_MUL, 1, "mul"), (ADD_MUL, 2, "add"), (BMM, 1, "bmm")]
 
@@ -107,7 +102,7 @@ def test_files_of_a_cache_are_of_the_kernel_that_their_directory_names() -> None
 def test_a_unit_without_files_finds_those_of_a_cache(tmp_path: Path) -> None:
     shutil.copytree(SDSC / "torchinductor_user", tmp_path / "cache")
     shutil.copytree(UNIT, tmp_path / UNIT.name, ignore=shutil.ignore_patterns("sdsc*"))
-    run = opened(tmp_path)
+    run = fresh(tmp_path)
     found = files_by_kernel(compile_of(run, UNIT.name), run.compiles())
     assert {kernel: [file.op for file in files] for kernel, files in found.items()} == {ADD_MUL: ["mul", "add"], BMM: ["bmm"]}
 
@@ -117,20 +112,20 @@ def test_names_that_differ_are_said(tmp_path: Path) -> None:
     shutil.copytree(UNIT, copy)
     code = copy / "output_code.py"
     code.write_text(code.read_text().replace("OpSpec(op='add'", "OpSpec(op='sub'"))
-    run = opened(copy)
+    run = fresh(copy)
     assert [file.of is not None and file.of.agrees for file in files_of(compile_of(run, copy.name))] == [True, False, True]
     assert "operation 2 of 2 by order, the names of the operations differ" in shown(run, f"+{copy.name}:sdsc_1")
     assert "by order: the names of the operations differ" in shown(run, f"@provenance:+{copy.name}")
 
 
 def test_provenance_leads_from_a_kernel_to_its_files() -> None:
-    said = shown(opened(UNIT), f"@provenance:+{UNIT.name}")
+    said = shown(fresh(UNIT), f"@provenance:+{UNIT.name}")
     assert f"sdsc      +{UNIT.name}:sdsc_0 mul, +{UNIT.name}:sdsc_1 add" in said
     assert "kernels with nodes  2 of 2: from torch's node mappings" in said and "job/mlp.py:7 in forward" in said
 
 
 def test_the_table_comes_first_and_the_json_below() -> None:
-    run = opened(UNIT)
+    run = fresh(UNIT)
     table, _, below = shown(run, f"+{UNIT.name}:sdsc_0").partition("As it was written")
     said = (f"{ADD_MUL}, operation 1 of 2", "aten.mul.Tensor", "job/mlp.py:7", "8,192 × c", "−17 − c", "stick: out of 64", "hbm")
     assert all(text in table for text in said)
@@ -144,7 +139,7 @@ def test_a_table_that_does_not_fold_is_listed_core_by_core(tmp_path: Path) -> No
     shutil.copytree(UNIT, copy)
     text = (copy / "sdsc_0.json").read_text()
     (copy / "sdsc_0.json").write_text(text.replace('"24576"', '"18446744073709551557"'))
-    said = shown(opened(copy), f"+{copy.name}:sdsc_0")
+    said = shown(fresh(copy), f"+{copy.name}:sdsc_0")
     assert "differs: below" in said and "3  18,446,744,073,709,551,557" in said
 
 
@@ -156,7 +151,7 @@ def test_a_table_that_does_not_fold_is_listed_core_by_core(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_a_bad_file_is_a_document_with_its_reason(name: str, reason: str) -> None:
-    said = shown(opened(SDSC / "bad"), f"+bad:{name}")
+    said = shown(fresh(SDSC / "bad"), f"+bad:{name}")
     assert said.startswith(f"This is not what torch-spyre writes: {reason}.\n")
     assert (SDSC / "bad" / f"{name}.json").read_text().split('"')[-1].strip() in said
 
@@ -169,7 +164,7 @@ def test_wrong_types_are_told_and_cost_themselves() -> None:
         "numCoresUsed_ is a text, where a whole number is expected",
         "dscs_.add.N_.mb_ is a fraction, where a whole number is expected",
     )  # fmt: skip
-    names = [own.name for own in artifacts_of(compile_of(opened(SDSC / "bad"), "bad"))]
+    names = [own.name for own in artifacts_of(compile_of(fresh(SDSC / "bad"), "bad"))]
     assert names == ["sdsc", "sdsc_0", "sdsc_1", "sdsc_2", "sdsc_3", "sdsc_5", "sdsc_x.json"]
 
 
@@ -184,14 +179,14 @@ def test_no_file_breaks_it(data: bytes) -> None:
 
 
 def test_one_file_is_opened_by_its_name(tmp_path: Path) -> None:
-    assert "aten.mul.Tensor" in shown(opened(UNIT / "sdsc_0.json"), "+sdsc_0.json:sdsc_0")
+    assert "aten.mul.Tensor" in shown(fresh(UNIT / "sdsc_0.json"), "+sdsc_0.json:sdsc_0")
     (tmp_path / "sdsc_0.json").write_text('{"a": 1}')
     with pytest.raises(NothingFound):
         discover([str(tmp_path / "sdsc_0.json")])
 
 
 def test_two_files_are_compared_field_by_field() -> None:
-    run = opened(UNIT)
+    run = fresh(UNIT)
     found = artifact_difference(artifact(run, f"+{UNIT.name}:sdsc_0"), artifact(run, f"+{UNIT.name}:sdsc_1"))
     assert (found.added, found.removed) == (6, 6)
 

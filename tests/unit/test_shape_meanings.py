@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kit.pages import page
-from made_logs import trace
+from pages import page
+from real import trace
 from viewed import text
 
 from tltui.questions.shapes.shape_env import meaning_of

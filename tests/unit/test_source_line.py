@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from made_logs import Log, trace
-from real import demo
+from made_logs import Log
+from real import demo, trace
 
 from tltui.model.ref import BadAddress, parse_ref, split_line
 from tltui.model.run import Run

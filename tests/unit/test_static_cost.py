@@ -1,8 +1,8 @@
 """Static cost of kernels: what code, graphs and estimates of real traces tell, and nothing else."""
 
 import pytest
+from real import trace
 
-from tests.real import trace
 from tltui.questions.layers.layer_costs import StaticCost, UnitLayers, costs_of_unit, together
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.provenance.records import KERNEL, PY, Kernel

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import make_trace as mt
 import pytest
-from kit.pages import page
-from made_logs import Log, trace
+from made_logs import Log
+from pages import page
+from real import trace
 from test_follow import Live, part
 from viewed import text as seen
 

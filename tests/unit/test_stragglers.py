@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from kit.pages import page
+from pages import page
 from ranked import MAKER, ranked
 from real import TRACES, fresh, opened
 from viewed import lead_somewhere, text

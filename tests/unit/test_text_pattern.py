@@ -50,7 +50,7 @@ def test_all_that_search_and_filter_agree(run: Run, pattern: str, matches: bool)
         "payload": bool(payload),
         "document": any(document.find(compiled(pattern))),
         "page": bool(in_page),
-        "tree": Filter(pattern).names(node),
+        "tree": Filter(pattern).has_text(node),
         "guards": GuardFilter.of(pattern).matches(guard, "L['x']", False),
     } == dict.fromkeys(("payload", "document", "page", "tree", "guards"), matches)
 

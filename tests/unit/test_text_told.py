@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pages
 import pytest
-from kit import pages
 from real import demo
 from text_runs import INPUTS, text_run, unpacked
 

@@ -7,15 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.pages import page
 from made_logs import Log
-from real import ROOT, TRACES, trace
+from pages import page
+from real import ROOT, TRACES, compile_at, trace
 from viewed import lead_somewhere, text
 
 from tltui.documents.scope import scope_of
 from tltui.model.expected_artifacts import Outcome, absent
 from tltui.model.kinds import all_kinds, kind_of
-from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
@@ -55,12 +54,6 @@ SETTING = re.compile(
 
 def of(minor: int) -> Run:
     return trace(f"versions/torch-2.{minor}")
-
-
-def compile_at(run: Run, ref: str) -> Compile:
-    node = run.resolve(ref)
-    assert isinstance(node, Compile)
-    return node
 
 
 def version(run: Run) -> TorchVersion:

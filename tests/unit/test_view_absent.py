@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from pages import page
+from real import TRACES, trace
 from viewed import lead_somewhere, opened, text
 
 from tltui.documents.scope import scope_of

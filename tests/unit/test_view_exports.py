@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import Log, trace
+from made_logs import Log
+from pages import page
+from real import trace
 from viewed import lead_somewhere, text
 
 from tltui.documents.scope import scope_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import real
-from kit.pages import page
+from pages import page
 from test_schemas import fits, view_data
 from text_runs import directory, text_run, unpacked
 from viewed import lead_somewhere, opened, targets, text

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time as clock
 from pathlib import Path
-from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from pages import page
+from real import TRACES, trace
 from viewed import lead_somewhere, opened, text
 
 from tltui.documents.scope import scope_of
@@ -20,18 +19,10 @@ from tltui.model.run import Run
 from tltui.questions.metrics.metric_sums import COPIES, FIELDS, CompileMetrics, RunMetrics, about, metrics_of, run_metrics
 from tltui.questions.metrics.page import number_text, raw_text
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
-
-
-@pytest.fixture(autouse=True)
-def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pages say dates."""
-    monkeypatch.setenv("TZ", "UTC")
-    clock.tzset()
-    yield
-    monkeypatch.undo()
-    clock.tzset()
 
 
 def metrics(run: Run, ref: str = "") -> RunMetrics:

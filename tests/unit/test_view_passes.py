@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import ROOT, Log
+from made_logs import Log
+from pages import page
+from real import ROOT
 from viewed import lead_somewhere, opened, text
 
 from tltui import cli

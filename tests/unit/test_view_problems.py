@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pages
 import pytest
 from golden import assert_golden
-from kit import pages
-from made_logs import ROOT, Log, trace
-from real import opened
+from made_logs import Log
+from real import ROOT, opened, trace
+from viewed import initial_text
 
 from tltui.export import to_json
 from tltui.model.follow import open_run
@@ -31,15 +32,6 @@ def _no_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: None)
     monkeypatch.chdir(ROOT)
     yield
-
-
-def seen(document: Document) -> str:
-    """What is in sight at first; `▸` before the head of what is folded."""
-    folded = [s for s in document.sections() if s.folded]
-    hidden = {n for s in folded for n in range(s.first + 1, s.last + 1)}
-    heads = {s.first for s in folded}
-    lines = [("▸ " if n in heads else "  ") + document.line(n).text for n in range(len(document)) if n not in hidden]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def everything(run: Run) -> Problems:
@@ -65,7 +57,7 @@ def everything(run: Run) -> Problems:
 def test_golden(path: str, ref: str, width: int) -> None:
     part = ref.partition(":")[2].strip("/").replace(":", "_").replace("/", "_")
     name = f"{path.rpartition('/')[2].removesuffix('.log')}_{part}_{width}"
-    assert_golden(f"problems_{name}", seen(page(opened(path), ref, width)))
+    assert_golden(f"problems_{name}", initial_text(page(opened(path), ref, width)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -129,7 +121,7 @@ def test_a_restart_that_no_break_explains(tmp_path: Path) -> None:
     found = everything(log.open())
     assert [group.found.headline for group in found.breaks] == ["why so"]
     assert [group.reason for group in found.restarts] == ["TensorifyScalarRestartAnalysis"]
-    assert "Other restarts (1)" in seen(page(log.open()))
+    assert "Other restarts (1)" in initial_text(page(log.open()))
 
 
 def test_the_same_error_of_many_is_said_once(tmp_path: Path) -> None:
@@ -139,7 +131,7 @@ def test_the_same_error_of_many_is_said_once(tmp_path: Path) -> None:
         log.metrics(compile_=number, fail_type="RuntimeError", fail_reason="no\nmore", restart_reasons=[])
     (group,) = everything(log.open()).errors
     assert len(group.occurrences) == 9
-    text = seen(page(log.open()))
+    text = initial_text(page(log.open()))
     assert "Errors (9 of 1 kind)" in text
     assert "3 more" in text
 
@@ -150,7 +142,7 @@ def test_a_backward_that_failed(tmp_path: Path) -> None:
     found = everything(log.open())
     assert [group.failure.reason for group in found.backward] == ["no lowering"]
     assert not found.errors
-    assert "Backward failures (1)" in seen(page(log.open()))
+    assert "Backward failures (1)" in initial_text(page(log.open()))
 
 
 def test_frames_that_hit_the_limit() -> None:
@@ -165,12 +157,12 @@ def test_cudagraph_skips_and_unfinished(tmp_path: Path) -> None:
     found = everything(log.open())
     assert [(g.reason, len(g.occurrences)) for g in found.cudagraphs] == [("skipping cudagraphs due to mutated inputs", 1)]
     assert [item.ref for item in found.unfinished] == ["0/1"]
-    text = seen(page(log.open()))
+    text = initial_text(page(log.open()))
     assert "CUDA graphs skipped" in text and "Not finished (1)" in text
 
 
 def test_nothing_wrong_is_said() -> None:
-    text = seen(page(opened("tests/traces/torch-2.13/recompiles")))
+    text = initial_text(page(opened("tests/traces/torch-2.13/recompiles")))
     assert "5 compiles: no error, function in eager mode, graph break" in " ".join(text.split())
 
 
@@ -240,7 +232,7 @@ ENTRY = {
 def test_the_registry_of_an_installed_torch_adds_what_the_trace_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = torch_with(tmp_path, {"GB0059": [ENTRY]})
     monkeypatch.setattr("tltui.questions.problems.problem_list.installed_torch", lambda: directory)
-    text = seen(page(opened("tests/traces/torch-2.13/breaks")))
+    text = initial_text(page(opened("tests/traces/torch-2.13/breaks")))
     assert "from the list of graph breaks of the torch 2.99.0 installed here" in " ".join(text.split())
     assert text.count("A hint of a newer torch.") == 1
     assert text.count("Dynamo does not know") == 1  # the trace says it better

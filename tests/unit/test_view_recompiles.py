@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import TRACES, Log, trace
-from real import fresh
+from made_logs import Log
+from pages import page
+from real import TRACES, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
 from tltui.export import to_json

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import real
-from kit.pages import page
+from pages import page
 from viewed import lead_somewhere, text
 
 from tltui.cli import main

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 from golden import assert_golden
-from kit import pages
-from made_logs import ROOT, TRACES, Log, trace
-from real import fresh, opened
+from made_logs import Log
+from real import ROOT, TRACES, fresh, opened, trace
+from viewed import initial_text
 
 from tltui.documents.scope import scope_of
 from tltui.export import to_json
@@ -28,15 +29,6 @@ def page(run: Run, ref: str = "@stacks", width: int = 80, ascii_: bool = False) 
 def _here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(ROOT)
     yield
-
-
-def seen(document: Document) -> str:
-    """What is in sight at first; `▸` before the head of what is folded."""
-    folded = [s for s in document.sections() if s.folded]
-    hidden = {n for s in folded for n in range(s.first + 1, s.last + 1)}
-    heads = {s.first for s in folded}
-    lines = [("▸ " if n in heads else "  ") + document.line(n).text for n in range(len(document)) if n not in hidden]
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def found_in(run: Run, ref: str = "") -> Stacks:
@@ -80,7 +72,7 @@ def made(tmp_path: Path, *stacks_: str) -> Run:
 def test_golden(path: str, ref: str, width: int) -> None:
     part = ref.partition(":")[2].replace(":", "_").replace("#", "n")
     name = f"stacks_{path.rpartition('/')[2].removesuffix('.log')}_{part}_{width}"
-    assert_golden(name, seen(page(opened(path), ref, width)))
+    assert_golden(name, initial_text(page(opened(path), ref, width)))
 
 
 def shape(found: Stacks) -> list[tuple[int, str, list[str]]]:
@@ -108,7 +100,7 @@ def test_frames_are_the_same_only_with_the_same_source_line(tmp_path: Path) -> N
 
 
 def test_frames_of_the_framework_are_folded(tmp_path: Path) -> None:
-    text = seen(page(made(tmp_path, "aXYZb", "aXYZc", "aWd")))
+    text = initial_text(page(made(tmp_path, "aXYZb", "aXYZc", "aWd")))
     assert "├ 3 frames of torch" in text
     assert "W   W()" in text  # one alone is no longer than its fold
     assert "X   X()" not in text
@@ -222,5 +214,5 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_nothing_to_show(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").add("link", {"name": "a", "url": "b"}, frame=None)
-    assert "no compile and no other record with a stack" in seen(page(log.open()))
-    assert "No stack was logged for 1 compile" in " ".join(seen(page(Log(tmp_path / "b.log").metrics().open())).split())
+    assert "no compile and no other record with a stack" in initial_text(page(log.open()))
+    assert "No stack was logged for 1 compile" in " ".join(initial_text(page(Log(tmp_path / "b.log").metrics().open())).split())

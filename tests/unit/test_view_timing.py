@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
-import time as clock
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from golden import assert_golden
-from kit.pages import page
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from pages import page
 from ranked import ranked
-from real import fresh
+from real import TRACES, fresh, trace
 from viewed import lead_somewhere, opened, targets, text
 
 from tltui.cli import main
@@ -39,18 +38,10 @@ from tltui.questions.timing.timing_events import (
 )
 from tltui.questions.timing.timing_report import ProcessTime, Timing, outliers_of, single_of, timing_steps
 
+pytestmark = pytest.mark.usefixtures("utc")
+
 LOGS = [path for group in ("torch-2.13", "tlparse") for path in (TRACES / group).iterdir() if path.name != "LICENSE"]
 NAMES = sorted(str(path.relative_to(TRACES.parents[1])) for path in LOGS)
-
-
-@pytest.fixture(autouse=True)
-def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pages say times of the day."""
-    monkeypatch.setenv("TZ", "UTC")
-    clock.tzset()
-    yield
-    monkeypatch.undo()
-    clock.tzset()
 
 
 def finished(steps: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kit.pages import page
+from pages import page
 from test_where import DAY, STACK, Rank, ended, going_on, job, others, said, stuck
 from viewed import lead_somewhere, text
 

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.pages import page
-from made_logs import ROOT
-from real import opened
+from pages import page
+from real import ROOT, opened
 from replaying import HeldWriters, read, texts_of
 from viewed import lead_somewhere, text
 

@@ -6,9 +6,10 @@ import os
 import pty
 from pathlib import Path
 
+import pages
 import pytest
-from kit import pages
-from made_logs import TRACES, Log, trace
+from made_logs import Log
+from real import TRACES, trace
 
 from tltui.export import brief_lines, lines_of
 from tltui.model.nodes import Compile, Frame

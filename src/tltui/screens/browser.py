@@ -60,30 +60,30 @@ class BrowserCommands(MainScreen):
     # panes
 
     def action_other_pane(self) -> None:
-        """Between tree and document."""
+        """Move the focus between tree and document."""
         (self.tree_view if self.document_view.has_focus else self.document_view).focus()
 
     def action_other_down(self) -> None:
-        """A line down in the other pane."""
+        """Move a line down in the other pane."""
         self._other().action_cursor_down()
 
     def action_other_up(self) -> None:
-        """A line up in the other pane."""
+        """Move a line up in the other pane."""
         self._other().action_cursor_up()
 
     def _other(self) -> TraceTree | DocumentView:
         return self.tree_view if self.document_view.has_focus else self.document_view
 
     def action_zoom(self) -> None:
-        """One pane over the whole screen."""
+        """Give one pane the whole screen."""
         if self.has_class("-narrow"):
-            self.tell(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
+            self.show_message(f"one pane has the whole screen already: {self.key_of('app.other_pane')} shows the other one")
             return
         self.toggle_class("-zoomed")
         self.name_panes()
 
     def action_close(self) -> None:
-        """The innermost of selection, filter, search; then back to the tree."""
+        """Close the innermost of selection, filter and search; then go back to the tree."""
         view = self.document_view
         if self.attending.stays():
             return
@@ -104,49 +104,49 @@ class BrowserCommands(MainScreen):
     # walking
 
     def action_next_error(self) -> None:
-        """To the next error."""
+        """Go to the next error."""
         self.walking.error(back=False)
 
     def action_previous_error(self) -> None:
-        """To the error before."""
+        """Go to the error before."""
         self.walking.error(back=True)
 
     def action_next_break(self) -> None:
-        """To the next graph break."""
+        """Go to the next graph break."""
         self.walking.graph_break(back=False)
 
     def action_previous_break(self) -> None:
-        """To the graph break before."""
+        """Go to the graph break before."""
         self.walking.graph_break(back=True)
 
     def action_next_recompile(self) -> None:
-        """To the next compile of this frame."""
+        """Go to the next compile of this frame."""
         self.walking.recompile(back=False)
 
     def action_previous_recompile(self) -> None:
-        """To the compile of this frame before."""
+        """Go to the compile of this frame before."""
         self.walking.recompile(back=True)
 
     def action_next_rank(self) -> None:
-        """To the same code on the next rank."""
+        """Go to the same code on the next rank."""
         self.walking.rank(back=False)
 
     def action_previous_rank(self) -> None:
-        """To the same code on the rank before."""
+        """Go to the same code on the rank before."""
         self.walking.rank(back=True)
 
     def action_next_artifact(self) -> None:
-        """To the next artifact of the compile."""
+        """Go to the next artifact of the compile."""
         self.walking.artifact(back=False)
 
     def action_previous_artifact(self) -> None:
-        """To the artifact of the compile before."""
+        """Go to the artifact of the compile before."""
         self.walking.artifact(back=True)
 
     # pages
 
     def action_view(self, name: str) -> None:
-        """A page about the whole run; the same key again: about what the tree's cursor is on."""
+        """Show a page about the whole run; with the same key again about the node under the tree's cursor."""
         here = parse_ref(self.current_node.ref)
         part = str(replace(here, attempt=None, artifact=None, n=None, view=""))
         if self.shown_ref == f"@{name}" and part:
@@ -158,7 +158,7 @@ class BrowserCommands(MainScreen):
             self._open(f"@{name}")
             if part:
                 key = self.key_of(f"app.view_{name}")
-                self.tell(f"{key} again: {name} of {part} only" if key else "")
+                self.show_message(f"{key} again: {name} of {part} only" if key else "")
 
     def _open(self, ref: str) -> None:
         """Show a page."""
@@ -174,27 +174,27 @@ class BrowserCommands(MainScreen):
             return None
 
     def action_sort(self) -> None:
-        """The next order of the tables of this page."""
+        """Sort the tables of this page by the next order."""
         view = self.shown_view
         if view is None or not view.sorts:
-            self.tell("this page has one order only")
+            self.show_message("this page has one order only")
             return
         place = view.sorts.index(self.sort) if self.sort in view.sorts else 0
         self.sort = view.sorts[(place + 1) % len(view.sorts)]
         self.reload()
-        self.tell(f"{view.sort_label} {self.sort}")
+        self.show_message(f"{view.sort_label} {self.sort}")
 
     def action_damage(self) -> None:
-        """What is damaged."""
+        """Show the page of damaged records."""
         self._open("@damage")
 
     def action_records(self) -> None:
-        """The records of what is selected."""
+        """Show the records of the selected node."""
         ref = parse_ref(self.current_node.ref)
         self._open(str(place_of(ref).at("records")))
 
     def action_output(self) -> None:
-        """What the job prints; of an artifact that is from there its lines."""
+        """Show the output of the job; for an artifact from there, its lines."""
         artifact = self.current_artifact
         if artifact is not None and (ref := in_output(self.trace, artifact.owner.process, artifact.record)):
             self._open(ref)
@@ -203,21 +203,21 @@ class BrowserCommands(MainScreen):
         self.attending.show()
 
     def action_processes(self) -> None:
-        """What the processes of the job do."""
+        """Show where the processes of the job are."""
         self.processes.show()
 
     def action_all_views(self) -> None:
-        """The list of pages."""
+        """Show the list of pages."""
         self._open("@pages")
 
     def action_raw(self) -> None:
-        """As stored, or laid out."""
+        """Show artifacts as stored, or laid out."""
         self.raw = not self.raw
         self.reload()
-        self.tell("as it was stored" if self.raw else "laid out")
+        self.show_message("as it was stored" if self.raw else "laid out")
 
     def situation(self) -> Situation:
-        """What there is now, as far as commands depend on it."""
+        """Return the state that commands depend on."""
         from tltui.questions.passes.page import has_counterpart
 
         run, compile_, view = self.trace, self.current_compile, self.document_view
@@ -241,13 +241,13 @@ class BrowserCommands(MainScreen):
         )
 
     def owner(self, command: Command) -> DOMNode:
-        """Whose method a command is."""
+        """Return the widget that has the method of a command."""
         owners: dict[Where, DOMNode] = {Where.TREE: self.tree_view, Where.DOCUMENT: self.document_view}
         return owners.get(command.where, self)
 
     def action_go_to(self) -> None:
         """Type where to go."""
-        from tltui.screens.go_to import COMMAND, GoTo
+        from tltui.screens.palette import COMMAND, GoTo
 
         def chosen(ref: str) -> None:
             if ref.startswith(COMMAND):
@@ -256,10 +256,11 @@ class BrowserCommands(MainScreen):
                 self.go(ref)
 
         before = [request.ref for request in reversed(self._past)]
-        self.prompt.open(GoTo(self.around, chosen, self.current_compile, self.names, self.shown_ref, before))
+        compile_, names = self.current_compile, self.names
+        self.prompt.open(GoTo(self.trace, self.scheduler, chosen, compile_, names, self.shown_ref, before, self.ascii_only))
 
     def action_search(self) -> None:
-        """Everywhere."""
+        """Search everywhere."""
         def answered(text: str) -> None:
             if text:
                 self.show_ref(str(Ref(view="grep", artifact=text)))
@@ -268,7 +269,7 @@ class BrowserCommands(MainScreen):
         self.ask("search everywhere", answered, "", "a regular expression", "search")
 
     def action_help(self) -> None:
-        """All keys and marks; again, or esc, goes back."""
+        """Show all keys and marks; again, or esc, goes back."""
         if self.shown_ref == HELP:
             self._leave_help()
             return
@@ -289,7 +290,7 @@ class BrowserCommands(MainScreen):
     # comparing, marks
 
     def action_provenance(self) -> None:
-        """Graphs and code side by side."""
+        """Show graphs and code side by side."""
         self.comparing.provenance()
 
     def action_compare(self) -> None:
@@ -297,7 +298,7 @@ class BrowserCommands(MainScreen):
         self.comparing.mark_or_compare()
 
     def action_compare_previous(self) -> None:
-        """With the compile of the frame before: the same artifact if one is shown."""
+        """Compare with the previous compile of the frame, by artifact if one is shown."""
         self.comparing.with_previous()
 
     def action_mark(self) -> None:
@@ -305,45 +306,45 @@ class BrowserCommands(MainScreen):
         self.marking.mark()
 
     def action_marks(self) -> None:
-        """The list of marks."""
+        """Show the list of marks."""
         self.marking.show()
 
     # out
 
     def action_copy(self) -> None:
-        """Selection or line; in the tree the address."""
+        """Copy the selection or the line; in the tree the address."""
         if self.tree_view.has_focus:
             self.copy(self.current_node.ref or self.trace.found.paths[0])
         else:
             self.copy_lines(self.document_view)
 
     def action_copy_address(self) -> None:
-        """Address and file, as words for a shell."""
+        """Copy address and file, as words for a shell."""
         compile_ = self.current_compile
         path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
         self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
 
     def action_export(self) -> None:
-        """To a file: what is selected, else what the filter leaves."""
+        """Export the selection, else the filtered lines, to a file."""
         from tltui.export import proposed_name  # not before the first frame
 
         document, view = self.current_document, self.document_view
         (lo, hi), selected, lines = view.selected_lines() or (0, None), view.selection(), view.filtered_lines
         if lines is not None and selected is not None:
             lines = selected
-        said = "" if selected is None else f" ({plural(len(selected), 'line')})"
-        self.ask_where(f"write{said} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
+        selected_count = "" if selected is None else f" ({plural(len(selected), 'line')})"
+        self.ask_where(f"write{selected_count} to", Output(lambda: document, lo, hi, lines), proposed_name(document))
 
     def action_pager(self) -> None:
-        """In $PAGER."""
+        """Show the page in $PAGER."""
         self.outside.pager()
 
     def action_editor(self) -> None:
-        """In $EDITOR."""
+        """Open a copy of the page in $EDITOR."""
         self.outside.editor()
 
     def action_suspend(self) -> None:
-        """To the shell."""
+        """Suspend to the shell."""
         self.app.action_suspend_process()
 
     def action_leave(self) -> None:
@@ -362,9 +363,9 @@ class BrowserCommands(MainScreen):
             self.show_ref(message.node.ref)
         self.document_view.focus()
 
-    @on(TraceTree.Told)
-    def _tree_told(self, message: TraceTree.Told) -> None:
-        self.tell(message.text)
+    @on(TraceTree.Notified)
+    def _tree_notified(self, message: TraceTree.Notified) -> None:
+        self.show_message(message.text)
 
     @on(TraceTree.AskFilter)
     def _tree_filter(self) -> None:
@@ -387,7 +388,7 @@ class BrowserCommands(MainScreen):
 
     @on(DocumentView.NameFollowed)
     def _name_followed(self, message: DocumentView.NameFollowed) -> None:
-        """To the definition of a name; on the definition itself, and where there is none, to its next use."""
+        """Go to the definition of a name; on the definition itself, or without one, to the next use."""
         names = self.names
         line = names.definition(message.name, message.line) if names is not None else None
         if line is None or line == message.line:
@@ -413,8 +414,11 @@ class Browser(BrowserCommands):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
 
     def __init__(self, around: AppContext, faulted: Callable[[BaseException], object], before: Browser | None = None) -> None:
-        """`before`: the screen in whose place this one reads all again. It follows as that one did, and when all has been read it
-        shows what was shown there."""
+        """Create the screen.
+
+        `before`: the screen that this one replaces to read everything again. It follows as that one did, and shows the same page
+        when all has been read.
+        """
         super().__init__(around, faulted)
         self.following: LiveUpdates = LiveUpdates(self, faulted, before=None if before is None else before.following)
         self._version = ""
@@ -422,22 +426,22 @@ class Browser(BrowserCommands):
         self._is_on_document = before is None or before.document_view.has_focus
         self.set_class(self._is_on_document, "-on-document")
         self.is_replaced = False
-        self.nothing = ""
+        self.no_log_reason = ""
         """Why there is nothing to show, where that turned out."""
 
     def on_mount(self) -> None:
-        """Everything is in its place: draw it once, then begin to read."""
+        """Draw the screen once, then begin to read."""
         self.document_view.show(reading_document(self.trace))
         self.document_view.on_position = self._moved
         self.document_view.on_rest = self._rested
         self.set_focus(self.document_view if self._is_on_document else self.tree_view)
         self.say_run()
         for problem in self.config.problems:
-            self.tell(problem, tokens.WARN)
+            self.show_message(problem, tokens.WARN)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        """The first frame is up."""
+        """Start reading, after the first frame."""
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
@@ -447,7 +451,7 @@ class Browser(BrowserCommands):
         self.following.start()
 
     def on_unmount(self) -> None:
-        """The app ends: so does the work, when what was to be written is written. Unless another one takes over."""
+        """Stop all work after the pending writes, unless another screen takes over."""
         self.following.stop()
         self.attending.end()
         if self.is_replaced:
@@ -464,7 +468,7 @@ class Browser(BrowserCommands):
     # the run
 
     def on_scanned(self, message: Scanned) -> None:
-        """A batch arrived."""
+        """Take over a batch of records."""
         self.following.take_over(message.events)
 
     def read_also(self, logs: Sequence[FoundLog], then: Callable[[], object]) -> None:
@@ -475,13 +479,13 @@ class Browser(BrowserCommands):
         """Read no profiles any more that nobody waits for."""
         self.following.profiling.stop()
 
-    def come_to_nothing(self, reason: str) -> None:
-        """There is no log: leave, and say why."""
-        self.nothing = reason
+    def exit_without_log(self, reason: str) -> None:
+        """Exit with the reason why there is no log."""
+        self.no_log_reason = reason
         self.app.exit()
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
-        """The run has grown: counts, new nodes. `is_read`: all that was there has been read."""
+        """Update counts, nodes and the page. `is_read`: everything initially present has been read."""
         self.tree_view.run_changed(is_new)
         self.say_run()
         self.renew()
@@ -493,10 +497,10 @@ class Browser(BrowserCommands):
                 self.show_ref(self._back_to)
             else:
                 self.arrive(self._back_to)
-            self.tell("read again")
+            self.show_message("read again")
 
     def _rested(self) -> None:
-        """The page is whole. Until the first key the caret is where the summary begins: on the worst problem that is known."""
+        """Put the caret on the worst problem of the complete summary, until the first key press."""
         if not (self._steered or self.shown_ref):
             self.document_view.to_start()
         super()._rested()
@@ -505,7 +509,7 @@ class Browser(BrowserCommands):
         return not self.document_view.document.language
 
     def user_acts(self) -> None:
-        """A key was pressed or the mouse was used."""
+        """Note that the user pressed a key or used the mouse."""
         self._steered = self.tree_view.is_held = True
         for screen in self.app.screen_stack:
             if isinstance(screen, Workbench) and screen.is_whole:
@@ -513,7 +517,7 @@ class Browser(BrowserCommands):
         self.following.noticing.read()
 
     def job_changed(self, remark: str) -> None:
-        """What is known of the job that was started changed."""
+        """Show a remark on the state of the job."""
         self.following.remark = remark
         self.say_run()
         self.renew()
@@ -523,22 +527,22 @@ class Browser(BrowserCommands):
         self.following.toggle()
 
     def action_news(self) -> None:
-        """To what went wrong last."""
+        """Go to the latest problem."""
         self.following.noticing.go()
 
     def action_read_again(self) -> None:
         """Read all logs from their beginning."""
-        self.tell("reading again …")
-        self.scheduler.do(self._looking(), place=Place.LONG)
+        self.show_message("reading again …")
+        self.scheduler.do(self._discover_again(), place=Place.LONG)
 
-    def _looking(self) -> Steps:
-        found = self.trace.found
-        latest = found.discovery is not None and found.discovery.latest
+    def _discover_again(self) -> Steps:
+        discovered = self.trace.found
+        latest = discovered.discovery is not None and discovered.discovery.latest
         try:
-            profiles = found.discovery.profiles if found.discovery is not None else ()
-            again = replace(Discovery(found.paths, latest, profiles=profiles).look(), is_over=found.is_over)
-        except NothingFound as nothing:
-            self.answer(partial(self.tell, f"{str(nothing).splitlines()[0]}; what was read stays", tokens.WARN))
+            profiles = discovered.discovery.profiles if discovered.discovery is not None else ()
+            again = replace(Discovery(discovered.paths, latest, profiles=profiles).look(), is_over=discovered.is_over)
+        except NothingFound as error:
+            self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; what was read stays", tokens.WARN))
             return
         self.answer(partial(self.post_message, Again(again)))
         yield None
@@ -546,7 +550,7 @@ class Browser(BrowserCommands):
     # what the bars say
 
     def say_run(self) -> None:
-        """The line above."""
+        """Update the line above."""
         run = self.trace
         if not self._version:
             self._version = next((v for process in run.processes() if (v := torch_version(process))), "")
@@ -568,14 +572,14 @@ class Browser(BrowserCommands):
         self.status.place(parts)
 
     def _say_name(self, line: int) -> None:
-        """What is known of the name under the caret, else of the node that the line defines."""
+        """Describe the name under the caret, else the node that the line defines."""
         if self.names is None or not self.document_view.has_focus:
             return
         stop = self.document_view.stop_at_caret()
-        said = self.names.about(stop.text, line) if stop is not None else ""
-        said = said or self.names.about_line(line)
-        if said:
-            self.tell(said, tokens.DIM)
+        sentence = self.names.about(stop.text, line) if stop is not None else ""
+        sentence = sentence or self.names.about_line(line)
+        if sentence:
+            self.show_message(sentence, tokens.DIM)
 
     # layout
 
@@ -594,5 +598,5 @@ class Browser(BrowserCommands):
                 self.call_after_refresh(self.lay_out_again)
 
     def on_descendant_focus(self) -> None:
-        """The pane with the focus is the one that a narrow or zoomed screen shows."""
+        """Show the focused pane on a narrow or zoomed screen."""
         self.set_class(self.document_view.has_focus, "-on-document")

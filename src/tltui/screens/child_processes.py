@@ -40,7 +40,7 @@ _running: set[subprocess.Popen[str]] = set()
 
 
 def has_terminal() -> bool:
-    """Whether another program has the terminal."""
+    """Return whether another program has the terminal."""
     return bool(_running)
 
 
@@ -69,11 +69,11 @@ class ExternalPrograms:
                 yield None
             bench.answer(lambda: then() if document is bench.current_document else None)
 
-        bench.tell("making the rest of the page first …")
+        bench.show_message("making the rest of the page first …")
         bench.document_view.work(completing(), Place.NODES)
 
     def pager(self) -> None:
-        """In $PAGER."""
+        """Show the page in $PAGER."""
         from tltui.export import lines_of  # not before the first frame
 
         pager = self._command("PAGER", os.environ.get("PAGER", ""), "less -R")
@@ -84,40 +84,40 @@ class ExternalPrograms:
             self._when_whole(lambda: self._run(pager, lines_of(self._bench.current_document, style)))
 
     def editor(self) -> None:
-        """In $EDITOR: a copy, since a trace is not to be changed."""
+        """Open a copy of the page in $EDITOR, since a trace is not to be changed."""
         name = "VISUAL" if os.environ.get("VISUAL", "").strip() else "EDITOR"
         if editor := self._command(name, os.environ.get(name, ""), "vi"):
             self._when_whole(lambda: self._edit(editor))
 
     def _command(self, name: str, text: str, default: str) -> list[str]:
-        """The words of a command in an environment variable; [] where they are none, and that is told."""
+        """Return the words of a command in an environment variable; [] after a message if they cannot be parsed."""
         try:
             return shlex.split(text) or shlex.split(default)
         except ValueError as error:
-            self._bench.tell(f"${name} is no command: {error}", tokens.ERROR)
+            self._bench.show_message(f"${name} is no command: {error}", tokens.ERROR)
             return []
 
     def _edit(self, editor: list[str]) -> None:
         from tltui.export import lines_of, proposed_name
 
-        own = self._bench
+        bench = self._bench
         with tempfile.TemporaryDirectory(prefix="tltui-") as directory:
-            file = Path(directory) / proposed_name(own.current_document)
+            file = Path(directory) / proposed_name(bench.current_document)
             with file.open("w", encoding="utf-8", errors="backslashreplace") as out:
-                out.writelines(f"{line}\n" for line in lines_of(own.current_document))
-            self._run([*editor, f"+{own.document_view.current_line() + 1}", str(file)], None)
+                out.writelines(f"{line}\n" for line in lines_of(bench.current_document))
+            self._run([*editor, f"+{bench.document_view.current_line() + 1}", str(file)], None)
 
     def _run(self, command: list[str], lines: Iterator[str] | None) -> None:
         try:
             with self._bench.app.suspend(), _deaf_to_keys():
                 _feed(command, lines)
         except Exception as error:
-            self._bench.tell(f"could not run {command[0]}: {error}", tokens.ERROR)
+            self._bench.show_message(f"could not run {command[0]}: {error}", tokens.ERROR)
 
 
 @contextmanager
 def _deaf_to_keys() -> Iterator[None]:
-    """Ctrl+c is meant for the program that has the terminal, and the terminal sends its signal to this one, too."""
+    """Ignore SIGINT and SIGQUIT while another program has the terminal, which sends them here too."""
     before = {number: signal.signal(number, ignore_signal) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield
@@ -160,25 +160,26 @@ class Processes:
         from tltui.questions.hang.process_sections import files_of
 
         stacks = self._bench.shown_ref == PAGE
-        self._bench.tell("asking py-spy for the stacks of its processes …" if stacks else "looking at its processes …")
+        self._bench.show_message("asking py-spy for the stacks of its processes …" if stacks else "looking at its processes …")
         self._bench.scheduler.do(self._asking(files_of(self._bench.trace), stacks), place=Place.LONG, owner=self)
 
     def _asking(self, files: dict[str, Identity], stacks: bool) -> Steps:
         from tltui.questions.hang.process_sections import sample_processes
 
         here = sample_processes(files, stacks)
-        self._bench.answer(lambda: self._found(here))
+        self._bench.answer(lambda: self._show_page(here))
         yield None
 
-    def _found(self, here: Here) -> None:
+    def _show_page(self, here: Here) -> None:
         self._here = here
         if self._bench.shown_ref == PAGE:
             self._bench.reload()
         else:
             self._bench.show_ref(PAGE)
             self._bench.document_view.focus()
-        found = any(log.processes for log in here.logs)
-        self._bench.tell("P again: their Python stacks, where py-spy is installed" if found and not here.stacks else "")
+        has_processes = any(log.processes for log in here.logs)
+        can_ask = has_processes and not here.stacks
+        self._bench.show_message("P again: their Python stacks, where py-spy is installed" if can_ask else "")
 
     def _page(self, run: Run, options: Options) -> Document:
         from tltui.documents.scope import scope_of
@@ -203,7 +204,7 @@ class JobControl:
         self._job = bench.around.job
         self._documents: dict[bool, OutputDocument] = {}
         self._watch: Watch | None = None
-        self._told: tuple[JobState | None, bool] = (None, False)
+        self._last_state: tuple[JobState | None, bool] = (None, False)
         """What was known of the job last, and whether no word will come on how it ended."""
         self._is_asking = False
         self._is_leaving = False  # the job was told to end, and then tltui is left
@@ -215,7 +216,7 @@ class JobControl:
     # the screen
 
     def begin(self) -> None:
-        """The first frame is up: of a job that was just started one wants to see what it prints, and where there is no log too."""
+        """Show the output of a job that was just started, or of one without logs, after the first frame."""
         bench, ref = self._bench, REF
         if self._job is not None:
             self.resized()
@@ -231,25 +232,25 @@ class JobControl:
 
     def _only_output(self) -> str:
         """Return the page of what a job printed where there is nothing else; '' where there are logs, or nothing."""
-        found = self._bench.trace.found
-        if not all(log.is_output for log in found.logs):
+        discovered = self._bench.trace.found
+        if not all(log.is_output for log in discovered.logs):
             return ""
-        return REF if found.outputs else "@log" if found.logs else ""
+        return REF if discovered.outputs else "@log" if discovered.logs else ""
 
     def end(self) -> None:
-        """The screen is left."""
+        """Stop watching the output."""
         if self._watch is not None:
             self._watch.stop()
 
     def resized(self) -> None:
-        """The job is told how wide its output is shown."""
+        """Set the terminal size of the job to the width of its output."""
         view = self._bench.document_view
         if self._job is not None and view.size.height:
             self._job.resize(max(view.scrollable_content_region.width - GUTTER, 20), max(view.size.height, 5))
 
     def _remark(self) -> str:
-        """What the line above says of the job."""
-        state, is_lost = self._told
+        """Return the state of the job for the line above."""
+        state, is_lost = self._last_state
         if is_lost:
             return "not known how the job ended"
         if state is None or state.ended is None:
@@ -259,22 +260,22 @@ class JobControl:
     # what it prints
 
     def show(self) -> None:
-        """The output, at its end if that is where one was."""
+        """Show the output, where it was left."""
         bench = self._bench
         if self._job is None and not bench.trace.found.outputs and has_outputs(bench.trace):
             bench.show_ref("@log")
             bench.document_view.focus()
             return
         if self._job is None and not bench.trace.found.outputs:
-            bench.tell("there is no output here: tltui run --view keeps what a job prints")
+            bench.show_message("there is no output here: tltui run --view keeps what a job prints")
             return
         bench.show_ref(REF)
         bench.document_view.focus()
-        if said := many_outputs(bench.trace):
-            bench.tell(said)
+        if remark := many_outputs(bench.trace):
+            bench.show_message(remark)
 
     def _make(self, run: Run, options: Options) -> Document:
-        """Runs off the UI thread."""
+        """Return the document of the output; runs off the UI thread."""
         if options.raw not in self._documents:
             path = self._job.output if self._job is not None else (run.found.outputs or ("",))[-1]
             self._documents[options.raw] = OutputDocument(path, options.raw)
@@ -282,13 +283,13 @@ class JobControl:
         return self._documents[options.raw]
 
     def _watched(self) -> None:
-        """From now on it is looked whether anything was added."""
+        """Start to watch the output for additions."""
         if self._watch is None:
-            self._watch = Watch(self._look, self._faulted)
+            self._watch = Watch(self._poll, self._faulted)
             self._watch.start()
 
-    def _look(self) -> Iterator[None]:
-        """On the thread that watches."""
+    def _poll(self) -> Iterator[None]:
+        """Read additions to the output; runs on the watching thread."""
         for document in list(self._documents.values()):
             try:
                 is_new = document.refresh()
@@ -298,24 +299,26 @@ class JobControl:
                     self._bench.answer(partial(self._grown, document))
             except OSError as error:
                 self._bench.answer(partial(self._say_trouble, f"{error.filename or 'the output'}: {error.strerror or error}"))
-        if (told := self._known()) != self._told:
-            has_ended = told[1] or (told[0] is not None and told[0].ended is not None)
+        if (state := self._current_state()) != self._last_state:
+            has_ended = state[1] or (state[0] is not None and state[0].ended is not None)
             is_awaited = not has_ended or bool(awaited(self._bench.trace.found.paths).logs)
-            self._bench.answer(partial(self._became, *told, is_awaited))
+            self._bench.answer(partial(self._became, *state, is_awaited))
         elif self._watch is not None and self._is_over():
             self._watch.stop()
         yield
 
-    def _known(self) -> tuple[JobState | None, bool]:
-        """What is known of the job, and whether no word will come on how it ended. Of one that was not started here that matters
-        only as long as it left no log."""
+    def _current_state(self) -> tuple[JobState | None, bool]:
+        """Return the state of the job, and whether its end will stay unknown.
+
+        The state of a job that was started elsewhere matters only while it has left no log.
+        """
         if self._job is not None:
             return self._job.state, self._job.is_lost
         documents = list(self._documents.values())
-        return (documents[0].state, False) if documents and self._bench.trace.is_awaited else self._told
+        return (documents[0].state, False) if documents and self._bench.trace.is_awaited else self._last_state
 
     def _is_over(self) -> bool:
-        """Whether nothing will be added any more."""
+        """Return whether the output is complete."""
         states = [document.state for document in self._documents.values()]
         return bool(states) and all(state is not None and state.ended is not None and not state.held for state in states)
 
@@ -325,7 +328,7 @@ class JobControl:
     def _say_trouble(self, text: str) -> None:
         if text != self._trouble:
             self._trouble = text
-            self._bench.tell(text, tokens.WARN)
+            self._bench.show_message(text, tokens.WARN)
 
     def _grown(self, document: OutputDocument) -> None:
         if document is self._bench.document_view.document:
@@ -334,9 +337,9 @@ class JobControl:
     # its end
 
     def _became(self, state: JobState | None, is_lost: bool, is_awaited: bool) -> None:
-        """The job began, ended, or what it left behind did. `is_awaited`: a log may come, or is there and will be read."""
-        bench, before = self._bench, self._told[0]
-        self._told = state, is_lost
+        """Show a new state of the job. `is_awaited`: a log may appear, or is there and will be read."""
+        bench, before = self._bench, self._last_state[0]
+        self._last_state = state, is_lost
         if not is_awaited and bench.trace.is_awaited:
             bench.trace.found = replace(bench.trace.found, is_over=True)
             bench.trace.version += 1
@@ -347,7 +350,7 @@ class JobControl:
             bench.app.exit()
         else:
             where = "" if bench.shown_ref == REF else ": O shows what it printed"
-            bench.tell(f"the job ended with {how_it_ended(state)}{where}", tokens.ERROR if state.code else tokens.OK)
+            bench.show_message(f"the job ended with {how_it_ended(state)}{where}", tokens.ERROR if state.code else tokens.OK)
 
     # leaving
 
@@ -369,16 +372,16 @@ class JobControl:
             bench = front(self._bench.app) or self._bench
             bench.prompt.open(KeyQuestion(question, keys | dict.fromkeys("qn", ""), self._answered, partial(self._answered, "")))
 
-    def tell_ctrl_c(self) -> None:
-        """ctrl+c was pressed: it ends neither tltui nor the job."""
+    def explain_ctrl_c(self) -> None:
+        """Show that ctrl+c ends neither tltui nor the job."""
         runs = self._job is not None and self._job.runs
-        self._bench.tell("ctrl+c does not reach the job: q asks whether to stop it" if runs else "q leaves tltui; y copies")
+        self._bench.show_message("ctrl+c does not reach the job: q asks whether to stop it" if runs else "q leaves tltui; y copies")
 
     def stays(self) -> bool:
-        """Whether that tltui is left when the job has ended was taken back now."""
+        """Cancel leaving after the end of the job; return whether that was pending."""
         was_leaving, self._is_leaving = self._is_leaving, False
         if was_leaving:
-            self._bench.tell("tltui stays; ctrl+c was sent to the job")
+            self._bench.show_message("tltui stays; ctrl+c was sent to the job")
         return was_leaving
 
     def _answered(self, answer: str) -> None:
@@ -390,15 +393,15 @@ class JobControl:
         elif answer == "stop":
             job.interrupt()
             self._is_leaving = True
-            bench.tell("ctrl+c was sent to the job: waiting for its end, esc stays", tokens.WARN)
+            bench.show_message("ctrl+c was sent to the job: waiting for its end, esc stays", tokens.WARN)
             self._timer = self._timer or bench.set_timer(PATIENCE, self._waited)
         elif answer == "kill":
             job.kill()
             self._is_leaving = True
-            bench.tell("the job and what it started were killed: waiting for its end", tokens.WARN)
+            bench.show_message("the job and what it started were killed: waiting for its end", tokens.WARN)
 
     def _waited(self) -> None:
-        """The job did not end after ctrl+c."""
+        """Ask again if the job did not end after ctrl+c."""
         self._timer = None
         self._is_deaf = self._job is not None and self._job.runs
         if self._is_leaving:

@@ -16,8 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.questions.compare.artifacts_page import Memo, Sides, artifact_page, diff_ref, sides_of, verdict
 from tltui.questions.compare.comparable_lines import Difference
 from tltui.questions.compare.pairing import artifact_difference
-from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import AppContext, Output
+from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.document import Options
 from tltui.text.safe_files import safe_name
@@ -39,12 +38,12 @@ class CompareScreen(PanesScreen[str]):
     FOOTER = FOOTER_COMPARE
 
     def __init__(self, around: AppContext, left: Artifact, right: Artifact, least: int) -> None:
-        """`least`: columns below which the page is better."""
+        """Create the screen; `least`: columns below which the page is shown instead."""
         super().__init__(around)
         self.artifacts = (left, right)
         self._least = least
         self._raw = False
-        self._found: Difference | None = None
+        self._difference: Difference | None = None
         self.sides: Sides | None = None
         """What is shown; None until the two have been compared."""
         self._memo: Memo = {}
@@ -53,8 +52,8 @@ class CompareScreen(PanesScreen[str]):
 
     # layout
 
-    def made_panes(self) -> Iterator[DocumentView]:
-        """Two halves."""
+    def compose_panes(self) -> Iterator[DocumentView]:
+        """Yield the two halves."""
         for is_left, name in ((True, "left"), (False, "right")):
             view = CompareSide(is_left=is_left, mouse=self.mouse, ascii_only=self.ascii_only, id=f"side-{name}")
             view.numbers = False
@@ -73,7 +72,7 @@ class CompareScreen(PanesScreen[str]):
         self._load()
 
     def view(self, left: bool) -> CompareSide:
-        """One of the halves."""
+        """Return the left or the right half."""
         return self.query_one("#side-left" if left else "#side-right", CompareSide)
 
     @property
@@ -82,7 +81,7 @@ class CompareScreen(PanesScreen[str]):
         return self.view(not self.view(False).has_focus)
 
     def on_resize(self) -> None:
-        """Too narrow for two halves: the page is better."""
+        """Show the page instead when the screen is too narrow for two halves."""
         if self.is_mounted and self.is_current and self.size.width < self._least and not self._is_left:
             self._is_left = True  # a second resize may come before this one has had its effect
             self.dismiss(self.ref)
@@ -100,20 +99,20 @@ class CompareScreen(PanesScreen[str]):
         self.scheduler.do(self._compare(self._raw), place=Place.LONG, owner=self, fault=self._failed)
 
     def _compare(self, raw: bool) -> Steps:
-        """Texts are read and compared: nothing that the run could change."""
+        """Read and compare the texts, which do not change with the run."""
         is_large = sum(a.log.columns.size[a.record] for a in self.artifacts) > LARGE
         for as_stored in (True, False) if is_large and not raw else (raw,):
-            found = artifact_difference(*self.artifacts, raw=as_stored)
+            difference = artifact_difference(*self.artifacts, raw=as_stored)
             memo: Memo = {}
-            sides = sides_of(found, self._refs, set(), memo)
-            self.answer(partial(self._compared, found, sides, memo, as_stored != raw))
+            sides = sides_of(difference, self._refs, set(), memo)
+            self.answer(partial(self._compared, difference, sides, memo, as_stored != raw))
             yield None
 
     def _failed(self, error: BaseException) -> None:
         self.answer(partial(self._not_compared, error))
 
     def on_unmount(self) -> None:
-        """Nobody waits any more."""
+        """Drop all work."""
         self.scheduler.drop(self)
 
     @property
@@ -124,13 +123,13 @@ class CompareScreen(PanesScreen[str]):
         self.view(True).show(fault_document(self.ref, "compare", self.ref, error))
         self._say("not compared")
 
-    def _compared(self, found: Difference, sides: Sides, memo: Memo, is_first: bool) -> None:
+    def _compared(self, difference: Difference, sides: Sides, memo: Memo, is_first: bool) -> None:
         """Show what came out. `is_first`: as stored, to look at while the structure is being compared."""
         hunk = self._hunk if self.sides is not None else 0
-        self._found, self._memo, self._opened = found, memo, set()
+        self._difference, self._memo, self._opened = difference, memo, set()
         self._lay_out(sides)
-        said = "comparing by structure … as stored: " if is_first else "as stored: " if self._raw else ""
-        self._say(said + verdict(found))
+        progress = "comparing by structure … as stored: " if is_first else "as stored: " if self._raw else ""
+        self._say(progress + verdict(difference))
         if self.sides is not None and self.sides.hunks:
             self._go(self.sides.hunks[min(hunk, len(self.sides.hunks) - 1)][0])
 
@@ -142,8 +141,8 @@ class CompareScreen(PanesScreen[str]):
 
     def _lay_out(self, sides: Sides | None = None) -> None:
         """Show both halves, made anew where they are not given."""
-        assert self._found is not None
-        self.sides = sides = sides or sides_of(self._found, self._refs, self._opened, self._memo)
+        assert self._difference is not None
+        self.sides = sides = sides or sides_of(self._difference, self._refs, self._opened, self._memo)
         changed = _changed_lines(sides)
         with self.following():
             for place, view in enumerate((self.view(True), self.view(False))):
@@ -168,21 +167,21 @@ class CompareScreen(PanesScreen[str]):
         self.say_place(moved, where)
 
     def _go(self, row: int) -> None:
-        """The cursor to a row: in the half with the focus, or, where that has no line, in the other one."""
+        """Move the cursor to a row: in the half with the focus, or, where that has no line, in the other one."""
         view = self.focused_side
         if not view.go(row):
             other = self.view(not view.is_left)
             other.focus()
             other.go(row)
 
-    def _asked(self, what: str) -> None:
+    def _asked(self, action: str) -> None:
         {
             "next": self.action_next_change, "previous": self.action_previous_change, "fold": self.action_fold,
             "fold_all": self.action_fold_all, "unfold_all": self.action_unfold_all,
-        }[what]()  # fmt: skip
+        }[action]()  # fmt: skip
 
     def action_next_pane(self) -> None:
-        """To the other half, in the same row if that has a line there."""
+        """Go to the other half, in the same row if that has a line there."""
         view = self.focused_side
         other = self.view(not view.is_left)
         row = view.row
@@ -190,11 +189,11 @@ class CompareScreen(PanesScreen[str]):
         other.go_near(row)
 
     def action_next_change(self) -> None:
-        """To the next lines that differ."""
+        """Go to the next lines that differ."""
         self._change(False)
 
     def action_previous_change(self) -> None:
-        """To the change before."""
+        """Go to the change before."""
         self._change(True)
 
     def _change(self, back: bool) -> None:
@@ -202,11 +201,11 @@ class CompareScreen(PanesScreen[str]):
             return
         row = self.focused_side.row
         firsts = [first for first, _ in self.sides.hunks]
-        found = [first for first in firsts if first < row][-1:] if back else [first for first in firsts if first > row][:1]
-        if found:
-            self._go(found[0])
+        targets = [first for first in firsts if first < row][-1:] if back else [first for first in firsts if first > row][:1]
+        if targets:
+            self._go(targets[0])
         else:
-            self.tell(f"no {'earlier' if back else 'further'} change")
+            self.show_message(f"no {'earlier' if back else 'further'} change")
 
     # folds
 
@@ -214,22 +213,22 @@ class CompareScreen(PanesScreen[str]):
         """Show the equal lines that are folded at the cursor."""
         change = self.sides.folds.get(self.focused_side.row) if self.sides is not None else None
         if self.sides is None or change is None or self._opened is None:
-            self.tell("no folded lines here")
+            self.show_message("no folded lines here")
             return
         self._opened.add(change)
         self._lay_out()
         self._go(self.sides.starts[change])
 
     def action_fold_all(self) -> None:
-        """Only changes, with the lines around them."""
+        """Show only changes, with the lines around them."""
         self._fold_to(set())
 
     def action_unfold_all(self) -> None:
-        """All lines."""
+        """Show all lines."""
         self._fold_to(None)
 
     def _fold_to(self, opened: set[int] | None) -> None:
-        if self._found is None or self.sides is None:
+        if self._difference is None or self.sides is None:
             return
         hunk = self._hunk
         self._opened = opened
@@ -237,18 +236,18 @@ class CompareScreen(PanesScreen[str]):
         self._go(self.sides.hunks[hunk][0] if self.sides.hunks else 0)
 
     def action_raw(self) -> None:
-        """As stored, or without what any two runs differ in."""
+        """Compare as stored, or without what any two runs differ in."""
         self._raw = not self._raw
         self._load()
 
     def situation(self) -> Situation:
-        """What there is now, as far as commands depend on it."""
+        """Return the state that commands depend on."""
         return Situation(Where.COMPARE, has_hits=bool(self.focused_side.hits))
 
     # out
 
     def action_export(self) -> None:
-        """To a file: the page, or the patch."""
+        """Export the page, or the patch, to a file."""
         left, right = self.artifacts
         options = Options(raw=self._raw)
         output = Output(partial(artifact_page, self.ref, f"{left.ref} ↔ {right.ref}", left, right, options))
@@ -256,15 +255,15 @@ class CompareScreen(PanesScreen[str]):
         self.ask_where("write the patch to" if self._raw else "write the comparison to", output, name)
 
     def action_leave(self) -> None:
-        """Back, unless something is to be closed first."""
+        """Go back, unless something is to be closed first."""
         if not self.closes_innermost():
             self.dismiss("")
 
 
 def _changed_lines(sides: Sides) -> tuple[set[int], set[int]]:
-    """For each half the lines that differ."""
-    found: tuple[set[int], set[int]] = set(), set()
+    """Return the differing lines of each half."""
+    changed: tuple[set[int], set[int]] = set(), set()
     for first, last in sides.hunks:
         for place in (0, 1):
-            found[place].update(line for line in sides.rows[place][first : last + 1] if line >= 0)
-    return found
+            changed[place].update(line for line in sides.rows[place][first : last + 1] if line >= 0)
+    return changed

@@ -20,7 +20,7 @@ from tltui.model.run import Added, Delta, Event, Lost, Nothing, Unreadable, sett
 from tltui.model.status import Status, glyph
 from tltui.questions.news.run_news import News, NewsKind, Numbered, Once, Watch
 from tltui.screens.main_screen import MainScreen
-from tltui.screens.panes import PanesScreen
+from tltui.screens.workbench import PanesScreen
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.text import formatting, tokens
 from tltui.trace.files import NO_LONGER
@@ -49,15 +49,15 @@ class Remarks:
         self._once = Once(self._run)
         self._new: list[Numbered] = []
         self._unseen: list[News] = []
-        self._told: News | None = None
+        self._shown: News | None = None
         """What the line below says, until a key is pressed."""
 
     def begin(self) -> None:
-        """All that was there has been read: from now on what comes is news."""
+        """Watch for news from now on: everything initially present has been read."""
         self._watch = Watch(self._run, quiet=True)
 
-    def take(self, event: Event, delta: Delta) -> None:
-        """Something was taken over."""
+    def add(self, event: Event, delta: Delta) -> None:
+        """Add the news of an event."""
         if self._watch is not None:
             self._new += [
                 self._once.number(news)
@@ -65,8 +65,8 @@ class Remarks:
                 if news.kind in WORST and news.key is not None
             ]
 
-    def tell(self) -> None:
-        """The screen is brought up to date: say the worst of what is new."""
+    def announce(self) -> None:
+        """Show the worst of the new news."""
         if not self._new:
             return
         new, self._new = list(self._once.new(self._new)), []
@@ -74,16 +74,16 @@ class Remarks:
             return
         self._unseen += new
         self._latest = _worst(self._unseen)
-        if self._latest is not self._told:
-            self._told = self._latest
+        if self._latest is not self._shown:
+            self._shown = self._latest
             self._bench.scheduler.drop(self)
-            self._bench.scheduler.do(self._telling(self._latest, len(self._unseen) - 1), owner=self)
+            self._bench.scheduler.do(self._describe(self._latest, len(self._unseen) - 1), owner=self)
 
     def read(self) -> None:
-        """A key was pressed: what the line below says has been read."""
-        self._told = None
+        """Note that the shown message has been read."""
+        self._shown = None
 
-    def _telling(self, news: News, others: int) -> Steps:
+    def _describe(self, news: News, others: int) -> Steps:
         from tltui.questions.news.news_sections import sentence_of
 
         yield None
@@ -96,28 +96,28 @@ class Remarks:
         key = self._bench.key_of(COMMAND.id)
         rank = f"rank {news.rank} " if news.rank is not None and len(self._run.ranks) > 1 else ""
         more = f" (and {others} more)" if others else ""
-        said = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
-        self._bench.tell(said, STYLES[news.kind])
+        sentence = f"{key} goes to {glyph(status, ascii_only)} {rank}{news.label} {news.name or ''}{more}: {text}"
+        self._bench.show_message(sentence, STYLES[news.kind])
 
     def go(self) -> None:
-        """To what the last remark was about."""
+        """Go to the compile of the last message."""
         from tltui.questions.news.news_sections import compile_of
 
         latest = self._latest
-        found = compile_of(self._run, latest) if latest is not None else None
-        if latest is None or found is None:
-            self._bench.tell("nothing went wrong since this was opened")
+        compile_ = compile_of(self._run, latest) if latest is not None else None
+        if latest is None or compile_ is None:
+            self._bench.show_message("nothing went wrong since this was opened")
             return
         self._unseen = [news for news in self._unseen if news.key != latest.key]
         self._latest = _worst(self._unseen) if self._unseen else latest
-        self._bench.go(str(found.ref))
+        self._bench.go(str(compile_.ref))
         if self._unseen:
-            self._bench.tell(f"{self._bench.key_of(COMMAND.id)} goes to the next of {len(self._unseen)} more")
+            self._bench.show_message(f"{self._bench.key_of(COMMAND.id)} goes to the next of {len(self._unseen)} more")
 
 
 def _worst(news: list[News]) -> News:
-    """The worst; of those that are as bad the latest."""
-    return min(reversed(news), key=lambda own: WORST.index(own.kind))
+    """Return the worst news, of equally bad ones the latest."""
+    return min(reversed(news), key=lambda entry: WORST.index(entry.kind))
 
 
 SOON = 0.5
@@ -149,38 +149,38 @@ class ProfileReading:
             return False
         self._bench.scheduler.cancel(self._task)
         self._is_stopped = True
-        self._bench.tell(f"the profile is not read: {self._bench.key_of('app.read_again')} reads it")
+        self._bench.show_message(f"the profile is not read: {self._bench.key_of('app.read_again')} reads it")
         return True
 
     def _steps(self) -> Steps:
         from tltui.questions.runtime.profile_sums import Refused, preparing, runtimes_of  # few runs have a profile
 
         run = self._run
-        told = time.monotonic()
+        reported_s = time.monotonic()
         for part in run.profiles.steps():
-            if time.monotonic() - told >= SOON:
-                told = time.monotonic()
-                self._bench.answer(partial(self._tell, part))
+            if time.monotonic() - reported_s >= SOON:
+                reported_s = time.monotonic()
+                self._bench.answer(partial(self._report_progress, part))
             yield None
         for _ in preparing(run):
             yield None
         yield Place.NODES  # what follows reads nodes
-        found = runtimes_of(run)
-        self._bench.answer(partial(self._read, tuple(one for one in found if isinstance(one, Refused)), len(found)))
+        profiles = runtimes_of(run)
+        self._bench.answer(partial(self._read, tuple(one for one in profiles if isinstance(one, Refused)), len(profiles)))
 
-    def _tell(self, part: float) -> None:
+    def _report_progress(self, part: float) -> None:
         if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice
             names = [file.found.name for file in self._run.profiles.unread]
-            what = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
-            self._bench.tell(f"reading {what} … {part:.0%}", tokens.DIM)
+            profile = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
+            self._bench.show_message(f"reading {profile} … {part:.0%}", tokens.DIM)
 
     def _read(self, refused: tuple[Refused, ...], count: int) -> None:
-        """It is read: what is shown is made again."""
+        """Update the screens after reading profiles."""
         self._run.version += 1
         if refused:
-            self._bench.tell(f"{formatting.path(refused[0].profile, 60)}: {refused[0].why}", tokens.WARN)
+            self._bench.show_message(f"{formatting.path(refused[0].profile, 60)}: {refused[0].why}", tokens.WARN)
         else:
-            self._bench.tell(f"{plural(count, 'profile')} read", tokens.DIM)
+            self._bench.show_message(f"{plural(count, 'profile')} read", tokens.DIM)
         self._bench.run_changed(False, False)
         for screen in self._bench.app.screen_stack:
             if isinstance(screen, PanesScreen):
@@ -208,14 +208,14 @@ class LiveUpdates:
         now: Callable[[], float] = time.time,
         before: LiveUpdates | None = None,
     ) -> None:
-        """`before`: what followed this run until all was to be read again; it goes on as that did."""
+        """Create the updates; `before`: those that this one replaces to read everything again."""
         self._bench = bench
         self._faulted = faulted
         self._run = bench.trace
         self._clock = clock
         self._waiting: deque[tuple[Event | None, ...]] = deque()
-        found = self._run.found
-        discovery = None if found.is_over else found.discovery or Discovery(found.paths)
+        discovered = self._run.found
+        discovery = None if discovered.is_over else discovered.discovery or Discovery(discovered.paths)
         follower = Follower(self._run, discovery, faulted=faulted)
         self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
         self._drawn = 0.0
@@ -229,11 +229,11 @@ class LiveUpdates:
         self._was_live: bool = before is not None and before._was_live
         self.remark = ""
         self._now = now
-        ages = {log.name: self._age(log) for log in found.logs}
+        ages = {log.name: self._age(log) for log in discovered.logs}
         self._last = {number: clock() - ages.get(model.log.path, 0.0) for number, model in enumerate(self._run.models)}
         """When a record last came, by the number of the log."""
         self._is_asked = before is not None  # whether to follow is decided: the logs that were found later do not matter
-        self._follows: bool = self._is_young() if before is None else not found.is_over and before._follows
+        self._follows: bool = self._is_young() if before is None else not discovered.is_over and before._follows
         self._asked_for: list[tuple[frozenset[str], Callable[[], object]]] = []
         self.noticing = Remarks(bench)
         self.profiling = ProfileReading(bench)
@@ -256,9 +256,9 @@ class LiveUpdates:
         return max(self._now() - log.ended, 0.0)
 
     def _is_young(self) -> bool:
-        """Whether the job may be running, as far as its logs tell."""
-        found = self._run.found
-        return not found.is_over and (not found.logs or min(map(self._age, found.logs)) < YOUNG)
+        """Return whether the job may be running, by the age of its logs."""
+        discovered = self._run.found
+        return not discovered.is_over and (not discovered.logs or min(map(self._age, discovered.logs)) < YOUNG)
 
     def toggle(self) -> None:
         """Follow, or do not."""
@@ -266,9 +266,9 @@ class LiveUpdates:
         self._grown = False
         self._scan.follow(self._follows)
         if self._follows and self._run.finished and self._is_read:
-            self._bench.tell("following: all logs have ended, but new ones may come")
+            self._bench.show_message("following: all logs have ended, but new ones may come")
         else:
-            self._bench.tell("following what the job writes" if self._follows else "not following any more")
+            self._bench.show_message("following what the job writes" if self._follows else "not following any more")
         self._bench.say_run()
         self._tick()
 
@@ -285,7 +285,7 @@ class LiveUpdates:
         self._go_on()
 
     def _go_on(self) -> None:
-        """While a slice of reading is going on the run must not change: it is done a little later."""
+        """Apply waiting events, a little later while a task reads the run."""
         while self._waiting:
             with self._bench.scheduler.gate.at_once() as may:
                 events = self._waiting.popleft() if may else ()
@@ -309,7 +309,7 @@ class LiveUpdates:
 
     def _apply(self, event: Event) -> None:
         if isinstance(event, Nothing):
-            self._bench.come_to_nothing(event.reason)
+            self._bench.exit_without_log(event.reason)
             return
         number = getattr(event, "log", -1)
         before = len(self._run.models[number].log) if number >= 0 else 0
@@ -322,15 +322,15 @@ class LiveUpdates:
             self._inside.pop(number, None)
             self._was_live = True
         if not self._asked_for:  # what was there before is no news
-            self.noticing.take(event, delta)
+            self.noticing.add(event, delta)
         if self._is_read:
-            self._tell(event)
+            self._report_file_event(event)
 
-    def _tell(self, event: Event) -> None:
-        """What happened to the files, in one line with the key that helps."""
+    def _report_file_event(self, event: Event) -> None:
+        """Show a message on a changed or unreadable file, with the key that reads it again."""
         if isinstance(event, Lost) or (isinstance(event, Unreadable) and event.reason):
             why = event.reason.removeprefix(NO_LONGER)
-            self._bench.tell(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
+            self._bench.show_message(f"log changed, ctrl+r reads it again: {why} · {self._whose(event.log)}", tokens.WARN)
 
     def _whose(self, number: int) -> str:
         model = self._run.models[number]
@@ -340,14 +340,14 @@ class LiveUpdates:
         return f"rank {processes[0].rank}: {name}" if several and processes and processes[0].rank is not None else name
 
     def _are_there(self) -> list[tuple[frozenset[str], Callable[[], object]]]:
-        """What was asked for and is read by now."""
+        """Return the requests whose logs have been read."""
         if not self._asked_for:
             return []
-        there = {model.log.path for model in self._run.models if model.log.ended or model.log.waiting}
-        return [wish for wish in self._asked_for if wish[0] <= there]
+        read = {model.log.path for model in self._run.models if model.log.ended or model.log.waiting}
+        return [wish for wish in self._asked_for if wish[0] <= read]
 
     def _draw_soon(self) -> None:
-        """Not more often than twice a second."""
+        """Schedule a redraw, at most twice a second."""
         left = REDRAW - (self._clock() - self._drawn)
         if left <= 0:
             self._draw()
@@ -379,12 +379,12 @@ class LiveUpdates:
             wish[1]()
         if first:
             self.noticing.begin()
-        self.noticing.tell()
+        self.noticing.announce()
         if self._is_read:
             self.profiling.begin()
 
     def _say_grown(self) -> None:
-        """From the thread that reads: there is more, and nobody follows."""
+        """Show that files have grown while they are not followed; runs on the reading thread."""
 
         def say() -> None:
             self._grown = True
@@ -395,7 +395,7 @@ class LiveUpdates:
     # how it stands
 
     def live(self) -> Live:
-        """How it stands now."""
+        """Return the state for the line above."""
         quiet = self._quiet()
         silent = self._silent(quiet)
         return Live(
@@ -408,22 +408,22 @@ class LiveUpdates:
         )
 
     def _quiet(self) -> dict[int, float]:
-        """For how many seconds there has been no record, of the logs that have not ended."""
+        """Return the seconds without a record of each log that has not ended."""
         now = self._clock()
         return {n: now - self._last.setdefault(n, now) for n, model in enumerate(self._run.models) if not model.log.ended}
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
-        long = {number: own for number, own in quiet.items() if silence(own)}
+        long = {number: seconds for number, seconds in quiet.items() if silence(seconds)}
         from tltui.model.rank_ranges import ranges
 
         # those with nothing open train, or wait for the others: that is no news
-        busy = {number: own for number, own in long.items() if self._inside.get(number)}
+        busy = {number: seconds for number, seconds in long.items() if self._inside.get(number)}
         if not busy:
             return None
-        known = {process.rank for number in busy for process in self._run.models[number].processes if process.rank is not None}
+        ranks = {process.rank for number in busy for process in self._run.models[number].processes if process.rank is not None}
         who = ""
         if len(self._run.models) > 1:
-            who = f"rank{'s' * (len(known) > 1)} {ranges(known)}" if known else plural(len(busy), "process", "processes")
+            who = f"rank{'s' * (len(ranks) > 1)} {ranges(ranks)}" if ranks else plural(len(busy), "process", "processes")
         inside = {self._inside[number] for number in busy}
         return Silent(who, silence(min(busy.values())), inside.pop() if len(inside) == 1 else "a compile")
 
@@ -431,17 +431,17 @@ class LiveUpdates:
         """Find out what the processes of some logs are in the middle of."""
         from tltui.questions.hang.open_phases import inside
 
-        found = {}
+        phases = {}
         for number in numbers:
             open_now = [one for process in self._run.models[number].processes if (one := inside(process)) is not None]
-            found[number] = open_now[0].trail if open_now else ""
+            phases[number] = open_now[0].trail if open_now else ""
             yield None
 
-        def known() -> None:
-            self._inside |= found
+        def store() -> None:
+            self._inside |= phases
             self._bench.say_run()
 
-        self._bench.answer(known)
+        self._bench.answer(store)
 
     def _tick(self) -> None:
         """Look at the clock now and then: the line above changes when nothing has come for long, and only then."""
@@ -454,7 +454,7 @@ class LiveUpdates:
         if not self._is_read:
             return
         self._was_live = True  # it was said to go on, without a record too: its end is worth saying
-        new = [number for number, own in self._quiet().items() if silence(own) and number not in self._inside]
+        new = [number for number, seconds in self._quiet().items() if silence(seconds) and number not in self._inside]
         if new:
             self._inside |= dict.fromkeys(new, "")
             self._bench.scheduler.do(self._look_inside(new), owner=self)

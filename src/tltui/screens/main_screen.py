@@ -30,9 +30,8 @@ from tltui.text.composite_documents import GrowingDocument
 from tltui.text.document import Document, Options
 from tltui.tree.outline import Node, path_to, root
 from tltui.tree.rows import OutlineRows
-from tltui.widgets.bars import STEP, Divider, RunBar, StatusBar
+from tltui.widgets.bars import STEP, Asking, Divider, RunBar, StatusBar
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.prompt_line import Asking
 from tltui.widgets.trace_tree import TraceTree
 from tltui.work.scheduler import Steps
 
@@ -89,7 +88,7 @@ class MainScreen(Workbench[None]):
         self._steered = False  # the user has pressed a key: the cursor is his
 
     def compose(self) -> ComposeResult:
-        """A line above, two panes, a line below."""
+        """Yield the line above, two panes, the line below."""
         yield RunBar(ascii_only=self.ascii_only, id="run-bar")
         with Horizontal(id="panes"):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
@@ -140,33 +139,33 @@ class MainScreen(Workbench[None]):
         return self.query_one(Divider)
 
     def on_resize(self) -> None:
-        """Textual calls this when the size changed."""
+        """Adapt to the new size."""
         if self.is_mounted:
             self.divider.fit()
 
     def action_narrower(self) -> None:
-        """A narrower tree."""
+        """Make the tree narrower."""
         self._move_divider(-STEP)
 
     def action_wider(self) -> None:
-        """A wider tree."""
+        """Make the tree wider."""
         self._move_divider(STEP)
 
     def _move_divider(self, cells: int) -> None:
         if self.divider.display:
             self.divider.move(cells)
         else:
-            self.tell("one pane has the whole screen")
+            self.show_message("one pane has the whole screen")
 
     @on(Divider.Rested)
     def _divided(self, message: Divider.Rested) -> None:
-        """The line between the panes was moved: what is laid out to a width is made again, and the place is remembered."""
+        """Render pages for the new width, and save it."""
         if not self.document_view.document.language:
             self.lay_out_again()
         try:
             write_width(TREE_PANE, message.width)
         except OSError as error:
-            self.tell(f"could not remember the width: {error.strerror or error}", tokens.WARN)
+            self.show_message(f"could not remember the width: {error.strerror or error}", tokens.WARN)
 
     @property
     def has_one_pane(self) -> bool:
@@ -174,7 +173,7 @@ class MainScreen(Workbench[None]):
         return self.has_class("-narrow") or self.has_class("-zoomed")
 
     def name_panes(self) -> None:
-        """Where one pane has the screen its title says which it is, and the key that leads to the other."""
+        """Show in the title of a pane that has the whole screen the key that leads to the other one."""
         key = self.key_of("app.other_pane") if self.has_one_pane else ""
         self.document_view.set_lead(f"{key}: tree" if key else "")
         title = Content(self.document_view.joined("tree", f"{key}: document") if key else "")
@@ -192,7 +191,7 @@ class MainScreen(Workbench[None]):
         return Options(width=max(width, 40), sort=self.sort, raw=self.raw, key_of=self.key_of)
 
     def request(self, ref: str) -> Request:
-        """What is to be shown at an address."""
+        """Return the request for an address."""
         make = self.own_pages.get(ref)
         return document_at(ref) if make is None else Request(ref, make, is_of_run=False)
 
@@ -228,7 +227,7 @@ class MainScreen(Workbench[None]):
                 self.show_ref("", by_user=False)
 
     def _left(self) -> Request:
-        """What is shown, as something to come back to."""
+        """Return the current request, to come back to."""
         return replace(self.shown, is_in_front=self.document_view.has_focus)
 
     def reload(self) -> None:
@@ -245,7 +244,7 @@ class MainScreen(Workbench[None]):
             self._wish(renews=True)
 
     def renew(self) -> None:
-        """The run has grown: make what is shown again. Nothing on it moves, and what is at work already is finished first."""
+        """Render the page again after the run has grown. Nothing on it moves; pending work is finished first."""
         if self._later is not None:
             self._later.stop()
             self._later = None
@@ -260,7 +259,7 @@ class MainScreen(Workbench[None]):
             self._is_outdated = False
 
     def _may_wait(self) -> bool:
-        """While a run is read its page is not made over and over: of the time that reading takes it would get half."""
+        """Delay rendering a page again while the run is read, which would take twice as long; return whether it was delayed."""
         left = self._renew_from - time.monotonic()
         if self.trace.is_read or left <= 0:
             return False
@@ -268,7 +267,7 @@ class MainScreen(Workbench[None]):
         return True
 
     def _readdress(self) -> None:
-        """What is shown, and what was, is called by the addresses that it has now."""
+        """Update the addresses of current, past and future pages."""
         def again(request: Request) -> Request:
             ref = self._addresses.now(request.ref)
             return request if ref == request.ref else replace(self.request(ref), is_in_front=request.is_in_front)
@@ -277,13 +276,13 @@ class MainScreen(Workbench[None]):
         self._past[:], self._future[:] = map(again, self._past), map(again, self._future)
 
     def _is_of_now(self) -> bool:
-        """Whether what is shown says what the run is now: not a search, which found what was there, nor what was stopped."""
+        """Return whether the page depends on the growing run: not a search, nor a page that was stopped."""
         document = self.document_view.document
         is_stopped = isinstance(document, GrowingDocument) and document.is_stopped
         return not (document.language or is_stopped or self.shown_ref.startswith(MADE_ONCE))
 
     def _rested(self) -> None:
-        """The page is whole: if the run has grown meanwhile, make it again."""
+        """Render the complete page again if the run has grown meanwhile."""
         now = time.monotonic()
         self._renew_from, self._wished = now + PAUSE * (now - self._wished), now
         if self._is_outdated:
@@ -297,7 +296,7 @@ class MainScreen(Workbench[None]):
         self._maker.wish(self.shown, self.options, partial(self._ready, self._wishes, at, top, renews))
 
     def _ready(self, wish: int, at: int | None, top: str | None, renews: bool, document: Document) -> None:
-        """The document is there, unless another one is wanted by now."""
+        """Show the finished document, unless another one has been requested."""
         if wish != self._wishes:
             return
         self._is_making, self._asked_at = False, (None, None)
@@ -310,33 +309,33 @@ class MainScreen(Workbench[None]):
         self.document_view.show(document, at=at, top=top)
         self.names = None
         self._maker.check(document, partial(self._checked, document))
-        self._maker.names(document, partial(self._named, document))
+        self._maker.names(document, partial(self._set_names, document))
         if not self.document_view.is_at_work:
             self._rested()
 
-    def _named(self, document: Document, names: Names) -> None:
-        """The line below may now say what the name under the caret is."""
+    def _set_names(self, document: Document, names: Names) -> None:
+        """Store the names of the document."""
         if document is self.document_view.document:
             self.names = names
 
     def _checked(self, document: Document) -> None:
-        """The md5 of a large payload has been compared."""
+        """Show the result of an md5 check."""
         if document is self.document_view.document:
             self.document_view.document_grown()
 
     def keep_cursor(self) -> None:
-        """The cursor is the user's from now on: nothing moves it to what is worst."""
+        """Leave the cursor to the user: nothing moves it to the worst problem any more."""
         self._steered = True
 
     def run_changed(self, is_new: bool, is_read: bool) -> None:
-        """The run has grown."""
+        """Update after the run has grown."""
 
     def reads_first(self, ref: Ref, then: Callable[[], object]) -> bool:
-        """Whether an address names ranks that were not read: they are now, and `then` is done after that."""
+        """Read the unread ranks of an address, then call `then`; return whether there are any."""
         unread = self.trace.unread(named_in(ref))
         if unread:
-            named = ", ".join(sorted({f"rank {log.rank}" for log in unread}))
-            self.tell(f"reading {named}, for which another one stood until now")
+            ranks = ", ".join(sorted({f"rank {log.rank}" for log in unread}))
+            self.show_message(f"reading {ranks}, for which another one stood until now")
             self.read_also(unread, then)
         return bool(unread)
 
@@ -346,18 +345,20 @@ class MainScreen(Workbench[None]):
     def stop_profiles(self) -> None:
         """Read no profiles any more that nobody waits for."""
 
-    def come_to_nothing(self, reason: str) -> None:
-        """There is no log, and none will come."""
+    def exit_without_log(self, reason: str) -> None:
+        """Exit because there is no log."""
 
     def say_run(self) -> None:
         """Say in the line above what there is to say now."""
 
     def job_changed(self, remark: str) -> None:
-        """What is known of the job that was started changed."""
+        """Show a remark on the state of the job."""
 
     def go(self, ref: str, *, at: int | None = None) -> None:
-        """Go to an address: tree and document, and the line that it names. A wrong one is told. Where one pane has the screen, the
-        document gets it: else what was asked for would not be seen."""
+        """Go to an address in tree and document, and to the line that it names; show a message if it is wrong.
+
+        Where one pane has the screen, the document gets it.
+        """
         if self.arrive(ref, at=at):
             self.bring_document()
 
@@ -367,7 +368,7 @@ class MainScreen(Workbench[None]):
             self.document_view.focus()
 
     def arrive(self, ref: str, *, at: int | None = None) -> bool:
-        """As `go`, but the panes stay as they are. Whether there is such an address."""
+        """Go to an address as `go` does, without changing panes; return whether it exists."""
         ref, line = split_line(ref)
         if line is not None:
             at = line - 1
@@ -377,7 +378,7 @@ class MainScreen(Workbench[None]):
                 return False
             node = None if parsed.view else self.trace.resolve(replace(parsed, attempt=None) if parsed.id else parsed)
         except BadAddress as bad:
-            self.tell(str(bad), tokens.WARN)
+            self.show_message(str(bad), tokens.WARN)
             return False
         if str(parsed) in OF_RUN:
             ref = ""
@@ -385,7 +386,7 @@ class MainScreen(Workbench[None]):
         if node is not None or not ref:
             self.reveal(node)
         if note := self.trace.other_epochs(parsed):
-            self.tell(note, tokens.WARN)
+            self.show_message(note, tokens.WARN)
         return True
 
     def reveal(self, node: TreeNode | None) -> None:
@@ -400,7 +401,7 @@ class MainScreen(Workbench[None]):
 
     @on(TraceTree.Highlighted)
     def _highlighted(self, message: TraceTree.Highlighted) -> None:
-        """The cursor of the tree moved: the document follows when it rests."""
+        """Show the document of the tree's node, when its cursor rests."""
         self._wanted = message.node.ref
         if not message.by_user and self._steered:
             return
@@ -432,21 +433,21 @@ class MainScreen(Workbench[None]):
     # the way back
 
     def action_back(self) -> None:
-        """To where one was."""
+        """Go back."""
         self._travel(self._past, self._future, "nothing to go back to")
 
     def step_back(self) -> None:
-        """To what was shown before; the tree stays as it is."""
+        """Show the previous page; the tree stays as it is."""
         if self._past:
             self.show(self._past.pop(), by_user=False)
 
     def action_forward(self) -> None:
-        """Forward again."""
+        """Go forward again."""
         self._travel(self._future, self._past, "nothing to go forward to")
 
     def _travel(self, source: list[Request], target: list[Request], none: str) -> None:
         if not source:
-            self.tell(none)
+            self.show_message(none)
             return
         target.append(self._left())
         request = source.pop()

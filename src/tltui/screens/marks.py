@@ -46,13 +46,13 @@ class Mark:
 
 
 def file_of(state: Path, paths: Iterable[str]) -> Path:
-    """The file that holds the marks of a trace: named after what was opened, so that each trace has its own."""
+    """Return the file that holds the marks of a trace: named after what was opened, so that each trace has its own."""
     key = "\0".join(sorted(os.path.realpath(os.path.expanduser(path)) for path in paths))
     return state / "marks" / f"{hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.json"
 
 
 def read_marks(file: Path) -> list[Mark]:
-    """The marks of a trace; [] where there are none, or where the file is not ours."""
+    """Return the marks of a trace; [] where there are none, or where the file is not ours."""
     try:
         value = read_small_json(file, LARGEST)
         if value["version"] != VERSION:
@@ -71,9 +71,9 @@ def write_marks(file: Path, marks: Sequence[Mark]) -> None:
 
 
 def marks_document(
-    marks: Sequence[Mark], gone: Callable[[Mark], str] = lambda mark: "", options: Options | None = None
+    marks: Sequence[Mark], problem_of: Callable[[Mark], str] = lambda mark: "", options: Options | None = None
 ) -> TextDocument:
-    """All marked places with their origin: what goes into a bug report. `gone` says why a mark leads nowhere, '' if it does."""
+    """Return all marked places with their origin. `problem_of`: why a mark leads nowhere, '' if it does."""
     builder = Builder("@marks", "marks", options)
     if not marks:
         builder.add("Nothing is marked yet: lines and nodes of the tree can be.  ", key_hint(builder.options, "app.mark"))
@@ -81,7 +81,7 @@ def marks_document(
         builder.blank()
         place = f", line {mark.line}" if mark.line else ""
         builder.add((f"{mark.title}{place}", tokens.LINK, mark.target), (f"   {mark.ref}", tokens.DIM))
-        if why := gone(mark):
+        if why := problem_of(mark):
             builder.add("  ", (why, tokens.WARN))
         if mark.note:
             builder.add("  ", (mark.note, tokens.STRONG))
@@ -107,42 +107,42 @@ class MarkCommands:
 
     def mark(self) -> None:
         """Mark the line, or the node of the tree; a mark that is there goes."""
-        own = self._bench
-        view = own.document_view
+        bench = self._bench
+        view = bench.document_view
         line = view.current_line() + 1 if view.has_focus else 0
         marks = read_marks(self.file)
-        kept = [mark for mark in marks if (mark.ref, mark.line) != (own.shown_ref, line)]
-        if len(kept) < len(marks):
-            self._keep(kept, "the mark is gone")
+        others = [mark for mark in marks if (mark.ref, mark.line) != (bench.shown_ref, line)]
+        if len(others) < len(marks):
+            self._keep(others, "the mark is gone")
             return
-        document = own.current_document
+        document = bench.current_document
         text = document.line(line - 1, 0, 400).text if line and len(document) else ""
 
         def noted(note: str) -> None:
-            mark = Mark(own.shown_ref, line, document.title, text.strip(), note.strip())
+            mark = Mark(bench.shown_ref, line, document.title, text.strip(), note.strip())
             self._keep([*marks, mark], "marked: ' lists the marks")
 
-        own.ask("note", noted, "", "enter marks, with or without a note")
+        bench.ask("note", noted, "", "enter marks, with or without a note")
 
-    def _keep(self, marks: list[Mark], said: str) -> None:
+    def _keep(self, marks: list[Mark], remark: str) -> None:
         try:
             write_marks(self.file, marks)
         except OSError as error:
-            self._bench.tell(f"could not keep the marks: {error.strerror or error}", tokens.ERROR)
+            self._bench.show_message(f"could not keep the marks: {error.strerror or error}", tokens.ERROR)
         else:
-            self._bench.tell(said)
+            self._bench.show_message(remark)
 
     def show(self) -> None:
-        """The list of marks; x writes it to a file."""
+        """Show the list of marks; x writes it to a file."""
         self._bench.show_ref(PAGE)
         self._bench.document_view.focus()
 
     def _page(self, run: Run, options: Options) -> TextDocument:
-        return marks_document(read_marks(self.file), lambda mark: _why_gone(run, mark), options)
+        return marks_document(read_marks(self.file), lambda mark: _why_broken(run, mark), options)
 
 
-def _why_gone(run: Run, mark: Mark) -> str:
-    """Why a mark leads nowhere: the trace may have been recorded anew since. The text of the line is kept in the mark."""
+def _why_broken(run: Run, mark: Mark) -> str:
+    """Return why a mark leads nowhere, '' if it does: the trace may have been recorded anew since."""
     try:
         ref = parse_ref(mark.ref)
         node = None if ref.view else run.resolve(replace(ref, attempt=None) if ref.id else ref)

@@ -1,18 +1,27 @@
-"""The command palette (`ctrl+p`) and the help document."""
+"""The command palette (`ctrl+p`), the go-to prompt (`o`) and the help document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from tltui.commands import Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
+from tltui.commands import COMMANDS, Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
 from tltui.config import Config, config_path
 from tltui.documents.format import wrap
 from tltui.documents.manual.texts import CHAPTERS, title_of
 from tltui.documents.page import Page
+from tltui.model.compile_navigation import in_order
+from tltui.model.nodes import Compile
+from tltui.model.ref import BadAddress, named_in, parse_ref
+from tltui.model.run import Run
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
+from tltui.questions.provenance.graph_names import Names
 from tltui.screens.prompts import Question, Row
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument, piece_text
+from tltui.tree.name_search import BLOCK, Place, Places, everything, recent
+from tltui.work.scheduler import Lane, Scheduler, Steps
 
 KEYS_WIDTH = 12
 """Cells for the keys of a command."""
@@ -25,7 +34,7 @@ class Palette(Question):
     picks_first = True
 
     def __init__(self, now: Situation, keys: Mapping[str, Sequence[str]], chosen: Callable[[Command], object]) -> None:
-        """`keys`: the id of a command → other keys than its own."""
+        """Create the palette; `keys`: the id of a command → other keys than its own."""
         super().__init__("command", hint="what it is called, or what it does")
         self._now = now
         self._all_keys = keys
@@ -36,25 +45,26 @@ class Palette(Question):
         return self._all_keys.get(command.id, command.keys)
 
     def listed(self, text: str) -> Sequence[Row]:
-        """The commands that fit what was typed, the best first."""
+        """Return the commands that fit what was typed, the best first."""
         self._matches = match_commands(text, self._commands, self._keys) if text.strip() else self._commands
         return [
-            [(f"{self._said(command):<{KEYS_WIDTH}} ", "key"), (f"{command.title:<24} ", tokens.STRONG), (command.help, tokens.DIM)]
+            [(f"{self._key_text(command):<{KEYS_WIDTH}} ", "key"), (f"{command.title:<24} ", tokens.STRONG),
+             (command.help, tokens.DIM)]
             for command in self._matches
         ]
 
-    def _said(self, command: Command) -> str:
-        """Its first two keys; the first one where there is no room for both."""
+    def _key_text(self, command: Command) -> str:
+        """Return the first two keys of a command, or the first where there is no room for both."""
         keys = self._keys(command)
-        said = key_labels(command, self._now, keys[:2])
-        return said if len(said) <= KEYS_WIDTH else key_labels(command, self._now, keys[:1])
+        text = key_labels(command, self._now, keys[:2])
+        return text if len(text) <= KEYS_WIDTH else key_labels(command, self._now, keys[:1])
 
     def accepts(self, text: str, place: int | None) -> bool:
-        """A row."""
+        """Accept a row only."""
         return place is not None
 
     def entered(self, text: str, place: int | None) -> None:
-        """The one under the cursor."""
+        """Answer with the command under the cursor."""
         self._chosen(self._matches[place or 0])
 
 
@@ -63,7 +73,7 @@ KEY_WIDTH, EXAMPLE_WIDTH, MARK_WIDTH = 20, 30, 14
 
 
 def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocument:
-    """Marks, keys, addresses, where settings go, in lines of at most `width` columns."""
+    """Return the help on marks, keys, addresses and settings, in lines of at most `width` columns."""
     page = Page("@help", "help  (esc closes, / searches)", Options(width=width, ascii=ascii_only))
     page.heading("Guide")
     page.say("What to look at when it is slow, recompiles, breaks, differs or hangs; enter follows a link:", "  ")
@@ -86,10 +96,11 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         page.heading(f"Keys: {where.value}")
         for command in commands_of(where):
             keys = config.keys.get(command.id, command.keys)
-            listed = " ".join(said if (said := key_label(key)).isascii() or not ascii_only else key for key in keys) or "(palette)"
+            labels = (label if (label := key_label(key)).isascii() or not ascii_only else key for key in keys)
+            listed = " ".join(labels) or "(palette)"
             _explain(page, [(listed, tokens.KEYWORD)], command.help, KEY_WIDTH)
     page.heading("Mouse")
-    for what, does in (
+    for gesture, does in (
         ("click", "puts the cursor there; on a link it follows it, in another pane it goes there"),
         ("on ▸ ▾" if not ascii_only else "on > v", "opens or closes; so does a second click on a row of the tree"),
         ("drag", "selects lines; the line between the panes is moved"),
@@ -97,7 +108,7 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
         ("hover", "in provenance mode: lights up what the line became; nothing moves"),
         ("shift + drag", "selects text as the terminal does; --no-mouse leaves the mouse to the terminal"),
     ):
-        _explain(page, [(what, tokens.KEYWORD)], does, KEY_WIDTH)
+        _explain(page, [(gesture, tokens.KEYWORD)], does, KEY_WIDTH)
     page.heading("Addresses")
     page.add("  [RANK[.PROCESS]:]ID[_ATTEMPT][:ARTIFACT[#N]]")
     for example, meaning in (
@@ -121,14 +132,114 @@ def help_document(ascii_only: bool, config: Config, width: int = 80) -> TextDocu
     return page.document()
 
 
-def _explain(page: Page, what: Sequence[Piece], text: str, column: int, style: str = "") -> None:
-    """What is explained, and in a column beside it the explanation; below it where it is wider than its column."""
-    used = 2 + sum(len(piece_text(piece)) for piece in what)
+def _explain(page: Page, pieces: Sequence[Piece], text: str, column: int, style: str = "") -> None:
+    """Add an entry with its explanation in the next column, or below where the entry is too wide."""
+    used = 2 + sum(len(piece_text(piece)) for piece in pieces)
     first, *more = wrap(text, page.width - column)
     if used + 1 > column:
-        page.add("  ", *what)
+        page.add("  ", *pieces)
         more = [first, *more]
     else:
-        page.add("  ", *what, " " * (column - used), (first, style))
+        page.add("  ", *pieces, " " * (column - used), (first, style))
     for line in more:
         page.add(" " * column, (line, style))
+
+
+ROWS = 10
+"""Rows of the list: more cost bytes, and a better word finds sooner."""
+AT_ONCE = 0.03
+"""Seconds of collecting names before the screen opens; the scheduler goes on with the rest."""
+SMALL = 500
+"""Names that are collected between two looks at the clock."""
+COMMAND = "command:"
+"""How a place begins that is a command: its id follows."""
+
+
+def main_screen_commands() -> list[Place]:
+    """Return the commands of the main screen."""
+    commands = [command for command in COMMANDS if command.where in (Where.EVERYWHERE, Where.TREE, Where.DOCUMENT)]
+    return [Place(COMMAND + c.id, f"{c.title}  {c.keys_shown()}  command of {c.where.value}") for c in commands]
+
+
+class GoTo(Question):
+    """Answers with an address, or with `COMMAND` and the id of a command."""
+
+    rows = ROWS
+    picks_first = True
+
+    def __init__(
+        self,
+        run: Run,
+        scheduler: Scheduler,
+        answered: Callable[[str], object],
+        current: Compile | None,
+        names: Names | None = None,
+        ref: str = "",
+        before: Iterable[str] = (),
+        ascii_only: bool = False,
+    ) -> None:
+        """Create the prompt; `names`: those of the shown document at `ref`; `before`: earlier addresses, the latest first."""
+        super().__init__("go to", answered, hint="name, file, artifact or address")
+        self._run, self._scheduler = run, scheduler
+        self._places = Places(recent(run, before, ascii_only))
+        self._matches: list[Place] = []
+        self._more: Iterator[Place] | None = everything(run, list(in_order(run)), current, names, ref, ascii_only)
+        end = time.monotonic() + AT_ONCE
+        first: list[Place] = []
+        while time.monotonic() < end and self._more is not None:
+            batch = list(islice(self._more, SMALL))
+            first += batch
+            if len(batch) < SMALL:
+                self._more = None
+        self._places.add([*first, *main_screen_commands()])
+
+    def begin(self, renew: Callable[[], object], answer: Callable[[Callable[[], object]], None]) -> None:
+        """Collect the rest."""
+        if self._more is not None:
+            self._scheduler.do(self._collect(self._more, renew, answer), lane=Lane.GROW, owner=self)
+
+    def _collect(
+        self, more: Iterator[Place], renew: Callable[[], object], answer: Callable[[Callable[[], object]], None]
+    ) -> Steps:
+        """Collect the rest. A log that goes away, or a run that grows meanwhile, leaves what there is."""
+        waiting: list[Place] = []
+        try:
+            while batch := list(islice(more, SMALL)):
+                waiting += batch
+                if len(waiting) >= BLOCK:
+                    self._places.add(waiting)
+                    answer(renew)
+                    waiting = []
+                yield None
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, RecursionError):
+                raise
+        self._places.add(waiting)
+        answer(renew)
+
+    def listed(self, text: str) -> Sequence[Row]:
+        """Return the places that fit what was typed, the best first."""
+        self._matches = self._places.match(text.strip())
+        return [place.pieces for place in self._matches]
+
+    def _typed_ref(self, text: str) -> str:
+        """Return the address that was typed; '' for none."""
+        try:
+            ref = parse_ref(text)
+            is_there = ref.view or self._run.unread(named_in(ref)) or self._run.resolve(ref) is not None
+            return str(ref) if text.strip() and is_there else ""
+        except BadAddress:
+            return ""
+
+    def accepts(self, text: str, place: int | None) -> bool:
+        """Accept an address or a row."""
+        return place is not None or bool(self._typed_ref(text))
+
+    def entered(self, text: str, place: int | None) -> None:
+        """Answer with an exact address, else the row under the cursor."""
+        self._scheduler.drop(self)
+        self._answered(self._typed_ref(text) or self._matches[place or 0].ref)
+
+    def left(self) -> None:
+        """Stop collecting."""
+        self._scheduler.drop(self)

@@ -13,16 +13,16 @@ from textual.timer import Timer
 
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
+from tltui.widgets.bars import NO_MATCHES, Asking
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.key_input import LineEdit
-from tltui.widgets.prompt_line import NOTHING, Asking
 
 Row = Sequence[Piece]
 """One line of a list."""
 
 
-def nothing(*_: object) -> None:
-    """What a question does where it does nothing."""
+def do_nothing(*_: object) -> None:
+    """Do nothing, as the default of a question."""
 
 
 class Question:
@@ -38,40 +38,43 @@ class Question:
     def __init__(
         self,
         label: str,
-        answered: Callable[[str], object] = nothing,
+        answered: Callable[[str], object] = do_nothing,
         value: str = "",
         hint: str = "",
         *,
         history: str = "",
-        typed: Callable[[str], object] = nothing,
-        left: Callable[[], object] = nothing,
+        typed: Callable[[str], object] = do_nothing,
+        left: Callable[[], object] = do_nothing,
     ) -> None:
-        """`history`: under which name what was answered is kept; '' for never. `typed`: called when one has stopped typing for a
-        moment. `left`: called after esc."""
+        """Create a question.
+
+        `history`: the name under which answers are remembered, '' for none; `typed`: called after a pause in typing; `left`: called
+        after esc.
+        """
         self.label, self.value, self.hint, self.history = label, value, hint, history
         self._answered, self._typed, self._left = answered, typed, left
 
     def begin(self, renew: Callable[[], object], answer: Callable[[Callable[[], object]], None]) -> None:
-        """It is on the screen. `renew` asks for its list again; `answer` runs something on the UI thread, from any other."""
+        """Start. `renew` requests the list again; `answer` runs a function on the UI thread, from any other."""
 
     def listed(self, text: str) -> Sequence[Row]:
-        """The list, for what was typed."""
+        """Return the rows for a text."""
         return ()
 
     def filled(self, place: int) -> str | None:
-        """What the line says when the cursor is on a row; None: what was typed stays."""
+        """Return the text that a row puts into the line, or None."""
         return None
 
     def completed(self, text: str) -> str:
-        """What tab makes of the text."""
+        """Return the text as tab completes it."""
         return text
 
     def typed(self, text: str) -> None:
-        """One has stopped typing for a moment."""
+        """Handle a pause in typing."""
         self._typed(text)
 
     def accepts(self, text: str, place: int | None) -> bool:
-        """Whether that is an answer; else it is asked on."""
+        """Return whether that is an answer; else it is asked on."""
         return True
 
     def entered(self, text: str, place: int | None) -> None:
@@ -79,7 +82,7 @@ class Question:
         self._answered(text)
 
     def left(self) -> None:
-        """Esc, or the screen goes: all is to be as it was."""
+        """Undo the effects of the question: esc was pressed, or the screen is removed."""
         self._left()
 
 
@@ -87,14 +90,14 @@ class KeyQuestion(Question):
     """A question that one key answers."""
 
     def __init__(
-        self, label: str, keys: Mapping[str, str], answered: Callable[[str], object], left: Callable[[], object] = nothing
+        self, label: str, keys: Mapping[str, str], answered: Callable[[str], object], left: Callable[[], object] = do_nothing
     ) -> None:
         super().__init__(label, answered, left=left)
         self.keys = keys
 
 
 def confirm(question: str, answered: Callable[[bool], object]) -> KeyQuestion:
-    """A question that `y` answers with yes, and `n`, enter and esc with no."""
+    """Return a question that `y` answers with yes, and `n`, enter and esc with no."""
     keys = {"y": "yes", "n": "", "q": "", "enter": ""}
     return KeyQuestion(f"y / n  {question}", keys, lambda answer: answered(bool(answer)), lambda: answered(False))
 
@@ -117,7 +120,7 @@ class SearchQuestion(Question):
         self._view.search(text)
 
     def left(self) -> None:
-        """As before."""
+        """Restore the view."""
         self._view.end_trying()
 
 
@@ -133,7 +136,7 @@ class TargetQuestion(Question):
     HISTORY: ClassVar[str] = "target"
 
     def __init__(self, label: str, answered: Callable[[str], object], name: str, before: Sequence[str]) -> None:
-        """`name` is proposed; `before`: what was answered before, the latest last."""
+        """Create a question that proposes `name`; `before`: earlier answers, the latest last."""
         super().__init__(label, answered, name, "tab completes", history=self.HISTORY)
         self._paths = self._shown = proposals(name, before)
         self._fitting: list[str] = []
@@ -141,36 +144,38 @@ class TargetQuestion(Question):
         self.rows = len(self._paths)
 
     def listed(self, text: str) -> Sequence[Row]:
-        """The name in each form, here and where something was written before. A path that was typed keeps the list; where tab
-        left a choice it is that."""
+        """Return the name in each form, here and in earlier directories.
+
+        A typed path keeps the list; an ambiguous completion lists its candidates.
+        """
         is_choice = len(self._fitting) > 1 and text == self._completed
         self._shown = [(path, "") for path in self._fitting] if is_choice else self._paths
         return [[f"{path}  ", (form, tokens.DIM)] for path, form in self._shown]
 
     def filled(self, place: int) -> str:
-        """The path of a row."""
+        """Return the path of a row."""
         return self._shown[place][0]
 
     def completed(self, text: str) -> str:
-        """The path as far as the file system leaves no choice."""
+        """Return the path as far as the file system leaves no choice."""
         self._fitting = fitting_paths(text)
         self._completed = completed_path(text, self._fitting)
         return self._completed
 
 
 def proposals(name: str, before: Sequence[str]) -> list[tuple[str, str]]:
-    """Paths to write to, each with what is said of it."""
+    """Return paths to write to, each with a description."""
     stem, suffix = os.path.splitext(name)
-    found = [(name, "text"), *((stem + form, said) for form, said in FORMS.items() if form != suffix)]
+    paths = [(name, "text"), *((stem + form, form_name) for form, form_name in FORMS.items() if form != suffix)]
     directories = dict.fromkeys(os.path.dirname(path) for path in reversed(before))
-    own = os.path.dirname(name)
-    for directory in [directory for directory in directories if directory not in ("", own)][:DIRECTORIES]:
-        found.append((os.path.join(directory, os.path.basename(name)), "a directory you gave before"))
-    return found
+    current = os.path.dirname(name)
+    for directory in [directory for directory in directories if directory not in ("", current)][:DIRECTORIES]:
+        paths.append((os.path.join(directory, os.path.basename(name)), "a directory you gave before"))
+    return paths
 
 
 def fitting_paths(text: str) -> list[str]:
-    """All paths that begin with `text`, in order; a directory ends with a slash. Hidden ones only where a dot was typed."""
+    """Return all paths that begin with `text`, in order; a directory ends with a slash. Hidden ones only where a dot was typed."""
     typed = Path(text).expanduser()
     parent, start = (typed, "") if text.endswith("/") else (typed.parent, typed.name)
     before = text[: len(text) - len(start)]
@@ -183,7 +188,7 @@ def fitting_paths(text: str) -> list[str]:
 
 
 def completed_path(text: str, fitting: Sequence[str]) -> str:
-    """`text` with what all of the paths have in common."""
+    """Return `text` extended by the common prefix of all paths."""
     if not fitting:
         return text
     first, last = fitting[0], fitting[-1]
@@ -209,7 +214,7 @@ class Prompting:
     def __init__(
         self, screen: Screen[Any], answers: dict[str, list[str]], answer: Callable[[Callable[[], object]], None]
     ) -> None:
-        """`answers`: what was answered before, by kind. `answer` runs something on the UI thread, from any other."""
+        """Create a prompt; `answers`: earlier answers by kind; `answer`: runs a function on the UI thread, from any other."""
         self._screen = screen
         self._answers = answers
         self._answer = answer
@@ -272,7 +277,7 @@ class Prompting:
         self.asking.open(min(rows, max(self._screen.size.height - LEFT_FREE, 0)))
 
     def leave(self) -> None:
-        """Esc: all is as it was."""
+        """Close the prompt and undo its effects (esc)."""
         if self._asked is not None:
             self._close().left()
 
@@ -291,13 +296,13 @@ class Prompting:
             return
         question = self._close()
         if question.history and text.strip():
-            kept = self._answers.setdefault(question.history, [])
-            kept[:] = [*(other for other in kept if other != text), text][-MAX_ANSWERS:]
+            answers = self._answers.setdefault(question.history, [])
+            answers[:] = [*(other for other in answers if other != text), text][-MAX_ANSWERS:]
         question.entered(text, place)
 
     # keys
 
-    def take(self, event: events.Key | events.Paste) -> bool:
+    def handle_key(self, event: events.Key | events.Paste) -> bool:
         """Take a key or a paste, if something is asked."""
         question = self._asked
         if question is None:
@@ -318,7 +323,7 @@ class Prompting:
         return True
 
     def pressed(self, event: events.MouseDown) -> None:
-        """The mouse was pressed: beside the prompt it ends it."""
+        """Close the prompt if the mouse was pressed outside of it."""
         if self._asked is not None and not self.asking.region.contains(event.screen_x, event.screen_y):
             self.leave()
 
@@ -348,7 +353,7 @@ class Prompting:
             self._changed()
 
     def _changed(self) -> None:
-        """The text is another one: it has its effect when one stops typing."""
+        """Show changed text, which has its effect after a pause in typing."""
         if self._past is not None:
             self._past, self._listed = None, ()
             assert self._asked is not None
@@ -371,22 +376,22 @@ class Prompting:
     # the list
 
     def _renew(self) -> None:
-        """The list may be another one now. A row that was gone to stays."""
+        """List the rows again, unless the cursor was moved to one."""
         if self._asked is not None and self._past is None and not self.asking.choices.place:
             self._is_listed = ""
             self._list()
 
     def _list(self) -> None:
-        """The list is that of what was typed."""
+        """List the rows for the typed text."""
         question, text = self._asked, self._edit.text
         if question is None or not question.rows or self._past is not None or (self._listed and text == self._is_listed):
             return
         self._is_listed, self._listed = text, question.listed(text)
         first = 0 if question.picks_first and self._listed else None
-        self.asking.choices.fill(self._listed or NOTHING, first)
+        self.asking.choices.fill(self._listed or NO_MATCHES, first)
 
     def _move(self, by: int) -> None:
-        """The cursor of the list moves; without a list there are the earlier answers."""
+        """Move the cursor of the list; without one, list earlier answers."""
         question, choices = self._asked, self.asking.choices
         assert question is not None
         if not question.rows and self._past is None:
@@ -410,12 +415,12 @@ class Prompting:
         self._fill(question, place)
 
     def _wheel(self, by: int) -> None:
-        """The wheel was turned over the list."""
+        """Move the cursor of the list by the wheel."""
         if self._asked is not None:
             self._move(by)
 
     def _fill(self, question: Question, place: int | None) -> None:
-        """The line says what is under the cursor, where that is a text."""
+        """Fill the line with the text of a row, if it has one."""
         filled: str | None
         if self._past is not None:
             filled = self._unsent if place is None else self._past[place]
@@ -438,7 +443,7 @@ class Prompting:
         self._fill(question, len(past) - 1)
 
     def _chosen(self, place: int) -> None:
-        """A row was clicked."""
+        """Choose the clicked row."""
         if self._asked is None or place >= len(self._listed):
             return
         self._fill(self._asked, place)

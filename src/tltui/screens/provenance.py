@@ -25,8 +25,7 @@ from tltui.questions.provenance.pane_sections import CODE, LAYERS, Panes, Spot, 
 from tltui.questions.provenance.provenance import POST, PRE, SOURCE, Provenance, UnitProvenance, provenance_of
 from tltui.questions.provenance.records import correspondence
 from tltui.questions.provenance.unit_sections import coverage_lines, layer_tree, selection_document, source_lines
-from tltui.screens.panes import PanesScreen, fault_document
-from tltui.screens.workbench import AppContext, Output
+from tltui.screens.workbench import AppContext, Output, PanesScreen, fault_document
 from tltui.text import tokens
 from tltui.text.annotations import Unannotated
 from tltui.text.document import Builder, Document, Options, Piece
@@ -34,7 +33,7 @@ from tltui.text.formatting import cells
 from tltui.text.frozen import frozen
 from tltui.text.safe_files import safe_name
 from tltui.text.sanitize import sanitize
-from tltui.widgets.bars import Elsewhere
+from tltui.widgets.bars import CorrespondingLines
 from tltui.widgets.document_view import DocumentView
 from tltui.widgets.key_input import bindings
 from tltui.widgets.linked_views import Heat, ProvenanceView
@@ -53,18 +52,20 @@ class ReadUnit:
 
 
 def read_unit(
-    run: Run, compile_: Compile, found: Provenance | None, wanted: Callable[[Provenance], int], options: Options,
+    run: Run, compile_: Compile, provenance: Provenance | None, wanted: Callable[[Provenance], int], options: Options,
     done: Callable[[ReadUnit], object],
 ) -> Steps:  # fmt: skip
-    """Analyse the compile unless that was `found` before, make the documents of the unit that is `wanted` of it, and find out what
-    their names mean. `done` gets the answer, on the thread of the work."""
-    found = found or provenance_of(compile_)
+    """Analyse the compile, and read the documents and names of one unit.
+
+    `provenance`: an earlier analysis; `wanted`: chooses the unit; `done` gets the result, on the thread of the work.
+    """
+    provenance = provenance or provenance_of(compile_)
     yield None
-    if not found.units:
-        done(ReadUnit(0, found, {}, None))
+    if not provenance.units:
+        done(ReadUnit(0, provenance, {}, None))
         return
-    number = wanted(found)
-    unit = found.units[number]
+    number = wanted(provenance)
+    unit = provenance.units[number]
     source = source_lines(f"@source:{compile_.ref}", "your source", unit.places, options)
     documents: dict[int, Document] = {SOURCE: source.document}
     for pane in (PRE, POST, *CODE):
@@ -72,43 +73,43 @@ def read_unit(
             yield None
             documents[pane] = build(run, unit.panes[pane].ref, options)
     yield None
-    files, costs = _files(compile_, unit), costs_of_unit(run, found.ref, unit.unit)
+    files, costs = _files(compile_, unit), costs_of_unit(run, provenance.ref, unit.unit)
     yield None
-    layers = layers_of(compile_, found).unit(unit.unit)
+    layers = layers_of(compile_, provenance).unit(unit.unit)
     tree = layer_tree(f"@layers:{compile_.ref}", layers) if layers is not None else None
     yield Place.LONG
     groups = correspondence(unit, source.lines)
     yield Place.LONG
     names: dict[int, Names] = {}
     for pane, document in documents.items():
-        known = names_of(document)
-        if known is not None:
-            names[pane] = known
+        pane_names = names_of(document)
+        if pane_names is not None:
+            names[pane] = pane_names
     if tree is not None:
         documents[LAYERS] = tree.document
     panes = Panes(unit, documents, groups, names, source.lines, files, tree)
     if costs is not None:
         panes.take_costs(costs)
-    done(ReadUnit(number, found, documents, panes))
+    done(ReadUnit(number, provenance, documents, panes))
 
 
-def read_costs(run: Run, found: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
+def read_costs(run: Run, provenance: Provenance, number: int, done: Callable[[UnitCosts | None], object]) -> Steps:
     """Ask what profiles tell of a unit that is shown already; `done` as for `reading`."""
     yield None
-    done(costs_of_unit(run, found.ref, found.units[number].unit))
+    done(costs_of_unit(run, provenance.ref, provenance.units[number].unit))
 
 
 def _files(compile_: Compile, unit: UnitProvenance) -> dict[int, str]:
-    """The file that generated code was written to, for the title of its pane."""
+    """Return the file that generated code was written to, for the title of its pane."""
     artifacts = {str(artifact.ref): artifact for artifact in artifacts_of(compile_)}
-    found: dict[int, str] = {}
+    files: dict[int, str] = {}
     for pane in CODE:
         artifact = artifacts.get(unit.panes[pane].ref)
-        told = artifact.log.event(artifact.record) if artifact is not None else None
-        name = told.get("filename") if isinstance(told, dict) else None
+        record = artifact.log.event(artifact.record) if artifact is not None else None
+        name = record.get("filename") if isinstance(record, dict) else None
         if isinstance(name, str):
-            found[pane] = sanitize(name)
-    return found
+            files[pane] = sanitize(name)
+    return files
 
 
 ROOMY = 90
@@ -120,7 +121,7 @@ class PanesOfUnit(PanesScreen[None]):
 
     def __init__(self, around: AppContext) -> None:
         super().__init__(around)
-        self._found: Provenance | None = None
+        self._provenance: Provenance | None = None
         self._number = 0
         self._chosen: tuple[int, ...] = ()
         """The panes between which `tab` goes."""
@@ -135,20 +136,20 @@ class PanesOfUnit(PanesScreen[None]):
 
     @abstractmethod
     def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
-        """The cursor of a pane moved."""
+        """Handle a cursor movement in a pane."""
 
     @abstractmethod
     def _hovered(self, pane: int, line: int) -> None:
-        """The mouse is over a line of a pane, -1 for none any more."""
+        """Handle the mouse over a line of a pane, -1 for none."""
 
     @abstractmethod
     def _came_to(self, pane: int, moves: bool = False) -> None:
-        """The cursor is in a pane now."""
+        """Handle the cursor's arrival in a pane."""
 
     # what there is
 
-    def made_panes(self) -> Iterator[DocumentView]:
-        """A pane for each text, of which some are shown."""
+    def compose_panes(self) -> Iterator[DocumentView]:
+        """Yield a pane for each text, of which some are shown."""
         for pane in panes.ALL:
             view = ProvenanceView(mouse=self.mouse, ascii_only=self.ascii_only, id=f"pane-{panes.NAMES[pane]}")
             view.display = False
@@ -158,8 +159,8 @@ class PanesOfUnit(PanesScreen[None]):
             yield view
 
     def below_panes(self) -> ComposeResult:
-        """What corresponds in panes that are not in sight."""
-        yield Elsewhere(ascii_only=self.ascii_only)
+        """Yield the lines on panes that are out of sight."""
+        yield CorrespondingLines(ascii_only=self.ascii_only)
 
     @property
     def shown_panes(self) -> list[DocumentView]:
@@ -167,13 +168,13 @@ class PanesOfUnit(PanesScreen[None]):
         return [self.view(pane) for pane in self._chosen or (PRE,)]
 
     def view(self, pane: int) -> ProvenanceView:
-        """The widget of a pane."""
+        """Return the widget of a pane."""
         return self.query_one(f"#pane-{panes.NAMES[pane]}", ProvenanceView)
 
     @property
     def unit(self) -> UnitProvenance | None:
         """The unit that is shown."""
-        return self._found.units[self._number] if self._found and self._found.units else None
+        return self._provenance.units[self._number] if self._provenance and self._provenance.units else None
 
     @property
     def pane(self) -> int:
@@ -210,7 +211,7 @@ class PanesOfUnit(PanesScreen[None]):
         self._came_to(focused)
 
     def on_resize(self) -> None:
-        """More or fewer panes fit."""
+        """Show as many panes as fit."""
         if self._documents:
             focused, is_alike = self.pane, len(self._chosen) == len(self._first_choice())
             if not is_alike:
@@ -219,17 +220,17 @@ class PanesOfUnit(PanesScreen[None]):
                 self._arrange(focused if focused in self._chosen else self._chosen[0])
 
     def action_choose_panes(self) -> None:
-        """The next choice of panes."""
+        """Show the next choice of panes."""
         self._chosen = panes.next_choice(self._chosen, self._documents)
         self._arrange(self.pane if self.pane in self._chosen else self._chosen[0])
-        self.tell(f"panes: {' · '.join(panes.WORDS[pane] for pane in self._chosen)}")
+        self.show_message(f"panes: {' · '.join(panes.WORDS[pane] for pane in self._chosen)}")
 
     def action_next_pane(self) -> None:
-        """The pane to the right."""
+        """Go to the pane to the right."""
         self._turn(1)
 
     def action_previous_pane(self) -> None:
-        """The pane to the left."""
+        """Go to the pane to the left."""
         self._turn(-1)
 
     def _turn(self, by: int) -> None:
@@ -239,11 +240,11 @@ class PanesOfUnit(PanesScreen[None]):
             self.go_to_pane(by)
 
     def action_zoom(self) -> None:
-        """One pane over the whole width, or all again."""
+        """Give one pane the whole width, or show all again."""
         self._is_zoomed = not self._is_zoomed
         self._arrange(self.pane)
         if self._is_zoomed and panes.fitting(self.size.width) == 1:
-            self.tell("one pane has the screen already: tab turns it")
+            self.show_message("one pane has the screen already: tab turns it")
 
     # what is left out
 
@@ -260,9 +261,11 @@ class PanesOfUnit(PanesScreen[None]):
     def action_annotations(self) -> None:
         """Leave types, frees and checks out, or show them."""
         shown = self._as_shown(PRE, bare) if (bare := next(iter(self._bare.values()), None)) else None
-        self._is_bare = not (shown is not None and any(self.view(pane).document is own for pane, own in self._bare.items()))
+        is_shown = shown is not None and any(self.view(pane).document is document for pane, document in self._bare.items())
+        self._is_bare = not is_shown
         self._lay_bare()
-        self.tell("types, frees and checks are left out: i shows them" if self._is_bare else "all is shown as torch wrote it")
+        remark = "types, frees and checks are left out: i shows them" if self._is_bare else "all is shown as torch wrote it"
+        self.show_message(remark)
 
 
 LAYOUTS = 10
@@ -277,7 +280,7 @@ class ProvenanceScreen(PanesOfUnit):
     FOOTER = FOOTER_PROVENANCE
 
     def __init__(self, around: AppContext, compile_: Compile, start: Artifact | None, line: int | None = None) -> None:
-        """`start`: the text that one comes from, `line`: the one of it that is under the cursor, from 0."""
+        """Create the screen; `start`: the artifact to start from; `line`: its line under the cursor, from 0."""
         super().__init__(around)
         self.compile_ = compile_
         self._start = start
@@ -299,31 +302,31 @@ class ProvenanceScreen(PanesOfUnit):
     def _load(self, number: int, wanted: int | None = None, spot: Spot | None = None) -> None:
         options = Options(width=max(self.size.width // panes.fitting(self.size.width) - 8, 40))
 
-        def chosen(found: Provenance) -> int:
-            return next((n for n, unit in enumerate(found.units) if unit.number == wanted), number)
+        def chosen(provenance: Provenance) -> int:
+            return next((n for n, unit in enumerate(provenance.units) if unit.number == wanted), number)
 
         def done(read: ReadUnit) -> None:
             self.answer(partial(self._show, read, spot))
 
         self.scheduler.drop(self)
-        work = read_unit(self.trace, self.compile_, self._found, chosen, options, done)
+        work = read_unit(self.trace, self.compile_, self._provenance, chosen, options, done)
         self.scheduler.do(work, owner=self, fault=self._failed)
 
     def on_unmount(self) -> None:
-        """Nobody waits any more."""
+        """Drop all work."""
         self.scheduler.drop(self)
 
     def _failed(self, error: BaseException) -> None:
         ref = str(self.compile_.ref)
-        found = self._found or Provenance(1, ref, ())
-        said = fault_document("", "provenance", f"the provenance of {ref}", error)
-        self.answer(partial(self._show, ReadUnit(0, found, {PRE: said}, None)))
+        provenance = self._provenance or Provenance(1, ref, ())
+        document = fault_document("", "provenance", f"the provenance of {ref}", error)
+        self.answer(partial(self._show, ReadUnit(0, provenance, {PRE: document}, None)))
 
     def _show(self, read: ReadUnit, spot: Spot | None = None) -> None:
         """Show what was read; with the cursor at a place that one comes back to."""
-        is_first = self._found is None
-        self._found, self._number = read.provenance, read.number
-        self._documents, self._panes = read.documents or {PRE: self._nothing()}, read.panes
+        is_first = self._provenance is None
+        self._provenance, self._number = read.provenance, read.number
+        self._documents, self._panes = read.documents or {PRE: self._empty_document()}, read.panes
         texts = (pane for pane in self._documents if pane not in (SOURCE, panes.LAYERS))
         self._bare = {pane: Unannotated(self._documents[pane]) for pane in texts}
         if not set(self._chosen) <= self._documents.keys() or not self._chosen:
@@ -349,31 +352,31 @@ class ProvenanceScreen(PanesOfUnit):
         self._say_unit()
 
     def _come_to_when_laid_out(self, pane: int, tries: int = LAYOUTS) -> None:
-        """What is in sight is known once panes that have just come have their heights."""
+        """Light up matches once new panes are laid out."""
         if not self.query(ProvenanceView):
             return  # the mode was left before that
-        if tries and not all(self.view(own).is_laid_out for own in self._chosen):
+        if tries and not all(self.view(other).is_laid_out for other in self._chosen):
             self.call_after_refresh(self._come_to_when_laid_out, pane, tries - 1)
         else:
             self._came_to(pane, moves=True)
 
-    def _nothing(self) -> Document:
-        said = Builder(f"@provenance:{self.compile_.ref}", "provenance")
-        said.add(f"{self.compile_.ref} has no lowered graph: nothing became code")
-        return said.document()
+    def _empty_document(self) -> Document:
+        builder = Builder(f"@provenance:{self.compile_.ref}", "provenance")
+        builder.add(f"{self.compile_.ref} has no lowered graph: nothing became code")
+        return builder.document()
 
     def _first_pane(self) -> int:
         first = SOURCE if SOURCE in self._chosen and self.unit and self.unit.places else self._chosen[0]
         return next((pane for pane in self._chosen if self._is_start(pane)), first)
 
     def _is_start(self, pane: int) -> bool:
-        """Whether a pane shows the text that one comes from."""
+        """Return whether a pane shows the text that one comes from."""
         return self._start is not None and self._documents[pane].ref == str(self._start.ref)
 
     # following
 
     def _moved(self, pane: int, moved: DocumentView.Moved) -> None:
-        """The cursor of a pane moved: the others show what the line became, or came from."""
+        """Show the matches of the current line in the other panes."""
         is_new, self._cursors[pane] = self._cursors.get(pane) != moved.line, moved.line
         if self.is_following:
             self.view(pane).renew_title()
@@ -381,13 +384,13 @@ class ProvenanceScreen(PanesOfUnit):
             self._came_to(pane, moves=is_new)  # a pane that only got another size leads nobody
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Another pane has the focus: what its line corresponds to lights up, and nothing moves."""
-        pane = next((own for own in self._chosen if self.view(own) is event.widget), None)
+        """Light up the matches of the newly focused pane; nothing moves."""
+        pane = next((other for other in self._chosen if self.view(other) is event.widget), None)
         if pane is not None and not self.is_helping:
             self._came_to(pane)
 
     def _came_to(self, pane: int, moves: bool = False) -> None:
-        """One is in a line of a pane: the others light up, and go to what corresponds."""
+        """Light up the matches of the current line of a pane; with `moves` the other panes go there."""
         line = self.view(pane).current_line()
         self._line = (pane, line)
         self._follow(pane, line, moves)
@@ -395,10 +398,10 @@ class ProvenanceScreen(PanesOfUnit):
         self._say_line(pane, line)
         self.say_place(self.view(pane).whereabouts())
         if self.is_single and self._panes is not None:
-            self.query_one(Elsewhere).say(self._panes.elsewhere(pane, line, self.size.width))
+            self.query_one(CorrespondingLines).say(self._panes.elsewhere(pane, line, self.size.width))
 
     def _hovered(self, pane: int, line: int) -> None:
-        """The mouse is over a line, -1 for none any more: what it became lights up, and nothing moves."""
+        """Light up the matches of the line under the mouse, -1 for none; nothing moves."""
         if line < 0:
             pane, line = self._line
         if not self.is_following:
@@ -417,11 +420,11 @@ class ProvenanceScreen(PanesOfUnit):
         pane, line = self._line
         pinned = any(self.view(other).has_pinned for other in panes.ALL)
         if not pinned and (self._panes is None or not self._panes.is_mapped(pane, line)):
-            self.tell("this line maps to nothing: there is nothing to pin")
+            self.show_message("this line maps to nothing: there is nothing to pin")
             return
         for other in panes.ALL:
             self.view(other).set_pinned(() if pinned or not self._panes else self._panes.matches(pane, line, other))
-        self.tell("unpinned" if pinned else "pinned: P lets it go")
+        self.show_message("unpinned" if pinned else "pinned: P lets it go")
 
     # keys that lead somewhere
 
@@ -447,20 +450,20 @@ class ProvenanceScreen(PanesOfUnit):
     @on(ProvenanceView.LineFollowed)
     def _line_followed(self, message: ProvenanceView.LineFollowed) -> None:
         """Enter on a line: one step back towards the source."""
-        found = self._panes.follow(self.pane, message.line, self._chosen) if self._panes else None
-        if found is None:
+        target = self._panes.follow(self.pane, message.line, self._chosen) if self._panes else None
+        if target is None:
             message.view.follow_link()
             return
-        pane, lines = found
+        pane, lines = target
         line = self.view(pane).current_line()
         self._lead(pane, line if line in lines else lines[0])
 
     @on(DocumentView.NameFollowed)
     def _name_followed(self, message: DocumentView.NameFollowed) -> None:
         """Enter on a name: to where it is defined; where that is here, as on the line."""
-        found = self._panes.definition(self.pane, message.line, message.name, self._chosen) if self._panes else None
-        if found is not None and found[0] in self._documents:
-            self._lead(*found)
+        definition = self._panes.definition(self.pane, message.line, message.name, self._chosen) if self._panes else None
+        if definition is not None and definition[0] in self._documents:
+            self._lead(*definition)
         elif self._panes is not None and self._panes.is_defined(self.pane, message.line, message.name):
             self.post_message(ProvenanceView.LineFollowed(self.view(self.pane), message.line))
         else:
@@ -468,14 +471,14 @@ class ProvenanceScreen(PanesOfUnit):
 
     @on(DocumentView.Followed)
     def _followed(self, message: DocumentView.Followed) -> None:
-        self.tell(message.target.removeprefix("file:"))
+        self.show_message(message.target.removeprefix("file:"))
 
     def action_follow(self) -> None:
-        """What the caret is on, or what the line corresponds to."""
+        """Follow the caret's link or name, or the line."""
         self.focused_pane.action_follow()
 
     def action_back(self) -> None:
-        """To where a key led away from; from the first place out of the mode."""
+        """Go back to the previous place; from the first one leave the mode."""
         if self.closes_innermost():
             return
         spot = self._trail.back()
@@ -490,49 +493,49 @@ class ProvenanceScreen(PanesOfUnit):
             self._arrange(spot.pane)
 
     def action_next_match(self) -> None:
-        """The next line of this pane that belongs to the same."""
+        """Go to the next match in this pane."""
         self._match(False)
 
     def action_previous_match(self) -> None:
-        """The line of this pane before that belongs to the same."""
+        """Go to the previous match in this pane."""
         self._match(True)
 
     def _match(self, back: bool) -> None:
         view = self.view(self.pane)
         line = self._panes.next_match(self.pane, view.current_line(), back) if self._panes else None
         if line is None:
-            self.tell(f"no {'earlier' if back else 'further'} match in this pane")
+            self.show_message(f"no {'earlier' if back else 'further'} match in this pane")
         else:
             view.bring(line)
 
     def action_next_mapped(self) -> None:
-        """The next line that is mapped."""
+        """Go to the next mapped line."""
         self._step(False, self.pane)
 
     def action_previous_mapped(self) -> None:
-        """The mapped line before."""
+        """Go to the previous mapped line."""
         self._step(True, self.pane)
 
     def _step(self, back: bool, pane: int) -> None:
         line = self.view(pane).current_line()
-        found = self._panes.next_mapped(pane, line, back) if self._panes else None
-        if found is None:
-            self.tell(f"no {'earlier' if back else 'further'} line of this pane is mapped")
+        target = self._panes.next_mapped(pane, line, back) if self._panes else None
+        if target is None:
+            self.show_message(f"no {'earlier' if back else 'further'} line of this pane is mapped")
         else:
-            self.view(pane).bring(found)
+            self.view(pane).bring(target)
 
     def action_next_unit(self) -> None:
-        """The next unit: forward, backward …"""
-        if self._found is None or len(self._found.units) < 2:
-            self.tell("this compile has one unit only")
+        """Show the next unit: forward, backward …"""
+        if self._provenance is None or len(self._provenance.units) < 2:
+            self.show_message("this compile has one unit only")
         else:
             self._trail.leave(Spot(self._number, self.pane, *self.focused_pane.cursor))
-            self._load((self._number + 1) % len(self._found.units))
+            self._load((self._number + 1) % len(self._provenance.units))
 
     # what things cost
 
     def _heat_of(self, pane: int) -> Callable[[int], Heat | None] | None:
-        """What stands beside the lines of a pane; None where no profile tells of them."""
+        """Return the function from a line to its cost; None without a profile."""
         if self._panes is None or pane not in self._panes.costs:
             return None
         costs, part = self._panes.costs[pane], self._panes.heat
@@ -544,48 +547,48 @@ class ProvenanceScreen(PanesOfUnit):
         return heat
 
     def profiles_read(self) -> None:
-        """What they tell of this unit stands beside its lines, wherever one is by now."""
-        if self._panes is not None and self._found is not None:
+        """Show the costs of this unit beside its lines."""
+        if self._panes is not None and self._provenance is not None:
             shown = self._panes
 
             def done(costs: UnitCosts | None) -> None:
                 self.answer(partial(self._take_costs, shown, costs))
 
-            self.scheduler.do(read_costs(self.trace, self._found, self._number, done), owner=self)
+            self.scheduler.do(read_costs(self.trace, self._provenance, self._number, done), owner=self)
 
     def _take_costs(self, shown: Panes, costs: UnitCosts | None) -> None:
         if costs is not None and shown is self._panes:  # else another unit was read since, and its costs with it
             shown.take_costs(costs)
             for pane in self._documents:
                 self.view(pane).set_heat(self._heat_of(pane))
-            self.tell("a profile was read: what lines took stands beside them", tokens.DIM)
+            self.show_message("a profile was read: what lines took stands beside them", tokens.DIM)
 
     def action_hottest(self) -> None:
-        """The line of this pane that took the most time; again the next one."""
+        """Go to the most expensive line of this pane; again to the next one."""
         self._cool(1)
 
     def action_hotter(self) -> None:
-        """The one before."""
+        """Go to the next more expensive line."""
         self._cool(-1)
 
     def _cool(self, by: int) -> None:
         pane, view = self.pane, self.view(self.pane)
         order = self._panes.hot(pane) if self._panes is not None else []
         if not order:
-            self.tell("no profile tells what the lines of this pane took: tltui DIR --profile FILE opens one")
+            self.show_message("no profile tells what the lines of this pane took: tltui DIR --profile FILE opens one")
             return
         is_on = self._hot == (pane, view.current_line()) and self._hot[1] in order
         place = order.index(self._hot[1]) + by if is_on else 0
         if not 0 <= place < len(order):
-            self.tell("nothing in this pane took less" if by > 0 else "nothing in this pane took more")
+            self.show_message("nothing in this pane took less" if by > 0 else "nothing in this pane took more")
             return
         self._hot = (pane, order[place])
         self._go(pane, order[place])
 
     def situation(self) -> Situation:
-        """What there is now, as far as commands depend on it."""
+        """Return the state that commands depend on."""
         view = self.focused_pane
-        has_units = self._found is not None and len(self._found.units) > 1
+        has_units = self._provenance is not None and len(self._provenance.units) > 1
         return Situation(
             Where.PROVENANCE, has_compile=True, has_sections=view.has_sections, has_hits=bool(view.hits), has_units=has_units
         )
@@ -593,51 +596,54 @@ class ProvenanceScreen(PanesOfUnit):
     # what the bars say
 
     def on_resize(self) -> None:
-        """As much is said as there is room for; Textual calls that of the layout by itself."""
+        """Fit the line above; Textual calls the handler of the layout by itself."""
         if self._documents:
             self._say_unit()
 
     def _say_unit(self) -> None:
         unit = self.unit
-        if unit is None or self._found is None:
+        if unit is None or self._provenance is None:
             self.say_above([(f" {called(self.compile_)} ", tokens.TITLE)])
             return
         compiled, (name, _, _) = f" {called(self.compile_)} ", self.compile_.frame.code
-        which = f"{unit.unit} {self._number + 1}/{len(self._found.units)}  " if len(self._found.units) > 1 else f"{unit.unit}  "
+        count = len(self._provenance.units)
+        unit_label = f"{unit.unit} {self._number + 1}/{count}  " if count > 1 else f"{unit.unit}  "
         forms, mapped = coverage_lines(unit)
-        room = self.size.width - cells(compiled + which) - 1
-        said = next((form for form in forms if cells(form) <= room), forms[-1])
-        named = f"{name}  " if name else ""  # not at the cost of the counts
-        left: list[Piece] = [(compiled, tokens.TITLE), (named if cells(named + said) <= room else "", tokens.TITLE), which]
-        self.say_above([*left, (said, tokens.DIM if mapped else tokens.WARN)])
+        room = self.size.width - cells(compiled + unit_label) - 1
+        coverage = next((form for form in forms if cells(form) <= room), forms[-1])
+        function = f"{name}  " if name else ""
+        if cells(function + coverage) > room:
+            function = ""  # not at the cost of the counts
+        left: list[Piece] = [(compiled, tokens.TITLE), (function, tokens.TITLE), unit_label]
+        self.say_above([*left, (coverage, tokens.DIM if mapped else tokens.WARN)])
 
     def _say_line(self, pane: int, line: int) -> None:
-        said = self._panes.about(pane, line) if self._panes is not None else ""
-        if said:
-            self.tell(said, tokens.DIM)
+        sentence = self._panes.about(pane, line) if self._panes is not None else ""
+        if sentence:
+            self.show_message(sentence, tokens.DIM)
         else:
             self.status.quiet()
 
     # out
 
     def action_export(self) -> None:
-        """The line and all that it maps to, to a file."""
+        """Export the line and all that it maps to, to a file."""
         pane, line = self._line
         unit = self.unit
         if unit is None or self._panes is None:
-            self.tell("there is nothing to export")
+            self.show_message("there is nothing to export")
             return
         chosen = selection_document(unit, self._panes.groups, self._documents, pane, line)
         name = safe_name(f"{self.compile_.ref}_{unit.unit}_{panes.NAMES[pane]}_{line + 1}", ".txt")
         self.ask_where("write this line and what it maps to", Output(lambda: chosen), name)
 
     def action_close(self) -> None:
-        """What is in front is closed, else the mode is left."""
+        """Close what is in front, else leave the mode."""
         if not self.closes_innermost():
             self.dismiss(None)
 
     def action_leave(self) -> None:
-        """Back to the browser; from help to the panes."""
+        """Go back to the browser; from help to the panes."""
         if self.is_helping:
             self.action_help()
         else:

@@ -30,12 +30,12 @@ LOG_STEP_BYTES = 4 << 20
 
 
 def has_outputs(run: Run) -> bool:
-    """Whether outputs of the job are among the inputs."""
+    """Return whether outputs of the job are among the inputs."""
     return any(model.form == "text" for model in run.models)
 
 
 def has_grown(document: Document) -> bool:
-    """Whether a document is the page `@log` and has more lines now: it takes them over, and is not made again."""
+    """Return whether a document is the page `@log` and has more lines now: it takes them over, and is not made again."""
     made_by = getattr(
         sys.modules.get("tltui.questions.records.log_page"), "LogDocument", None
     )  # another thread may be importing it now
@@ -55,20 +55,20 @@ class Addresses:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._named: OrderedDict[str, tuple[Ref, Node, Ref]] = OrderedDict()
+        self._targets: OrderedDict[str, tuple[Ref, Node, Ref]] = OrderedDict()
 
     def note(self, ref: str) -> None:
         """Remember what an address names."""
-        self._named.pop(ref, None)
+        self._targets.pop(ref, None)
         try:
             parsed = parse_ref(ref)
             node = self._node(parsed)
         except BadAddress:
             return
         if node is not None:
-            self._named[ref] = parsed, node, _current_ref(parsed, node)
-            while len(self._named) > MAX_ADDRESSES:
-                self._named.popitem(last=False)
+            self._targets[ref] = parsed, node, _current_ref(parsed, node)
+            while len(self._targets) > MAX_ADDRESSES:
+                self._targets.popitem(last=False)
 
     def _node(self, ref: Ref) -> Node | None:
         if ref.id is None and ref.rank is None:
@@ -79,28 +79,28 @@ class Addresses:
         return self._run.resolve(ref)
 
     def now(self, ref: str) -> str:
-        """The address by now of what this one named."""
-        parsed, node, called = self._named.get(ref, (None, None, None))
+        """Return the current form of an address."""
+        parsed, node, called = self._targets.get(ref, (None, None, None))
         if parsed is None or node is None or (again := _current_ref(parsed, node)) == called:
             return ref
-        del self._named[ref]
+        del self._targets[ref]
         self.note(str(again))
         return str(again)
 
 
 def _current_ref(ref: Ref, node: Node) -> Ref:
-    """An address of a node or of something in it, as it is called by now."""
+    """Return the current form of an address of a node, or of something in it."""
     if isinstance(node, Artifact):  # another record of its name may have come
         node = next((other for other in artifacts_of(node.owner) if other.record == node.record), node)
         return replace(node.ref, attempt=ref.attempt, n=node.ref.n if ref.n is None else ref.n)
-    own = node.ref
+    current = node.ref
     if isinstance(node, Rank):
-        return replace(ref, rank=own.rank)
+        return replace(ref, rank=current.rank)
     if isinstance(node, Process):
         if ref.rank is None and node.alone and not node.ranks_differ:
             return ref
-        return replace(ref, rank=own.rank, process=own.process if ref.process is None else node.number)
-    return replace(ref, rank=own.rank, process=own.process, id=own.id)
+        return replace(ref, rank=current.rank, process=current.process if ref.process is None else node.number)
+    return replace(ref, rank=current.rank, process=current.process, id=current.id)
 
 
 MAX_PAGES = 12
@@ -127,7 +127,7 @@ class Request:
 
 
 def document_at(ref: str) -> Request:
-    """What the run has at an address."""
+    """Return the request for an address of the run."""
     return Request(ref, partial(_built, ref))
 
 
@@ -146,7 +146,7 @@ def _module_of(ref: str) -> str:
 
 
 def _is_whole(document: Document) -> bool:
-    """Whether it has all its lines: not one that was left before."""
+    """Return whether it has all its lines: not one that was left before."""
     return document.complete and not (isinstance(document, GrowingDocument) and document.is_stopped)
 
 
@@ -164,7 +164,7 @@ class Renderer:
         self._answer = answer
         self._faulted = faulted
         self._ascii = ascii_only
-        self._kept: OrderedDict[tuple[str, Options], tuple[int, Document]] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, Options], tuple[int, Document]] = OrderedDict()
 
     def wish(self, request: Request, options: Options, ready: Callable[[Document], object]) -> None:
         """Make a document; `ready` gets it on the UI thread, unless something else is wished by then."""
@@ -187,7 +187,7 @@ class Renderer:
             import_module(module)
             yield Place.NODES
         key = (request.ref, options)
-        version, document = self._kept.get(key, (-1, None))
+        version, document = self._pages.get(key, (-1, None))
         if document is None or version != self._run.version or not _is_whole(document):
             version = self._run.version
             document = request.make(self._run, options)
@@ -200,27 +200,27 @@ class Renderer:
         self._answer(partial(ready, document))
 
     def _keep(self, key: tuple[str, Options], version: int, document: Document) -> None:
-        """Pages are kept until the run changes: going back to one reads nothing again."""
-        self._kept[key] = (version, document)
-        self._kept.move_to_end(key)
-        while len(self._kept) > MAX_PAGES:
-            self._kept.popitem(last=False)
+        """Cache a page until the run changes."""
+        self._pages[key] = (version, document)
+        self._pages.move_to_end(key)
+        while len(self._pages) > MAX_PAGES:
+            self._pages.popitem(last=False)
 
     # what is known later
 
-    def names(self, document: Document, known: Callable[[Names], object]) -> None:
+    def names(self, document: Document, deliver: Callable[[Names], object]) -> None:
         """Find out what the names of a document mean."""
         self._scheduler.drop(self)
-        self._scheduler.do(self._naming(document, known), place=Place.LONG, owner=self)
+        self._scheduler.do(self._naming(document, deliver), place=Place.LONG, owner=self)
 
-    def _naming(self, document: Document, known: Callable[[Names], object]) -> Steps:
+    def _naming(self, document: Document, deliver: Callable[[Names], object]) -> Steps:
         from tltui.questions.provenance.graph_names import LANGUAGES, UP_TO, names_of
 
         if document.language not in LANGUAGES or (isinstance(document, BytesDocument) and document.payload.size > UP_TO):
             return
         yield None
         if (names := names_of(document)) is not None:
-            self._answer(partial(known, names))
+            self._answer(partial(deliver, names))
 
     def check(self, document: Document, checked: Callable[[], object]) -> None:
         """Compare the md5 of a large payload that is already shown."""

@@ -1,4 +1,4 @@
-"""The base of all screens: run, config and scheduler, the status line, prompts, copies to the clipboard, files, help."""
+"""The base of all screens: run, config and scheduler, status line, prompts, clipboard, files; and the base of those with panes."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ from tltui.work.scheduler import Place, Scheduler, Steps, Task
 if TYPE_CHECKING:
     from tltui.export import WouldOverwrite
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tltui.text.document import Options, Piece, error_document
+from tltui.widgets.bars import STEP, Asking, RunBar, widen
+
 
 @dataclass(frozen=True)
 class AppContext:
@@ -66,7 +77,7 @@ def copy(text: str, osc52: Callable[[str], None], file: Path) -> str:
     to write it is no error.
     """
     lines = text.count("\n") + 1
-    what = f"{lines:,} lines" if lines > 1 else f"{len(text)} characters"
+    amount = f"{lines:,} lines" if lines > 1 else f"{len(text)} characters"
     sent = []
     data = text.encode("utf-8", "backslashreplace")
     if _to_tmux(data):
@@ -77,7 +88,7 @@ def copy(text: str, osc52: Callable[[str], None], file: Path) -> str:
     where = _to_file(data, file)
     if where:
         sent.append(f"in {where}")
-    return f"copied {what}: {', '.join(sent)}" if sent else f"could not copy {what}"
+    return f"copied {amount}: {', '.join(sent)}" if sent else f"could not copy {amount}"
 
 
 def _to_tmux(data: bytes) -> bool:
@@ -128,11 +139,11 @@ class Workbench(Screen[T]):
         self.prompt = Prompting(self, around.typed, self.answer)
 
     def on_unmount(self) -> None:
-        """The screen goes: nothing is asked any more."""
+        """Close the prompt."""
         self.prompt.leave()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """The mouse was pressed somewhere."""
+        """Pass a mouse press to the prompt."""
         self.prompt.pressed(event)
 
     @property
@@ -141,7 +152,7 @@ class Workbench(Screen[T]):
         return self.is_mounted and any(isinstance(child, StatusBar) for child in self.children)  # asked at every key
 
     def watch_focused(self, focused: Widget | None) -> None:
-        """Textual takes the focus from what is hidden, and may give it to nobody: then no key of a pane would work."""
+        """Restore the focus when Textual takes it from a hidden widget: without it no key of a pane would work."""
         if focused is None and self.is_whole:
             self.call_after_refresh(self._refocus)
 
@@ -161,12 +172,12 @@ class Workbench(Screen[T]):
         """The line below."""
         return self.query_one(StatusBar)
 
-    def tell(self, text: str, style: str = "") -> None:
-        """A remark in the line below."""
-        self.status.tell(f" {text}", style)
+    def show_message(self, text: str, style: str = "") -> None:
+        """Show a message in the line below."""
+        self.status.show_message(f" {text}", style)
 
     def hints(self, where: Where, names: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Keys and words of the footer."""
+        """Return keys and words of the footer."""
         by_id = {command.id: command for command in commands_of(where)}
         keys = self.config.keys
         return [(by_id[name].keys_shown(keys.get(name, by_id[name].keys)[:1]), by_id[name].hint) for name in names]
@@ -176,21 +187,21 @@ class Workbench(Screen[T]):
         """Whether keys are meant for a document that is still being made."""
         return False
     def key_of(self, name: str) -> str:
-        """The key of a command as people read it, '' for one without."""
+        """Return the label of a command's key, '' for one without."""
         keys = self.config.keys.get(name, BY_ID[name].keys)
         return key_label(keys[0]) if keys else ""
 
     # what comes from elsewhere
 
     def answer(self, apply: Callable[[], object]) -> None:
-        """From any thread: run `apply` on the UI thread, if the screen is still there."""
+        """Run `apply` on the UI thread, if the screen still exists. Thread-safe."""
         try:
             self.post_message(Answer(apply))
         except RuntimeError:  # the app is ending: nobody is left to be told
             return
 
     def on_answer(self, message: Answer) -> None:
-        """What was asked for is there."""
+        """Apply a requested result."""
         message.apply()
 
     # prompts
@@ -200,11 +211,11 @@ class Workbench(Screen[T]):
         self.prompt.open(Question(question, answered, value, hint, history=history))
 
     def situation(self) -> Situation:
-        """What there is now, as far as commands depend on it."""
+        """Return the state that commands depend on."""
         raise NotImplementedError
 
     def owner(self, command: Command) -> DOMNode:
-        """Whose method a command is."""
+        """Return the widget that has the method of a command."""
         return self
 
     def perform(self, command: Command) -> None:
@@ -212,7 +223,7 @@ class Workbench(Screen[T]):
         self.app.call_later(self.app.run_action, command.action, self.owner(command))
 
     def action_command_palette(self) -> None:
-        """The commands that work here and now."""
+        """Open the palette of the commands that work here and now."""
         from tltui.screens.palette import Palette
 
         self.prompt.open(Palette(self.situation(), self.config.keys, self.perform))
@@ -222,9 +233,9 @@ class Workbench(Screen[T]):
         if isinstance(self.app, Frames):
             self.app.redraw()
 
-    @on(DocumentView.Told)
-    def _told(self, message: DocumentView.Told) -> None:
-        self.tell(message.text)
+    @on(DocumentView.Notified)
+    def _notified(self, message: DocumentView.Notified) -> None:
+        self.show_message(message.text)
 
     @on(DocumentView.AskSearch)
     def _ask_search(self, message: DocumentView.AskSearch) -> None:
@@ -240,18 +251,18 @@ class Workbench(Screen[T]):
             if text.strip().isdigit():
                 message.view.goto_line(int(text))
             elif text:
-                self.tell(f"{text!r} is no line number")
+                self.show_message(f"{text!r} is no line number")
 
         self.ask("line", answered, history="line")
 
     # out
 
     def copy(self, text: str) -> None:
-        """To the clipboard."""
-        self.tell(copy(text, self.app.copy_to_clipboard, cache_path() / "yank.txt"))
+        """Go to the clipboard."""
+        self.show_message(copy(text, self.app.copy_to_clipboard, cache_path() / "yank.txt"))
 
     def copy_lines(self, view: DocumentView) -> None:
-        """The selected lines of a view that are in it, or the line."""
+        """Copy the selected lines of a view, or the line."""
         selected = view.selection()
         lines = range(view.current_line(), view.current_line() + 1) if selected is None else selected
         self.copy("\n".join(DocumentPart(view.document, lines).text()))
@@ -259,7 +270,7 @@ class Workbench(Screen[T]):
     def ask_where(self, question: str, output: Output, name: str) -> None:
         """Ask for a path, `name` being proposed, and write."""
 
-        def named(path: str) -> None:
+        def chosen(path: str) -> None:
             path = path.strip()
             if path and os.path.isdir(os.path.expanduser(path)):
                 asks(f"{path} is a directory, {question}", os.path.join(path, os.path.basename(name)))
@@ -267,7 +278,7 @@ class Workbench(Screen[T]):
                 self.write(output, path)
 
         def asks(asked: str, proposed: str) -> None:
-            self.prompt.open(TargetQuestion(asked, named, proposed, self.around.typed.get(TargetQuestion.HISTORY, ())))
+            self.prompt.open(TargetQuestion(asked, chosen, proposed, self.around.typed.get(TargetQuestion.HISTORY, ())))
 
         asks(question, name)
 
@@ -279,19 +290,19 @@ class Workbench(Screen[T]):
             app.post_message(Answer(apply))
 
         def failed(error: BaseException) -> None:
-            said = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}, a fault of tltui"
-            answer(partial(say, app, f"could not write {path}: {said}", tokens.ERROR))
+            reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{type(error).__name__}, a fault of tltui"
+            answer(partial(say, app, f"could not write {path}: {reason}", tokens.ERROR))
 
         def asks(exists: WouldOverwrite) -> None:
             answer(partial(self._ask_to_replace, app, str(exists), output, path))
 
-        def said(count: int) -> None:
+        def written(count: int) -> None:
             answer(partial(say, app, f"wrote {count:,} lines to {path}"))
 
-        self.tell(f"writing {path} …")
-        task = self.scheduler.do(_writing(output, path, force, said, asks), place=Place.LONG, fault=failed)
-        kept = [other for other in self.around.writing if not other.ended.is_set()]
-        self.around.writing[:] = [*kept, task]
+        self.show_message(f"writing {path} …")
+        task = self.scheduler.do(_writing(output, path, force, written, asks), place=Place.LONG, fault=failed)
+        unfinished = [other for other in self.around.writing if not other.ended.is_set()]
+        self.around.writing[:] = [*unfinished, task]
 
     def _ask_to_replace(self, app: Any, target: str, output: Output, path: str) -> None:
         def answered(yes: bool) -> None:
@@ -307,20 +318,20 @@ class Workbench(Screen[T]):
 
 
 def front(app: Any) -> Workbench[Any] | None:
-    """The screen that is in front."""
+    """Return the front screen."""
     bench = next((screen for screen in reversed(app.screen_stack) if isinstance(screen, Workbench)), None)
     return bench if bench is not None and bench.is_whole else None
 
 
 def say(app: Any, text: str, style: str = "") -> None:
-    """A remark in the line below of the screen that is in front."""
+    """Show a message in the line below of the front screen."""
     bench = front(app)
     if bench is not None:
-        bench.tell(text, style)
+        bench.show_message(text, style)
 
 
 def _writing(
-    output: Output, path: str, force: bool, said: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
+    output: Output, path: str, force: bool, written: Callable[[int], object], asks: Callable[[WouldOverwrite], object]
 ) -> Steps:
     from tltui.export import WouldOverwrite, write  # not before the first frame
 
@@ -332,8 +343,174 @@ def _writing(
         yield Place.LONG
     try:
         if output.lines is None:
-            said(write(document, path, lo=output.lo, hi=output.hi, force=force))
+            written(write(document, path, lo=output.lo, hi=output.hi, force=force))
         else:
-            said(write(DocumentPart(document, output.lines), path, force=force))
+            written(write(DocumentPart(document, output.lines), path, force=force))
     except WouldOverwrite as exists:
         asks(exists)
+
+
+WHILE_HELPING = ("help", "leave", "close", "copy", "redraw")
+"""Actions that help does not keep from anybody."""
+
+
+class PanesScreen(Workbench[T]):
+    """A row of panes between a line above and a line below."""
+
+    WHERE: ClassVar[Where]
+    """Whose commands it has."""
+    FOOTER: ClassVar[tuple[str, ...]]
+    """Which of them the line below names."""
+
+    def __init__(self, around: AppContext) -> None:
+        super().__init__(around)
+        self.is_following = False
+        """Whether panes are moved because another one was."""
+
+    # what each use says
+
+    @abstractmethod
+    def compose_panes(self) -> Iterator[DocumentView]:
+        """Yield the panes, from the left."""
+
+    def below_panes(self) -> ComposeResult:
+        """Yield widgets between the panes and the line below."""
+        return iter(())
+
+    @property
+    @abstractmethod
+    def shown_panes(self) -> Sequence[DocumentView]:
+        """The panes between which `tab` goes, from the left."""
+
+    # layout
+
+    def compose(self) -> ComposeResult:
+        """Yield the line above, the panes, the line below."""
+        yield RunBar(ascii_only=self.ascii_only)
+        with Horizontal(id="row"):
+            yield from self.compose_panes()
+        yield from self.below_panes()
+        yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="help")
+        yield StatusBar(self.hints(self.WHERE, self.FOOTER), ascii_only=self.ascii_only, id="status-bar")
+        yield Asking(ascii_only=self.ascii_only)
+
+    @property
+    def pane_for_keys(self) -> Widget:
+        """Help where it has the place, else a pane that is in sight."""
+        shown = [view for view in self.shown_panes if view.display]
+        return self.query_one("#help", DocumentView) if self.is_helping or not shown else shown[0]
+
+    @property
+    def focused_pane(self) -> DocumentView:
+        """The pane that has the focus, else the first one."""
+        panes = self.shown_panes
+        return next((view for view in panes if view.has_focus), panes[0])
+
+    def go_to_pane(self, by: int) -> DocumentView:
+        """Give the focus to the pane so many to the right."""
+        panes = self.shown_panes
+        view = panes[(panes.index(self.focused_pane) + by) % len(panes)]
+        view.focus()
+        return view
+
+    def action_wider(self) -> None:
+        """Make the focused pane wider."""
+        self._widen(STEP)
+
+    def action_narrower(self) -> None:
+        """Make the focused pane narrower."""
+        self._widen(-STEP)
+
+    def _widen(self, cells: int) -> None:
+        if not widen(self.shown_panes, self.focused_pane, cells):
+            self.show_message("the panes cannot be moved further: each keeps 20 columns")
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Keep panes from following each other while the block runs."""
+        self.is_following = True
+        try:
+            yield
+        finally:
+            self.is_following = False
+
+    # what the lines say
+
+    def profiles_read(self) -> None:
+        """Handle profiles that were read while this screen is open."""
+
+    def say_above(self, pieces: Sequence[Piece]) -> None:
+        """Show pieces in the line above."""
+        self.query_one(RunBar).set(pieces)
+
+    def say_place(self, moved: DocumentView.Moved, where: str = "") -> None:
+        """Show the position in a pane, at the right of the line below."""
+        hits = f"{moved.hits}  " if moved.hits else ""
+        self.status.place([(hits, tokens.BREAK), (f"{where}{moved.position} ", tokens.DIM)])
+
+    # commands
+
+    def owner(self, command: Command) -> DOMNode:
+        """Return the widget that has the method of a command."""
+        return self.focused_pane if command.where is Where.DOCUMENT else self
+
+    # help
+
+    @property
+    def is_helping(self) -> bool:
+        """Whether help has the place of the panes."""
+        return self.has_class("-help")
+
+    def action_help(self) -> None:
+        """Show all keys and marks; again, or esc, goes back."""
+        if self.is_helping:
+            self._leave_help()
+            return
+        from tltui.screens.palette import help_document
+
+        view = self.query_one("#help", DocumentView)
+        self._before_help = self.focused_pane
+        width = max(self.size.width - view.gutter_width - 1, 40)
+        view.show(help_document(self.ascii_only, self.config, width))
+        self.add_class("-help")
+        view.focus()
+
+    @on(DocumentView.Followed)
+    def _followed_in_help(self, message: DocumentView.Followed) -> None:
+        """Show pages of the guide in place of help; esc leads back to the panes."""
+        if not self.is_helping:
+            return
+        from tltui.documents.manual.pages import manual_document
+
+        view = self.query_one("#help", DocumentView)
+        width = max(self.size.width - view.gutter_width - 1, 40)
+        page = manual_document(message.target, Options(width=width, ascii=self.ascii_only))
+        if page is not None:
+            view.show(page)
+
+    def _leave_help(self) -> None:
+        self.remove_class("-help")
+        self._before_help.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action is possible: help hides the panes and most of their actions."""
+        return not self.is_helping or action in WHILE_HELPING
+
+    # out
+
+    def action_copy(self) -> None:
+        """Copy the selected lines, or the line."""
+        self.copy_lines(self.query_one("#help", DocumentView) if self.is_helping else self.focused_pane)
+
+    def closes_innermost(self) -> bool:
+        """Close help, or what is to be closed first in the pane. False where there is nothing."""
+        if not self.is_helping:
+            return self.focused_pane.close_innermost()
+        if not self.query_one("#help", DocumentView).close_innermost():
+            self._leave_help()
+        return True
+
+
+def fault_document(ref: str, title: str, subject: str, error: BaseException) -> Document:
+    """Return the document in place of one that could not be made."""
+    return error_document(ref, title, subject, error if isinstance(error, Exception) else RuntimeError(repr(error)))

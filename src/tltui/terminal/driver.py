@@ -372,7 +372,7 @@ class TerminalDriver(LinuxDriver):
                 heard = time.monotonic()
                 data = self._read()
                 if not data:
-                    self._gone()
+                    self._hang_up()
                     return
             try:
                 if data is not None:
@@ -381,7 +381,7 @@ class TerminalDriver(LinuxDriver):
                     self._post_messages(decoder.silence(time.monotonic() - heard))
             except Exception as error:  # a fault of ours costs these bytes
                 decoder = Decoder()
-                self._tell(partial(self._app._handle_exception, error))
+                self._call_in_loop(partial(self._app._handle_exception, error))
 
     def _read(self) -> bytes:
         """Return the pending input; b'' if the terminal is gone."""
@@ -403,14 +403,14 @@ class TerminalDriver(LinuxDriver):
         elif is_status != (self._question == STATUS):
             return
         self._is_quiet.set()
-        self._tell(self._frames.terminal_answers)
+        self._call_in_loop(self._frames.terminal_answers)
 
-    def _gone(self) -> None:
+    def _hang_up(self) -> None:
         """Exit with the status of SIGHUP: the terminal is gone."""
         self._is_quiet.set()
-        self._tell(lambda: self._app.exit(return_code=128 + signal.SIGHUP))
+        self._call_in_loop(lambda: self._app.exit(return_code=128 + signal.SIGHUP))
 
-    def _tell(self, call: Any) -> None:
+    def _call_in_loop(self, call: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop has ended

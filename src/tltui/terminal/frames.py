@@ -114,8 +114,8 @@ class Picture:
         self._shown: list[Row | None] = []
         """Rows as the terminal has them; None where that is not known."""
         self._touched: set[int] = set()
-        self._look_cache: dict[Style | None, Look] = {None: PLAIN}
-        self._look = PLAIN
+        self._style_cache: dict[Style | None, Look] = {None: PLAIN}
+        self._cell_style = PLAIN
         """What the next text would look like."""
 
     # what it is to show
@@ -141,12 +141,12 @@ class Picture:
         for text, style, control in strip:
             if control or not text:
                 continue
-            look = self._look_cache.get(style)
-            if look is None:
-                look = self._look_cache[style] = self._look_of(style)
+            cell_style = self._style_cache.get(style)
+            if cell_style is None:
+                cell_style = self._style_cache[style] = self._to_cell_style(style)
             cells = _cells(text)
             texts += cells
-            looks += _looks(text, cells, look)
+            looks += _looks(text, cells, cell_style)
         row, room = self._texts[y], self.width - x
         if len(texts) > room:
             _cut(texts, room)
@@ -159,7 +159,7 @@ class Picture:
         self._looks[y][x : x + len(texts)] = looks
         self._touched.add(y)
 
-    def _look_of(self, style: Style | None) -> Look:
+    def _to_cell_style(self, style: Style | None) -> Look:
         if style is None:
             return PLAIN
         color, ground = style.color, style.bgcolor
@@ -181,17 +181,18 @@ class Picture:
             self._row(out, y)
             self._shown[y] = (self._texts[y][:], self._looks[y][:])
         self._touched.clear()
-        if out and self._look != PLAIN:
+        if out and self._cell_style != PLAIN:
             out.append("\x1b[m")
-            self._look = PLAIN
+            self._cell_style = PLAIN
         return "".join(out)
 
     def _clear(self, out: list[str]) -> None:
         """Erase the screen, in the most frequent background of the picture."""
-        grounds = Counter(look.ground for row in self._looks for look in row if self._erases_in_color or not look.ground)
-        self._look = Look(0, "", grounds.most_common(1)[0][0] if grounds else "")
-        out.append(f"\x1b[0;{self._look.ground}m\x1b[H\x1b[J" if self._look.ground else "\x1b[m\x1b[H\x1b[J")
-        self._shown = [([" "] * self.width, [self._look] * self.width) for _ in range(self.height)]
+        styles = (cell_style for row in self._looks for cell_style in row)
+        grounds = Counter(cell_style.ground for cell_style in styles if self._erases_in_color or not cell_style.ground)
+        self._cell_style = Look(0, "", grounds.most_common(1)[0][0] if grounds else "")
+        out.append(f"\x1b[0;{self._cell_style.ground}m\x1b[H\x1b[J" if self._cell_style.ground else "\x1b[m\x1b[H\x1b[J")
+        self._shown = [([" "] * self.width, [self._cell_style] * self.width) for _ in range(self.height)]
         self._touched = set(range(self.height))
 
     def _row(self, out: list[str], y: int) -> None:
@@ -210,20 +211,20 @@ class Picture:
         texts, looks, place = self._texts[y], self._looks[y], start
         is_odd = _is_odd(texts)
         blanks = [text == " " for text in texts[start:end]]
-        for (is_blank, look), run in groupby(zip(blanks, looks[start:end], strict=True)):
+        for (is_blank, cell_style), run in groupby(zip(blanks, looks[start:end], strict=True)):
             count = sum(1 for _ in run)
             stop = place + count
-            if is_blank and not look.attributes:
+            if is_blank and not cell_style.attributes:
                 # a blank has no colour: whatever is set may stay
-                self._set(out, Look(self._look.attributes & ~SEEN_ON_BLANKS, self._look.color, look.ground))
+                self._set(out, Look(self._cell_style.attributes & ~SEEN_ON_BLANKS, self._cell_style.color, cell_style.ground))
                 is_last = stop == end
-                if count >= (ERASED if is_last else MOVED) and (self._erases_in_color or not look.ground):
+                if count >= (ERASED if is_last else MOVED) and (self._erases_in_color or not cell_style.ground):
                     out.append("\x1b[K" if stop == self.width else f"\x1b[{count}X")
                     out.append("" if is_last else f"\x1b[{count}C")
                 else:
                     out.append(" " * count)
             else:
-                self._set(out, look)
+                self._set(out, cell_style)
                 out += self._odd(y, place, stop) if is_odd else texts[place:stop]
             place = stop
 
@@ -243,10 +244,10 @@ class Picture:
             elif texts[x]:
                 yield from (" " * (behind - x), f"\x1b[{y + 1};{x + 1}H", texts[x], f"\x1b[{y + 1};{behind + 1}H")
 
-    def _set(self, out: list[str], look: Look) -> None:
-        if look != self._look:
-            out.append(_change(self._look, look))
-            self._look = look
+    def _set(self, out: list[str], cell_style: Look) -> None:
+        if cell_style != self._cell_style:
+            out.append(_change(self._cell_style, cell_style))
+            self._cell_style = cell_style
 
 
 @lru_cache(4096)
@@ -259,12 +260,12 @@ def _cells(text: str) -> Sequence[str]:
     return [text, *[""] * (cell_len(text) - 1)] if cell_len(text) else []
 
 
-def _looks(text: str, cells: Sequence[str], look: Look) -> list[Look]:
+def _looks(text: str, cells: Sequence[str], cell_style: Look) -> list[Look]:
     """Return the style of each cell; blanks have no foreground."""
-    if " " not in text or look.attributes & SEEN_ON_BLANKS or not (look.attributes or look.color):
-        return [look] * len(cells)
-    blank = Look(0, "", look.ground)
-    return [blank if cell == " " else look for cell in cells]
+    if " " not in text or cell_style.attributes & SEEN_ON_BLANKS or not (cell_style.attributes or cell_style.color):
+        return [cell_style] * len(cells)
+    blank = Look(0, "", cell_style.ground)
+    return [blank if cell == " " else cell_style for cell in cells]
 
 
 def _cut(row: list[str], x: int) -> None:
@@ -287,8 +288,8 @@ def _is_odd(texts: Sequence[str]) -> bool:
 def _spans(row: Row, before: Row) -> list[tuple[int, int]]:
     """Return the ranges of cells in which a row differs from its previous state."""
     spans: list[tuple[int, int]] = []
-    for x, (text, old, look, past) in enumerate(zip(row[0], before[0], row[1], before[1], strict=True)):
-        if text != old or look != past:
+    for x, (text, old, cell_style, past) in enumerate(zip(row[0], before[0], row[1], before[1], strict=True)):
+        if text != old or cell_style != past:
             if spans and x - spans[-1][1] <= GAP:
                 spans[-1] = (spans[-1][0], x + 1)
             else:
@@ -301,10 +302,10 @@ def _change(before: Look, after: Look) -> str:
     """Return the SGR sequence from one style to another: the differences, or all of it if shorter."""
     if after == PLAIN:
         return "\x1b[m"
-    gone, new = before.attributes & ~after.attributes, after.attributes & ~before.attributes
+    removed, new = before.attributes & ~after.attributes, after.attributes & ~before.attributes
     parts = []
     for bits, code in OFF.items():
-        if gone & bits:
+        if removed & bits:
             parts.append(code)
             new |= after.attributes & bits
     if after.color != before.color:

@@ -1,8 +1,8 @@
-"""The lines around the panes: run bar and status bar, the divider between two panes, and the lines for panes out of sight."""
+"""The lines around the panes: run bar, status bar, prompt with its list, the divider, and lines for panes out of sight."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
@@ -19,11 +20,12 @@ from textual.widget import Widget
 from tltui.text import formatting, tokens
 from tltui.text.document import Piece, piece_style, piece_text
 from tltui.text.formatting import cells as cell_len
-from tltui.text.formatting import script_for
+from tltui.text.formatting import crop, fit, script_for
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import short
-from tltui.widgets.looks import Grounded, part_style
+from tltui.widgets.key_input import LineEdit
 from tltui.widgets.row_painter import row_by_row
+from tltui.widgets.themes import Grounded, part_style
 
 LINE_STYLES = (
     tokens.OK, tokens.BREAK, tokens.ERROR, tokens.EAGER, tokens.EMPTY, tokens.MISSING, tokens.RUNNING,
@@ -55,8 +57,8 @@ class Bar(Grounded, can_focus=False):
             self._left, self._right = new
             self.refresh()
 
-    def said(self) -> str:
-        """What it says, as text."""
+    def plain_text(self) -> str:
+        """Return the content as text."""
         return "".join(piece_text(piece) for piece in (*self._left, " ", *self._right))
 
     def _part(self, name: str) -> Style:
@@ -64,11 +66,11 @@ class Bar(Grounded, can_focus=False):
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
-        """The line."""
+        """Render the line."""
         return self.strip(self._left, self._right, self.size.width).apply_style(self.ground)
 
     def strip(self, on_left: Sequence[Piece], on_right: Sequence[Piece], width: int) -> Strip:
-        """Pieces from the left and pieces at the right, in `width` cells."""
+        """Render pieces from the left and pieces at the right, in `width` cells."""
         right = [self._segment(piece) for piece in on_right]
         right_width = sum(segment.cell_length for segment in right)
         room = width - right_width - (1 if right else 0)
@@ -91,10 +93,10 @@ class Bar(Grounded, can_focus=False):
     def _segment(self, piece: Piece) -> Segment:
         style = piece_style(piece)
         part = "hint-key" if style == "key" else f"tok-{style}" if style in LINE_STYLES else ""
-        known = self._part(part)
+        part_style_ = self._part(part)
         if self.ground.reverse:  # in reverse video a colour would be a ground: patches
-            known = Style(bold=known.bold)
-        return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), known)
+            part_style_ = Style(bold=part_style_.bold)
+        return Segment(self._script.drawn(short(sanitize(piece_text(piece)), self._ascii)), part_style_)
 
 
 class RunBar(Bar):
@@ -106,53 +108,53 @@ class RunBar(Bar):
 class Remark(Bar):
     """Hints, or the latest remark."""
 
-    def __init__(self, hints: Sequence[tuple[str, str]], beside: Widget | None = None, *, ascii_only: bool = False) -> None:
-        """`beside`: the widget at its right, which a remark may have until it has been read."""
+    def __init__(self, hints: Sequence[tuple[str, str]], neighbour: Widget | None = None, *, ascii_only: bool = False) -> None:
+        """Create the widget; `neighbour`: the one at its right, which a long remark extends into."""
         super().__init__(ascii_only=ascii_only)
         self._hints = hints
-        self._beside = beside
-        self._told = False
+        self._neighbour = neighbour
+        self._has_message = False
         self._weight = 0
 
-    def tell(self, text: str, style: str = "") -> None:
+    def show_message(self, text: str, style: str = "") -> None:
         """Show a remark until the next key. One that weighs less does not take the place of one that nobody can have read."""
         weight = WEIGHTS.get(style, 0)
-        if self._told and weight < self._weight:
+        if self._has_message and weight < self._weight:
             return
-        self._told, self._weight = True, weight
+        self._has_message, self._weight = True, weight
         self.set([(text, style)] if style else [text])
 
     def quiet(self) -> None:
-        """A key was pressed: the remark has been read."""
-        if self._told:
-            self._told = False
+        """Remove the remark, which has been read: a key was pressed."""
+        if self._has_message:
+            self._has_message = False
             self.set([])
 
     @property
-    def is_told(self) -> bool:
+    def has_message(self) -> bool:
         """Whether there is one."""
-        return self._told
+        return self._has_message
 
     @property
     def is_long(self) -> bool:
         """Whether there is a remark that does not fit here."""
-        return self._told and sum(self._segment(piece).cell_length for piece in self._left) > self.size.width
+        return self._has_message and sum(self._segment(piece).cell_length for piece in self._left) > self.size.width
 
-    def whole(self, beside: int) -> Strip:
-        """The line of a long remark, here and in so many cells at the right."""
-        return self.strip(self._left, (), self.size.width + beside).apply_style(self.ground)
+    def full_line(self, extra: int) -> Strip:
+        """Return the line of a long remark, here and in `extra` cells at the right."""
+        return self.strip(self._left, (), self.size.width + extra).apply_style(self.ground)
 
     def on_resize(self) -> None:
-        """Textual calls this with another size: a remark that had room may need what is beside it now, or the other way round."""
-        if self._told and self._beside is not None:
-            self._beside.refresh()
+        """Repaint the neighbour: a long remark may need more or less of it."""
+        if self._has_message and self._neighbour is not None:
+            self._neighbour.refresh()
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
-        """The line; without a remark as many hints as there is room for."""
-        if self._beside is not None and self.is_long:
-            return self.whole(self._beside.size.width).crop(0, self.size.width)
-        if not self._told:
+        """Render the line; without a remark as many hints as fit."""
+        if self._neighbour is not None and self.is_long:
+            return self.full_line(self._neighbour.size.width).crop(0, self.size.width)
+        if not self._has_message:
             room = self.size.width - 1
             hints: list[Piece] = []
             for key, word in self._hints:
@@ -165,15 +167,17 @@ class Remark(Bar):
 
 
 class Position(Bar):
-    """Where one is in the document. It changes with each key, so that it is a widget of its own: a part of a widget is repainted
-    from the widget's left edge on."""
+    """The position in the document.
+
+    It changes with each key, so that it is a widget of its own: a part of a widget is repainted from the widget's left edge on.
+    """
 
     STEP = 12
     remark: Remark | None = None
     """What stands at its left: one that needs the whole line has it until it has been read."""
 
     def on_mount(self) -> None:
-        """Textual calls this when the widget is in its place."""
+        """Set the initial size."""
         self._room = self.STEP
         self.styles.width = self._room
 
@@ -188,10 +192,10 @@ class Position(Bar):
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
-        """The line, or the end of a long remark."""
+        """Render the line, or the end of a long remark."""
         width = self.size.width
         if self.remark is not None and self.remark.is_long:
-            return self.remark.whole(width).crop(self.remark.size.width, self.remark.size.width + width)
+            return self.remark.full_line(width).crop(self.remark.size.width, self.remark.size.width + width)
         return super().render_line(y)
 
 
@@ -210,22 +214,22 @@ class StatusBar(Horizontal):
         self.remark = self.position.remark = Remark(hints, self.position, ascii_only=ascii_only)
 
     def compose(self) -> ComposeResult:
-        """Two lines beside each other."""
+        """Yield the two lines beside each other."""
         yield self.remark
         yield self.position
 
-    def said(self) -> str:
-        """What it says, as text."""
-        return f"{self.remark.said()}{self.position.said()}"
+    def plain_text(self) -> str:
+        """Return the content as text."""
+        return f"{self.remark.plain_text()}{self.position.plain_text()}"
 
-    def tell(self, text: str, style: str = "") -> None:
+    def show_message(self, text: str, style: str = "") -> None:
         """Show a remark until the next key."""
-        self.remark.tell(text, style)
+        self.remark.show_message(text, style)
         self.position.refresh()  # a long remark goes on there
 
     def quiet(self) -> None:
-        """A key was pressed: the remark has been read."""
-        if self.remark.is_told:
+        """Remove the remark, which has been read: a key was pressed."""
+        if self.remark.has_message:
             self.remark.quiet()
             self.position.refresh()
 
@@ -241,7 +245,7 @@ class Corresponding(Bar):
     """One of the lines."""
 
 
-class Elsewhere(Vertical):
+class CorrespondingLines(Vertical):
     """The lines, each of which is repainted when it says something else."""
 
     def __init__(self, *, ascii_only: bool = False) -> None:
@@ -249,7 +253,7 @@ class Elsewhere(Vertical):
         self._lines = [Corresponding(ascii_only=ascii_only) for _ in range(LINES)]
 
     def compose(self) -> ComposeResult:
-        """The lines, from above."""
+        """Yield the lines, from above."""
         yield from self._lines
 
     def say(self, lines: Sequence[Sequence[Piece]]) -> None:
@@ -257,9 +261,9 @@ class Elsewhere(Vertical):
         for n, line in enumerate(self._lines):
             line.set(lines[n] if n < len(lines) else ())
 
-    def said(self) -> list[str]:
-        """What they say, as text."""
-        return [line.said().rstrip() for line in self._lines]
+    def plain_text(self) -> list[str]:
+        """Return the lines as text."""
+        return [line.plain_text().rstrip() for line in self._lines]
 
 
 STEP = 4
@@ -271,8 +275,10 @@ REST = 0.3
 
 
 class Divider(Grounded, can_focus=False):
-    """Stands between two widgets of a `Horizontal` as wide as the screen. The one before it gets a width, and the class `-placed`;
-    the one behind it the rest."""
+    """A line between two widgets of a `Horizontal` as wide as the screen.
+
+    The widget before it gets a width, and the class `-placed`; the one behind it the rest.
+    """
 
     @dataclass
     class Rested(Message):
@@ -295,8 +301,10 @@ class Divider(Grounded, can_focus=False):
         ascii_only: bool = False,
         id: str | None = None,  # noqa: A002  (Textual's name for it)
     ) -> None:
-        """`least`: cells that the widgets before and behind it have at least. `width`: of the one before it, None for that of the
-        style sheet."""
+        """Create a divider.
+
+        `least`: minimum cells of the widgets before and behind it; `width`: of the one before it, None for that of the style sheet.
+        """
         super().__init__(id=id)
         self._least = least
         self._width = width
@@ -316,15 +324,15 @@ class Divider(Grounded, can_focus=False):
         return [] if self.parent is None else [node for node in self.parent.children if isinstance(node, Widget)]
 
     def on_mount(self) -> None:
-        """Textual calls this when the widget is in its place."""
+        """Set the initial size."""
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """A cell of the line."""
+        """Render a cell of the line."""
         return Strip([Segment(self._line, self.ground)])
 
     def fit(self) -> None:
-        """The room for both has changed: each keeps its least width."""
+        """Keep the minimum widths when the room changes."""
         self._lay_out()
 
     def move(self, cells: int) -> None:
@@ -343,7 +351,7 @@ class Divider(Grounded, can_focus=False):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """It goes where the mouse is, a few times a second."""
+        """Follow the mouse, a few times a second."""
         if not self._grabbed:
             return
         event.stop()
@@ -394,8 +402,10 @@ class Divider(Grounded, can_focus=False):
 
 
 def widen(panes: Sequence[Widget], focused: Widget, cells: int = STEP, least: int = 20) -> bool:
-    """Give the focused one of some panes beside each other `cells` more (fewer where negative), at the cost of all others; False
-    where one would have fewer than `least`. The shares stay when the screen gets another width."""
+    """Give the focused pane `cells` more at the cost of all others; return whether each keeps `least`.
+
+    Fewer cells where negative. The shares stay when the screen gets another width.
+    """
     shown = [pane for pane in panes if pane.display]
     others = [pane for pane in shown if pane is not focused]
     if focused not in shown or not others:
@@ -409,3 +419,173 @@ def widen(panes: Sequence[Widget], focused: Widget, cells: int = STEP, least: in
     for pane, share in {**shares, focused: float(wanted)}.items():
         pane.styles.width = f"{share:.2f}fr"
     return True
+
+
+LEAST = 20
+"""Cells that the text which is typed has at least; the question gives way."""
+WHEEL = 3
+"""Rows that a step of the wheel moves the cursor of a list."""
+
+
+class PromptLine(Bar):
+    """The question, what is typed, a hint."""
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__(ascii_only=ascii_only)
+        self.question = self.hint = ""
+        self.edit: LineEdit | None = LineEdit()
+        """None where a key is the answer."""
+        self._first = 0  # the first character of the text that is in sight
+
+    def begin(self, question: str, edit: LineEdit | None, hint: str) -> None:
+        """Ask."""
+        self.question, self.edit, self.hint, self._first = question, edit, hint, 0
+        self.refresh()
+
+    def plain_text(self) -> str:
+        """Return the content as text."""
+        return " ".join((self.question, "" if self.edit is None else self.edit.text, self.hint))
+
+    def show_text(self) -> None:
+        """Repaint the changed text."""
+        start = cell_len(self._question(self.size.width))
+        self.refresh(Region(start, 0, self.size.width - start, 1))
+
+    def _question(self, width: int) -> str:
+        room = width if self.edit is None else max(width - LEAST, width // 2)
+        return fit(self._script.drawn(f" {sanitize(self.question)} "), room, self._script.drawn("…"))
+
+    @row_by_row
+    def render_line(self, y: int) -> Strip:
+        """Render the line."""
+        width = self.size.width
+        question, hint = self._question(width), self._script.drawn(sanitize(f" {self.hint} ")) if self.hint else ""
+        segments = [Segment(question, self._part("question"))]
+        room = width - cell_len(question)
+        if cell_len(hint) > room - (LEAST if self.edit is not None else 0):
+            hint = ""
+        room -= cell_len(hint)
+        segments += self._field(self.edit, room) if self.edit is not None else [Segment(" " * room)]
+        return Strip([*segments, Segment(hint, self._part("question-hint"))]).apply_style(self.ground)
+
+    def _field(self, edit: LineEdit, room: int) -> list[Segment]:
+        """Return the part of the text around the cursor, in `room` cells."""
+        self._first = min(self._first, edit.at)
+        while cell_len(self._typed(self._first, edit.at)) >= room and self._first < edit.at:
+            self._first += 1
+        while self._first and len(edit.text) - self._first < room and cell_len(self._typed(self._first - 1, len(edit.text))) < room:
+            self._first -= 1  # nothing is hidden for which there is room
+        before = crop(self._typed(self._first, edit.at), room - 1)
+        under = self._typed(edit.at, edit.at + 1) or " "
+        left = room - cell_len(before) - cell_len(under)
+        behind = crop(self._typed(edit.at + 1, edit.at + 1 + left), left)
+        blank = " " * max(left - cell_len(behind), 0)
+        return [Segment(before), Segment(under, self._part("question-cursor")), Segment(behind + blank)]
+
+    def _typed(self, lo: int, hi: int) -> str:
+        """Return characters `lo` to `hi` of the typed text as they are drawn."""
+        assert self.edit is not None
+        return script_for(self._ascii, "typed").drawn(sanitize(self.edit.text[lo:hi]))
+
+
+class Choices(Bar):
+    """What can be chosen, with one of it under the cursor."""
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__(ascii_only=ascii_only)
+        self.rows: Sequence[Sequence[Piece]] = ()
+        self.place: int | None = None
+        """The row under the cursor, from 0; None: no row."""
+        self.on_chosen: Callable[[int], object] | None = None
+        self.on_wheel: Callable[[int], object] | None = None
+        """Called with the rows that a step of the wheel is to move the cursor, down or (less than 0) up."""
+        self._top = 0
+        self._drawn: dict[int, tuple[Sequence[Piece], bool]] = {}
+
+    def fill(self, rows: Sequence[Sequence[Piece]], place: int | None) -> None:
+        """Show other rows."""
+        self.rows, self._top = rows, 0
+        self.go(place)
+
+    def go(self, place: int | None) -> None:
+        """Move the cursor to a row, and repaint what changed."""
+        self.place = place
+        height = self.size.height
+        if place is not None and height:
+            self._top = min(max(self._top, place - height + 1), place)
+        for y in range(self.size.height):
+            if self._drawn.get(y) != self._row(y):
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def on_resize(self) -> None:
+        """Bring the cursor into sight at the new height."""
+        self.go(self.place)
+
+    def _row(self, y: int) -> tuple[Sequence[Piece], bool]:
+        place = self._top + y
+        return (self.rows[place], place == self.place) if place < len(self.rows) else ((), False)
+
+    def plain_text(self) -> str:
+        """Return the rows as text."""
+        return "\n".join("".join(piece_text(p) for p in row) for row in self.rows)
+
+    @row_by_row
+    def render_line(self, y: int) -> Strip:
+        """Render a row."""
+        row, is_chosen = self._drawn[y] = self._row(y)
+        base = self.ground
+        edge = Segment(" ")
+        if is_chosen:
+            base += self._part("cursor")
+            edge = Segment(" ", self._part("edge"))
+        return Strip([edge, *self.strip(row, (), self.size.width - 1)]).apply_style(base)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the clicked row."""
+        place = self._top + event.get_content_offset_capture(self).y
+        if self.on_chosen is not None and 0 <= place < len(self.rows):
+            self.on_chosen(place)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move the cursor by the wheel, as the keys do."""
+        self._wheel(event, WHEEL)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move the cursor by the wheel, as the keys do."""
+        self._wheel(event, -WHEEL)
+
+    def _wheel(self, event: events.MouseEvent, rows: int) -> None:
+        event.stop()
+        if self.on_wheel is not None:
+            self.on_wheel(rows)
+
+
+class Asking(Vertical):
+    """The line and the list, over everything else.
+
+    While nothing is asked they have no height. They are not taken away: where widgets come and go Textual numbers the others anew,
+    and paints all of them.
+    """
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        super().__init__()
+        self.line = PromptLine(ascii_only=ascii_only)
+        self.choices = Choices(ascii_only=ascii_only)
+
+    def compose(self) -> ComposeResult:
+        """Yield the list above, the line below."""
+        yield self.choices
+        yield self.line
+
+    def open(self, rows: int) -> None:
+        """Appear, with a list of so many rows."""
+        self.choices.styles.height = rows
+        self.styles.height = rows + 1
+
+    def close(self) -> None:
+        """Go away."""
+        self.styles.height = 0
+
+
+NO_MATCHES: Sequence[Sequence[Piece]] = ([("nothing like this", tokens.DIM)],)
+"""The list where nothing fits."""

@@ -21,9 +21,9 @@ from tltui.text.formatting import cells as cell_len
 from tltui.text.frozen import frozen
 from tltui.text.screen_rows import WRAP_CAP, Lines, Row, RowMap
 from tltui.text.torch_names import short
-from tltui.widgets.looks import part_style
-from tltui.widgets.row_painter import ASCII_MARKS, WHOLE, Fragment, Look, Marks, Painter, key_of, row_by_row
+from tltui.widgets.row_painter import ASCII_MARKS, WHOLE, Fragment, Marks, Painter, RowStyle, key_of, row_by_row
 from tltui.widgets.scrolling import Extent, Sideways
+from tltui.widgets.themes import part_style
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = re.compile(r"\w+")
@@ -44,25 +44,25 @@ class CaretStop:
 
 
 def caret_stops(line: Line, is_code: bool) -> list[CaretStop]:
-    """The stops of a line (or of the part of it that was decoded), from left to right.
+    """Return the stops of a line (or of the part of it that was decoded), from left to right.
 
     In code every identifier is a name, but in comments and strings only those that look like one (`add_1`, not `add`).
     On pages that tltui wrote, only what they mark as a name is.
     """
     end = line.first + len(line.text)
-    found = [
+    stops = [
         CaretStop(link.start, link.end, line.text[max(link.start - line.first, 0) : link.end - line.first], link.target)
         for link in line.links
         if link.start < end and link.end > line.first
     ]
-    links = list(found)
+    links = list(stops)
     for match in _NAME.finditer(line.text):
         start, stop = match.start() + line.first, match.end() + line.first
         if any(link.start < stop and start < link.end for link in links):
             continue
         if _is_name(match.group(), _style_at(line, start), is_code):
-            found.append(CaretStop(start, stop, match.group()))
-    return sorted(found, key=lambda stop: stop.start)
+            stops.append(CaretStop(start, stop, match.group()))
+    return sorted(stops, key=lambda stop: stop.start)
 
 
 def _style_at(line: Line, column: int) -> str:
@@ -82,7 +82,7 @@ def _is_name(word: str, style: str, is_code: bool) -> bool:
 
 
 def word_at(line: Line, column: int) -> str:
-    """The word that covers a column, or the next one to the right; '' for none."""
+    """Return the word that covers a column, or the next one to the right; '' for none."""
     for match in _WORD.finditer(line.text):
         if match.end() + line.first > column:
             return match.group()
@@ -153,7 +153,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         return script_for(self.marks is ASCII_MARKS, self._document.language)
 
     def current_line(self) -> int:
-        """The line that the cursor is on, from 0."""
+        """Return the line that the cursor is on, from 0."""
         return self._cursor_line
 
     @property
@@ -178,7 +178,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     # styles
 
     def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
+        """Drop cached styles: colours may have changed."""
         super().notify_style_update()
         self._base_styles.clear()
         self._painter.clear()
@@ -195,7 +195,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     # drawing
 
     def render_line(self, y: int) -> Strip:
-        """One screen row."""
+        """Render a screen row."""
         strip = self._drawn[y] = self._strip(y)
         return strip
 
@@ -205,61 +205,61 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         row = self._row_at(top + y)
         if row.line < 0:
             return Strip.blank(self.size.width, self._base_style(""))
-        look = self._look(row)
+        row_style = self._row_style(row)
         fragment = self._fragment(row, x)
-        base, flat = self._base_style(look.base), self._is_flat(look.base)
+        base, flat = self._base_style(row_style.base), self._is_flat(row_style.base)
         if base.reverse:
-            overlays = [(start, end, IN_REVERSE.get(name, name)) for start, end, name in look.overlays]
-            look.overlays = sorted(overlays, key=lambda overlay: overlay[2] == CARET_IN_REVERSE)  # on top
-        if look.overlays or look.tail:
-            body = self._painter.covered(fragment, base, look.overlays, look.tail, flat)
+            overlays = [(start, end, IN_REVERSE.get(name, name)) for start, end, name in row_style.overlays]
+            row_style.overlays = sorted(overlays, key=lambda overlay: overlay[2] == CARET_IN_REVERSE)  # on top
+        if row_style.overlays or row_style.tail:
+            body = self._painter.covered(fragment, base, row_style.overlays, row_style.tail, flat)
         else:
             body = self._painter.strip(key_of(row, x), fragment, base, flat)
-        return Strip([*self._gutter_segments(row, look, base, flat), *body])
+        return Strip([*self._gutter_segments(row, row_style, base, flat), *body])
 
     def _is_flat(self, name: str) -> bool:
-        """Whether a row of this look is drawn in one colour: its ground brings its own, or it is in reverse video."""
+        """Return whether a row of this look is drawn in one colour: its ground brings its own, or it is in reverse video."""
         base = self._base_style(name)
         return bool(base.reverse) or base.color != self.rich_style.color
 
     def _row_at(self, row: int) -> Row:
-        found = self._rows.at(row)
+        entry = self._rows.at(row)
         if len(self._rows) != self._row_count:  # wrapped lines turned out to be higher or lower than guessed
             self._row_count = len(self._rows)
             self.call_later(self._resized_rows)
-        return found
+        return entry
 
     def _fragment(self, row: Row, x: int) -> Fragment:
         return self._painter.fragment(self._document, row, x, self.text_width)
 
-    def _gutter_segments(self, row: Row, look: Look, base: Style, flat: bool) -> list[Segment]:
-        style = base if flat else base + self._part("gutter-cursor" if look.base == "cursor" else "gutter")
+    def _gutter_segments(self, row: Row, row_style: RowStyle, base: Style, flat: bool) -> list[Segment]:
+        style = base if flat else base + self._part("gutter-cursor" if row_style.base == "cursor" else "gutter")
         is_left = self.scroll_offset.x and self._document.length(row.line)
         before = self.marks.onward if row.part else self.marks.before if is_left else " "
         number = ""
         if self.has_numbers:
             number = (str(row.line + 1) if not row.part else "").rjust(self._number_width)
-        sign, name = (self.marks.hit, "hit-mark") if look.is_hit else (look.sign or " ", look.sign_style)
-        if name == "hit-mark" and look.edge:
-            name = look.edge
-        if flat or not (look.is_hit or look.sign or look.edge):
-            return [Segment(f"{sign}{number}{look.fold}{before}", style)]
+        sign, name = (self.marks.hit, "hit-mark") if row_style.is_hit else (row_style.sign or " ", row_style.sign_style)
+        if name == "hit-mark" and row_style.edge:
+            name = row_style.edge
+        if flat or not (row_style.is_hit or row_style.sign or row_style.edge):
+            return [Segment(f"{sign}{number}{row_style.fold}{before}", style)]
         mark = base + self._part(name)
-        if look.base == "match":
+        if row_style.base == "match":
             mark += self._part("match-mark")
-        return [Segment(sign, mark), Segment(f"{number}{look.fold}{before}", style)]
+        return [Segment(sign, mark), Segment(f"{number}{row_style.fold}{before}", style)]
 
-    def _look(self, row: Row) -> Look:
-        """What lies over a row; `DocumentView` adds hits, selection and folds."""
-        look = Look()
+    def _row_style(self, row: Row) -> RowStyle:
+        """Return the style of a row; `DocumentView` adds hits, selection and folds."""
+        row_style = RowStyle()
         if self._is_cursor(row):
-            look.base = "cursor" if self.has_focus else "cursor-away"
-            look.edge = "edge" if self.has_focus else "edge-away"
+            row_style.base = "cursor" if self.has_focus else "cursor-away"
+            row_style.edge = "edge" if self.has_focus else "edge-away"
             if self.has_focus:
                 stop = self.stop_at_caret()
                 start, end = (stop.start, stop.end) if stop else (self._caret_column, self._caret_column + 1)
-                look.overlays.append((start, end, "caret"))
-        return look
+                row_style.overlays.append((start, end, "caret"))
+        return row_style
 
     def _is_cursor(self, row: Row) -> bool:
         if row.line != self._cursor_line:
@@ -276,7 +276,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         return min(self._cursor_column, self._document.length(line))
 
     def stops_in(self, line: int, lo: int, hi: int) -> list[CaretStop]:
-        """Links and names that begin in columns `lo` to `hi` of a line."""
+        """Return links and names that begin in columns `lo` to `hi` of a line."""
         if self._document.length(line) <= WHOLE:
             part = self._document.line(line)
         else:
@@ -284,7 +284,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
         return [stop for stop in caret_stops(part, bool(self._document.language)) if lo <= stop.start < hi]
 
     def stop_at_caret(self) -> CaretStop | None:
-        """The link or name under the caret."""
+        """Return the link or name under the caret."""
         line, column = self._cursor_line, self._caret_column
         if not 0 <= line < len(self._document):
             return None
@@ -308,11 +308,11 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     # the title
 
     def _set_frame(self) -> None:
-        """Title and badge in the upper border. The position is not in it: it changes with each key."""
+        """Show title and badge in the upper border, but not the position, which changes with each key."""
         is_ascii = self.marks is ASCII_MARKS
         script = script_for(is_ascii)
         lead = f"{self._lead}{BETWEEN}" if self._lead else ""
-        badge = f"{BETWEEN}{said}" if (said := self._badge()) else ""
+        badge = f"{BETWEEN}{badge_text}" if (badge_text := self._badge()) else ""
         title = script.drawn(short(self._title(), is_ascii))
         lead, badge = script.drawn(lead), script.drawn(badge)
         room = self.size.width - TITLE_EDGES - cell_len(lead) - cell_len(badge)
@@ -322,19 +322,19 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
             self.border_title = content
 
     def _title(self) -> str:
-        """What stands over the document."""
+        """Return the title."""
         return self._document.title
 
     def _badge(self) -> str:
-        """What stands behind the title."""
+        """Return the text behind the title."""
         return self._document.badge
 
     def joined(self, *parts: str) -> str:
-        """Parts of a title, those that are not empty."""
+        """Join the parts of a title that are not empty."""
         return script_for(self.marks is ASCII_MARKS).drawn(BETWEEN).join(part for part in parts if part)
 
     def set_lead(self, text: str) -> None:
-        """What stands in the upper border before the title."""
+        """Show a text before the title."""
         if text != self._lead:
             self._lead = text
             self._set_frame()
@@ -342,7 +342,7 @@ class DrawnDocument(ScrollView, can_focus=True, inherit_bindings=False):
     # for DocumentCanvas
 
     def _resized_rows(self) -> None:
-        """Rows turned out to be more or fewer than was thought."""
+        """Handle a changed number of rows."""
 
 
 MARGIN = 12
@@ -459,8 +459,11 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         self.move_to(to.line)
 
     def _reveal_cursor(self, offset: int | None = None, x: int | None = None) -> bool:
-        """Scroll so that the cursor is in sight: `offset` rows below the upper edge if given, else as little as need
-        be, but a jump further than a page puts it a third below the edge. `x`: cells to scroll to, -1 for as needed."""
+        """Scroll the cursor into sight; return whether anything moved.
+
+        `offset`: rows below the upper edge; without it, scroll as little as needed, but after a jump of more than a page to a third
+        below the edge. `x`: cells to scroll to, -1 for as needed.
+        """
         height, row, top = self.size.height, self._cursor_row(), self.scroll_offset.y
         if not height:
             self._offset_wanted = offset
@@ -473,7 +476,7 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         return self._scroll(self._x_of_caret() if x == -1 else x, top)
 
     def _x_of_caret(self) -> int:
-        """How far the line must be scrolled right to show the caret and the name under it."""
+        """Return the cells to scroll right to show the caret and the name under it."""
         x, width, column = self.scroll_offset.x, self.text_width, self._caret_column
         if self._row_at(self._cursor_row()).lo or self.max_scroll_x == 0:
             return 0
@@ -490,7 +493,7 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         return max(start - width // 3, 0)
 
     def extent(self) -> Extent:
-        """How much of the lines in sight is shown."""
+        """Return the extent of the lines in sight."""
         lines = {row.line for row in self._rows_in_sight()}
         return Extent(self.scroll_offset.x, self.text_width, max(map(self._cells_of, lines), default=0))
 
@@ -506,7 +509,7 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         self._moved()
 
     def why_not_sideways(self) -> str:
-        """Rows of wrapped lines go on below."""
+        """Return why there is nothing at the sides: wrapped lines continue below."""
         return "the lines are wrapped: w cuts them again" if any(row.hi is not None for row in self._rows_in_sight()) else ""
 
     def _rows_in_sight(self) -> list[Row]:
@@ -546,7 +549,7 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
         self._moved()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Rows are cut to the new width; the cursor stays in sight."""
+        """Cut rows to the new width; the cursor stays in sight."""
         if self.size == self._drawn_size and self._offset_wanted is None:
             return
         was_empty = not self._drawn_size.height or self._offset_wanted is not None
@@ -563,8 +566,8 @@ class DocumentCanvas(DrawnDocument, Sideways, inherit_bindings=False):
     # for DocumentView
 
     def _moved(self) -> None:
-        """The cursor or the page moved."""
+        """Handle a movement of cursor or page."""
 
     def _width_changed(self) -> None:
-        """The widget has another width."""
+        """Handle another width."""
         self._resized_rows()

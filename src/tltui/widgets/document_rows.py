@@ -19,7 +19,7 @@ from tltui.text.document import Document, Hit, Section
 from tltui.text.screen_rows import WRAP_CAP, WRAP_LIMIT, Lines, Row, RowMap, SectionIndex, Wrapped
 from tltui.text.search.child_process import compiled, is_simple
 from tltui.widgets.document_canvas import DocumentCanvas
-from tltui.widgets.row_painter import WHOLE, Look, wrapped
+from tltui.widgets.row_painter import WHOLE, RowStyle, wrapped
 from tltui.work.scheduler import Lane, Place, Scheduler, Steps, Task
 
 HITS_CAP = 10_000
@@ -28,7 +28,7 @@ HITS_CAP = 10_000
 SLICE = 0.02
 """Seconds of work before something else has its turn."""
 
-TELL_EVERY = 0.25
+REPORT_INTERVAL = 0.25
 """Seconds between two reports of progress: faster is bytes over SSH that nobody reads."""
 
 def _place(hit: Hit) -> tuple[int, int]:
@@ -52,8 +52,8 @@ class Search:
         """Every hit of the document is known."""
         return self.counted and not self.capped
 
-    def known(self, line: int, column: int, back: bool) -> tuple[bool, Hit | None]:
-        """The hit after (`back`: before) a place: (whether that can be said yet, the hit or None)."""
+    def hit_after(self, line: int, column: int, back: bool) -> tuple[bool, Hit | None]:
+        """Return the hit after (`back`: before) a place: (whether that can be said yet, the hit or None)."""
         if back:
             place = bisect_left(self.hits, (line, column), key=_place) - 1
             sure = self.complete or (bool(self.hits) and _place(self.hits[-1]) >= (line, column))
@@ -64,12 +64,12 @@ class Search:
         return self.complete, None
 
     def hit_at(self, line: int) -> bool:
-        """Whether a hit in this line is known."""
+        """Return whether a hit in this line is known."""
         place = bisect_left(self.hits, (line, 0), key=_place)
         return place < len(self.hits) and self.hits[place].line == line
 
     def label(self, hit: Hit | None) -> str:
-        """`3/17`, `17` off a hit, `3/120…` while it is counting, `3/10,000+` where it gave up counting."""
+        """Return `3/17`, `17` off a hit, `3/120…` while it is counting, `3/10,000+` where it gave up counting."""
         total = f"{len(self.hits):,}" + ("+" if self.capped else "" if self.counted else "…")
         if hit is None:
             return total
@@ -84,26 +84,28 @@ class Search:
         return is_simple(self.pattern)
 
     def spans(self, line: int, text: str, first: int) -> list[tuple[int, int]]:
-        """Hits in a decoded piece of a line that begins at column `first`. Of a pattern that could hold the interpreter those
-        that were found by now."""
+        """Return the hits in a decoded piece of a line that begins at column `first`.
+
+        Of a pattern that could hold the interpreter, those that are known by now.
+        """
         if self.is_simple:
             if isinstance(self.document, Unannotated) and (shown := self.document.hits_in(line, self.pattern)) is not None:
                 return shown
             return [(m.start() + first, m.end() + first) for m in self.pattern.finditer(text) if m.end() > m.start()]
-        found = []
+        spans = []
         for hit in self.hits[bisect_left(self.hits, (line, 0), key=_place) :]:
             if hit.line != line:
                 break
             if hit.end > first and hit.start < first + len(text):
-                found.append((hit.start, hit.end))
-        return found
+                spans.append((hit.start, hit.end))
+        return spans
 
 
-def counting(search: Search, found: Callable[[list[Hit], bool, bool], None], first: int = 0) -> Steps:
-    """Find all hits from line `first` on, up to `HITS_CAP`; `found(more hits, counted, capped)` now and then."""
+def counting(search: Search, report: Callable[[list[Hit], bool, bool], None], first: int = 0) -> Steps:
+    """Find all hits from line `first` on, up to `HITS_CAP`; `report(more hits, counted, capped)` now and then."""
     hits = search.document.find(search.pattern, first)
     waiting: list[Hit] = []
-    total, told, end = 0, 0.0, time.monotonic() + SLICE
+    total, reported_s, end = 0, 0.0, time.monotonic() + SLICE
     try:
         for hit in hits:
             now = time.monotonic()
@@ -111,20 +113,20 @@ def counting(search: Search, found: Callable[[list[Hit], bool, bool], None], fir
                 waiting.append(hit)
                 total += 1
                 if total >= HITS_CAP:
-                    found(waiting, True, next(hits, None) is not None)
+                    report(waiting, True, next(hits, None) is not None)
                     return
-            if waiting and now - told > TELL_EVERY:
-                found(waiting, False, False)
-                waiting, told = [], now
+            if waiting and now - reported_s > REPORT_INTERVAL:
+                report(waiting, False, False)
+                waiting, reported_s = [], now
             if hit is None or now > end:
                 yield None
                 end = time.monotonic() + SLICE
-        found(waiting, True, False)
+        report(waiting, True, False)
     finally:
         close(hits)
 
 
-def seeking(search: Search, line: int, column: int, back: bool, found: Callable[[Hit | None], None]) -> Steps:
+def seeking(search: Search, line: int, column: int, back: bool, report: Callable[[Hit | None], None]) -> Steps:
     """Find the hit after (`back`: before) a place."""
     hits = search.document.find(search.pattern, line, back)
     try:
@@ -132,9 +134,9 @@ def seeking(search: Search, line: int, column: int, back: bool, found: Callable[
             if hit is None:
                 yield None
             elif (_place(hit) < (line, column)) if back else (_place(hit) > (line, column)):
-                found(hit)
+                report(hit)
                 return
-        found(None)
+        report(None)
     finally:
         close(hits)
 
@@ -170,9 +172,9 @@ class BackgroundCanvas(DocumentCanvas):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._known = (0, -1)
+        self._drawn_state = (0, -1)
         """Lines and version of the document that the screen is up to date with."""
-        self._told_growth = 0.0
+        self._growth_reported_s = 0.0
         self._wanted: list[int] = []
         self._scheduler: Scheduler | None = None
         self._growth: Task | None = None
@@ -180,7 +182,7 @@ class BackgroundCanvas(DocumentCanvas):
         """The page that is shown, as long as nobody works on the rest of it."""
 
     def post(self, document: Document, apply: Callable[[], None]) -> None:
-        """From any thread: run `apply` on the UI thread if the document is still shown then."""
+        """Run `apply` on the UI thread if the document is still shown then. Thread-safe."""
         try:
             self.post_message(self.Answer(document, apply))
         except RuntimeError:  # the app is ending: nobody is left to be told
@@ -193,7 +195,7 @@ class BackgroundCanvas(DocumentCanvas):
             message.apply()
 
     def on_unmount(self) -> None:
-        """Nobody waits any more."""
+        """Drop all work."""
         self.drop_work()
         self.leave(None)
 
@@ -219,7 +221,7 @@ class BackgroundCanvas(DocumentCanvas):
             self._scheduler.cancel(task)
 
     def _followed_up(self, steps: Steps) -> Steps:
-        """The same steps; after each one the screen is told what the document has become."""
+        """Run the steps, and report the growth of the document after each one."""
         try:
             yield None
             for place in steps:
@@ -230,12 +232,12 @@ class BackgroundCanvas(DocumentCanvas):
             self._after_step()
 
     def _after_step(self) -> None:
-        """On the thread that works: tell the UI thread that the document grew, a few times a second."""
+        """Report growth of the document to the UI thread, a few times a second; runs on the working thread."""
         document, now = self._document, time.monotonic()
-        if (len(document), document.version) == self._known:
+        if (len(document), document.version) == self._drawn_state:
             return
-        if document.complete or now - self._told_growth > TELL_EVERY:
-            self._told_growth = now
+        if document.complete or now - self._growth_reported_s > REPORT_INTERVAL:
+            self._growth_reported_s = now
             self.post(document, self.document_grown)
 
     def after_paint(self, document: Document, work: Callable[[], None]) -> None:
@@ -258,7 +260,7 @@ class BackgroundCanvas(DocumentCanvas):
         self._growth = self.work(steps, Place.NODES if is_page else Place.BYTES)
 
     def leave(self, document: Document | None) -> None:
-        """`document` is shown from now on. A page that nobody had begun to complete ends where it is, with what it started."""
+        """Stop the previous page if nobody has begun to complete it; `document` is shown from now on."""
         unbegun, self._unbegun = self._unbegun, document if isinstance(document, GrowingDocument) else None
         if unbegun is not None and unbegun is not document:
             unbegun.stop()
@@ -304,7 +306,7 @@ class BackgroundCanvas(DocumentCanvas):
     def document_grown(self) -> None:
         """Call this when the document has more lines, sections or another badge."""
 
-    def tell(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Say something in the status bar."""
 
 
@@ -354,23 +356,23 @@ class FoldingCanvas(BackgroundCanvas):
         self.leave(document)
         self._filter, self._filtered, self._fixed = "", None, None
         self._lengths = {}
-        self._known = (len(document), document.version)
+        self._drawn_state = (len(document), document.version)
         self._sections, self._folded = SectionIndex(), folded or set()
         self._fold_at_first = folded is None
         if self._is_quick(document):
-            self._take_sections(SectionIndex(document.sections()))
+            self._set_sections(SectionIndex(document.sections()))
         if not document.complete:
             self.after_paint(document, partial(self._grow, document))
         elif not self._is_quick(document):
             self.after_paint(document, partial(self._work_on, self._read_sections(document)))
-        return self._made_rows(document)
+        return self._make_rows(document)
 
     @staticmethod
     def _is_quick(document: Document) -> bool:
         return document.complete and (not document.language or len(document) * document.width() <= AT_ONCE)
 
     def _read_sections(self, document: Document) -> Steps:
-        """Sections of a large document."""
+        """Find the sections of a large document."""
         yield Place.LONG
         if document.complete and (sections := document.sections()):
             self.post(document, partial(self._sections_read, SectionIndex(sections)))
@@ -378,10 +380,10 @@ class FoldingCanvas(BackgroundCanvas):
     def _sections_read(self, index: SectionIndex) -> None:
         if index.sections == self._sections.sections:
             return
-        self._take_sections(index)
+        self._set_sections(index)
         self._renew_rows()
 
-    def _take_sections(self, index: SectionIndex) -> None:
+    def _set_sections(self, index: SectionIndex) -> None:
         self._sections = index
         if self._fold_at_first and len(index):
             self._folded = index.folded()
@@ -390,17 +392,17 @@ class FoldingCanvas(BackgroundCanvas):
     def document_grown(self) -> None:
         """Call this when the document has more lines, sections or another badge. Nothing that is in sight jumps."""
         document = self._document
-        if self._known == (len(document), document.version):
+        if self._drawn_state == (len(document), document.version):
             return
-        self._known = (len(document), document.version)
+        self._drawn_state = (len(document), document.version)
         gutter, rows, sections = self.gutter_width, len(self._rows), self._sections
         self._numbered = len(document)
         if self._is_quick(document):
-            self._take_sections(SectionIndex(document.sections()))
+            self._set_sections(SectionIndex(document.sections()))
         elif document.complete:
             self.work(self._read_sections(document))
         if self._fixed is None and self._filtered is None:
-            self._rows = self._made_rows(document)
+            self._rows = self._make_rows(document)
         self._resized_rows()
         self._set_frame()
         self._painter.clear()
@@ -414,7 +416,7 @@ class FoldingCanvas(BackgroundCanvas):
 
     # rows
 
-    def _made_rows(self, document: Document) -> RowMap:
+    def _make_rows(self, document: Document) -> RowMap:
         if self._fixed is not None:
             return self._fixed
         if self._filtered is not None:
@@ -424,7 +426,7 @@ class FoldingCanvas(BackgroundCanvas):
         return self._wrapped_rows(document, lines) if self._is_wrapped else lines
 
     def _renew_rows(self) -> None:
-        self.set_rows(self._made_rows(self._document))
+        self.set_rows(self._make_rows(self._document))
         self._moved()
 
     def fix_rows(self, rows: RowMap | None) -> None:
@@ -436,14 +438,14 @@ class FoldingCanvas(BackgroundCanvas):
         """Wrap `lines` if their lengths are known, else have them measured and wrap later."""
         if len(lines) > WRAP_LIMIT:
             self._is_wrapped = False
-            self.tell(f"not wrapped: {len(lines):,} lines, {WRAP_LIMIT:,} at most (fold or filter first)")
+            self.show_message(f"not wrapped: {len(lines):,} lines, {WRAP_LIMIT:,} at most (fold or filter first)")
             return lines
         if document.width() * 2 <= self.text_width:
             return lines
         shown = [lines.at(row).line for row in range(len(lines))]
         missing = [line for line in shown if line not in self._lengths]
         if len(missing) > MEASURED_AT_ONCE:
-            self.tell(f"measuring {len(missing):,} lines to wrap them")
+            self.show_message(f"measuring {len(missing):,} lines to wrap them")
             self.work(self._measuring(document, missing))
             return lines
         for line in missing:
@@ -475,7 +477,7 @@ class FoldingCanvas(BackgroundCanvas):
 
     def _width_changed(self) -> None:
         if self._is_wrapped:
-            self._rows = self._made_rows(self._document)
+            self._rows = self._make_rows(self._document)
         self._resized_rows()
 
     def _content_width(self) -> int:
@@ -493,9 +495,9 @@ class FoldingCanvas(BackgroundCanvas):
             self._scroll(0, self.scroll_offset.y)
         self._renew_rows()
         if self._is_wrapped and self._document.width() <= self.text_width:
-            self.tell("lines are wrapped; none is longer than the pane")
+            self.show_message("lines are wrapped; none is longer than the pane")
         elif self._is_wrapped and not self._document.language:
-            self.tell(f"wrapped: {self.marks.onward} goes on with the row above, also in tables; w ends that")
+            self.show_message(f"wrapped: {self.marks.onward} goes on with the row above, also in tables; w ends that")
 
     def action_numbers(self) -> None:
         """Show line numbers, or not."""
@@ -505,15 +507,15 @@ class FoldingCanvas(BackgroundCanvas):
 
     # folds
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
         section = self._sections.headed(row.line) if not row.part else None
         if section is not None:
             is_closed = self._is_closed(section)
-            look.fold = self.marks.closed if is_closed else self.marks.open
+            row_style.fold = self.marks.closed if is_closed else self.marks.open
             if is_closed:
-                look.tail = f" {self.marks.cut} +{section.last - section.first:,} lines"
-        return look
+                row_style.tail = f" {self.marks.cut} +{section.last - section.first:,} lines"
+        return row_style
 
     def _is_closed(self, section: Section) -> bool:
         return self._filtered is None and self._fixed is None and section.first in self._folded
@@ -536,13 +538,13 @@ class FoldingCanvas(BackgroundCanvas):
 
     def _fold(self, folded: set[int]) -> None:
         if self._filtered is not None or self._fixed is not None:
-            self.tell("nothing folds while lines are filtered" if self._filtered is not None else "nothing folds here")
+            self.show_message("nothing folds while lines are filtered" if self._filtered is not None else "nothing folds here")
             return
         if not len(self._sections):
-            self.tell("this document has no sections")
+            self.show_message("this document has no sections")
             return
         self._folded = folded
-        rows = self._made_rows(self._document)
+        rows = self._make_rows(self._document)
         self._cursor_line = rows.at(rows.row_of(self._cursor_line)).line
         self.set_rows(rows)
         self._moved()
@@ -552,7 +554,7 @@ class FoldingCanvas(BackgroundCanvas):
         line = self._cursor_line
         section = self._sections.headed(line) or next(iter(self._sections.around(line)), None)
         if section is None:
-            self.tell("no section here")
+            self.show_message("no section here")
         else:
             self._fold(self._folded ^ {section.first})
 
@@ -565,11 +567,11 @@ class FoldingCanvas(BackgroundCanvas):
         self._fold(set())
 
     def action_next_section(self) -> None:
-        """To the next section's head."""
+        """Go to the next section's head."""
         self._to_section(self._sections.after)
 
     def action_previous_section(self) -> None:
-        """To the head of this section, or of the one above."""
+        """Go to the head of this section, or of the one above."""
         self._to_section(self._sections.before)
 
     def _to_section(self, step: Callable[[int], int | None]) -> None:
@@ -577,7 +579,7 @@ class FoldingCanvas(BackgroundCanvas):
         while line is not None and not self._rows.shows(line):
             line = step(line)
         if line is None:
-            self.tell("no further section")
+            self.show_message("no further section")
         else:
             self.move_to(line)
 
@@ -633,12 +635,12 @@ class FoldingCanvas(BackgroundCanvas):
             return
         if not lines:
             self._filter = ""
-            self.tell(f"no line with: {text}")
+            self.show_message(f"no line with: {text}")
             return
         self._filtered = self._sections.with_heads(lines)
         if len(lines) >= FILTER_CAP:
-            self.tell(f"the first {FILTER_CAP:,} lines with: {text}")
-        rows = self._made_rows(self._document)
+            self.show_message(f"the first {FILTER_CAP:,} lines with: {text}")
+        rows = self._make_rows(self._document)
         self._cursor_line = max(rows.at(rows.row_of(self._cursor_line)).line, 0)
         self.set_rows(rows)
         self._moved()

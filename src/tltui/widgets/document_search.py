@@ -18,7 +18,7 @@ from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
 from tltui.widgets.document_canvas import CaretStop, word_at
 from tltui.widgets.document_rows import FILTER_CAP, FoldingCanvas, Search, counting, seeking
-from tltui.widgets.row_painter import Look
+from tltui.widgets.row_painter import RowStyle
 from tltui.widgets.scrolling import WHEEL, cell_under, is_inside
 from tltui.work.scheduler import Steps, Task
 
@@ -77,13 +77,15 @@ class FindingCanvas(FoldingCanvas):
     # a pattern that is being typed
 
     def begin_trying(self) -> None:
-        """A pattern is going to be typed."""
+        """Remember the position before a pattern is typed."""
         x, y = self.scroll_offset
         self._before = PositionBeforeSearch(self._document, *self.cursor, x, y, frozenset(self._folded))
 
     def try_search(self, pattern: str) -> None:
-        """Show the first hit of a pattern that is still being typed, and nothing else of it. One that could run for ever waits
-        until it is entered."""
+        """Show the first hit of a pattern that is still being typed, and nothing else of it.
+
+        A pattern that could run for ever waits until it is entered.
+        """
         before = self._before
         if before is None or before.document is not self._document:
             return
@@ -102,15 +104,15 @@ class FindingCanvas(FoldingCanvas):
         column: int,
         otherwise: Callable[[Search, PositionBeforeSearch], None],
     ) -> None:
-        def found(hit: Hit | None) -> None:
-            self.post(before.document, partial(self._found_tried, search, before, otherwise, hit))
+        def report(hit: Hit | None) -> None:
+            self.post(before.document, partial(self._show_tried, search, before, otherwise, hit))
 
-        self._trying = self.work(seeking(search, line, column, False, found))
+        self._trying = self.work(seeking(search, line, column, False, report))
 
     def _try_from_top(self, search: Search, before: PositionBeforeSearch) -> None:
         self._try(search, before, -1, 0, lambda search, before: self._go_back(before))
 
-    def _found_tried(
+    def _show_tried(
         self,
         search: Search,
         before: PositionBeforeSearch,
@@ -134,7 +136,7 @@ class FindingCanvas(FoldingCanvas):
             self._trying = None
 
     def _go_back(self, before: PositionBeforeSearch) -> None:
-        """To where one was before a pattern was tried."""
+        """Go back to the position before a pattern was tried."""
         if self._tried is None:
             return
         self._repaint(self._rows.row_of(self._tried.line, self._tried.start))
@@ -146,7 +148,7 @@ class FindingCanvas(FoldingCanvas):
         self._scroll(before.x, before.y)
 
     def end_trying(self) -> None:
-        """The pattern was entered, or is not wanted: all is as it was before."""
+        """Restore the position after a pattern was entered or dropped."""
         self._stop_trying()
         before, self._before = self._before, None
         if before is not None and before.document is self._document:
@@ -173,10 +175,10 @@ class FindingCanvas(FoldingCanvas):
         assert search is not None
         search.counting = True
 
-        def found(hits: list[Hit], counted: bool, capped: bool) -> None:
+        def report(hits: list[Hit], counted: bool, capped: bool) -> None:
             self.post(search.document, partial(self._counted, search, hits, counted, capped))
 
-        self._searching.append(self.work(counting(search, found)))
+        self._searching.append(self.work(counting(search, report)))
 
     def _counted(self, search: Search, hits: list[Hit], counted: bool, capped: bool) -> None:
         search.hits.extend(hits)
@@ -190,17 +192,17 @@ class FindingCanvas(FoldingCanvas):
         """Go to the hit after (`back`: before) a place: at once if it is known, else when it is found."""
         search = self._search
         assert search is not None
-        known, hit = search.known(line, column, back)
-        if known:
+        is_known, hit = search.hit_after(line, column, back)
+        if is_known:
             self._sought(search, back, is_first, hit)
             return
 
-        def found(hit: Hit | None) -> None:
+        def report(hit: Hit | None) -> None:
             self.post(search.document, partial(self._sought, search, back, is_first, hit))
 
         self._sought_from = line, column, back, is_first
         self._searching = [task for task in self._searching if not task.ended.is_set()]
-        self._searching.append(self.work(seeking(search, line, column, back, found)))
+        self._searching.append(self.work(seeking(search, line, column, back, report)))
 
     def _sought(self, search: Search, back: bool, is_first: bool, hit: Hit | None) -> None:
         if search is not self._search:
@@ -212,12 +214,12 @@ class FindingCanvas(FoldingCanvas):
         if hit is not None:
             self._arrive(hit)
         elif is_first:
-            self.tell(f"no hit {'above' if back else 'below'}: searching from the {'end' if back else 'top'}")
+            self.show_message(f"no hit {'above' if back else 'below'}: searching from the {'end' if back else 'top'}")
             self._seek(len(self._document) if back else -1, 0, back)
         elif search.counted and not search.hits:
-            self.tell(f"no hit: {search.source}")
+            self.show_message(f"no hit: {search.source}")
         else:
-            self.tell(f"no further hit: at the {'first' if back else 'last'} one")
+            self.show_message(f"no further hit: at the {'first' if back else 'last'} one")
 
     def _arrive(self, hit: Hit) -> None:
         before, self._hit = self._hit, hit
@@ -229,7 +231,7 @@ class FindingCanvas(FoldingCanvas):
     def _go_on(self, back: bool) -> None:
         search = self._search
         if search is None:
-            self.tell("nothing to search for: / asks")
+            self.show_message("nothing to search for: / asks")
             return
         if not search.counting:
             self._count()
@@ -237,11 +239,11 @@ class FindingCanvas(FoldingCanvas):
         self._seek(line, column, back)
 
     def action_next_hit(self) -> None:
-        """To the next hit."""
+        """Go to the next hit."""
         self._go_on(back=False)
 
     def action_previous_hit(self) -> None:
-        """To the hit before."""
+        """Go to the hit before."""
         self._go_on(back=True)
 
     def action_search_word(self) -> None:
@@ -253,7 +255,7 @@ class FindingCanvas(FoldingCanvas):
             line, column = self._cursor_line, self._caret_column
             word = word_at(self._document.line(line, 0, column + 256), column) if len(self._document) else ""
         if not word:
-            self.tell("no word here")
+            self.show_message("no word here")
             return
         self._drop_search()
         self._search = Search(word, re.compile(rf"\b{re.escape(word)}\b"), self._document)
@@ -261,27 +263,27 @@ class FindingCanvas(FoldingCanvas):
         self._seek(self._cursor_line, self._caret_column, back=False, is_first=True)
         self._count()
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
         search = self._search
         if self._tried is not None and self._tried.line == row.line:
-            look.overlays.append((self._tried.start, self._tried.end, "hit-current"))
+            row_style.overlays.append((self._tried.start, self._tried.end, "hit-current"))
         if search is None:
-            return look
+            return row_style
         fragment = self._fragment(row, self.scroll_offset.x)
         at = self._hit.start if self._hit and self._hit.line == row.line else -1
         hits = [
             (start, end, "hit-current" if start == at else "hit")
             for start, end in search.spans(row.line, fragment.source.text, fragment.source.first)
         ]
-        look.is_hit = bool(hits) or search.hit_at(row.line)
+        row_style.is_hit = bool(hits) or search.hit_at(row.line)
         last = fragment.first + fragment.columns
-        look.overlays.extend((start, min(end, last), name) for start, end, name in hits if start < last)
-        return look
+        row_style.overlays.extend((start, min(end, last), name) for start, end, name in hits if start < last)
+        return row_style
 
 
 def is_live(document: Document) -> bool:
-    """Whether more may be written to it."""
+    """Return whether more may be written to it."""
     return isinstance(document, BytesDocument) and document.is_live
 
 
@@ -305,7 +307,7 @@ class LiveCanvas(FindingCanvas):
         return self._cursor_line >= last or self._cursor_line == self._waits_at
 
     def document_grown(self) -> None:
-        document, before, at_end = self._document, self._known, self.is_at_end
+        document, before, at_end = self._document, self._drawn_state, self.is_at_end
         if not is_live(document):
             super().document_grown()
             return
@@ -313,7 +315,7 @@ class LiveCanvas(FindingCanvas):
         for line in range(first, before[0]):
             self._lengths.pop(line, None)
         super().document_grown()
-        if self._known == before:
+        if self._drawn_state == before:
             return
         if self._filtered is None:
             self._repaint(max(rows - 2, 0), len(self._rows))
@@ -326,7 +328,7 @@ class LiveCanvas(FindingCanvas):
             self._follow_to_end(document)
 
     def _follow_to_end(self, document: Document) -> None:
-        """To the end as soon as it is known where that is: what comes in between nobody can read."""
+        """Go to the end as soon as its line is known."""
         if document.complete:
             self._waits_at = -1
             self.to_end()
@@ -334,7 +336,7 @@ class LiveCanvas(FindingCanvas):
             self._waits_at = self._cursor_line
 
     def to_end(self) -> None:
-        """The cursor to the last line, at the lower edge."""
+        """Move the cursor to the last line, at the lower edge."""
         if not len(self._rows):
             return
         before = self._cursor_row()
@@ -349,10 +351,10 @@ class LiveCanvas(FindingCanvas):
             search.hits.pop()
         search.counted = False
 
-        def found(hits: list[Hit], counted: bool, capped: bool) -> None:
+        def report(hits: list[Hit], counted: bool, capped: bool) -> None:
             self.post(search.document, partial(self._counted, search, hits, counted, capped))
 
-        self._searching.append(self.work(counting(search, found, first)))
+        self._searching.append(self.work(counting(search, report, first)))
 
     def _filtered_on(self, document: Document, text: str, first: int) -> Steps:
         """Collect the lines with hits that were added, from a line on."""
@@ -368,7 +370,7 @@ class LiveCanvas(FindingCanvas):
         while filtered and filtered[-1] >= first:
             filtered.pop()
         filtered.extend(lines)
-        self._rows = self._made_rows(self._document)
+        self._rows = self._make_rows(self._document)
         self._resized_rows()
         self._repaint(max(rows - 2, 0), len(self._rows))
         if at_end:
@@ -390,7 +392,7 @@ class SelectingCanvas(LiveCanvas):
         return self._selected_from is None and super().is_at_end
 
     def selected_lines(self) -> tuple[int, int] | None:
-        """The selected lines as a half-open range from 0, as `Document.text` takes it. A closed fold counts whole."""
+        """Return the selected lines as a half-open range from 0, as `Document.text` takes it. A closed fold counts whole."""
         if self._selected_from is None:
             return None
         lo, hi = sorted((self._selected_from, self._cursor_line))
@@ -400,7 +402,7 @@ class SelectingCanvas(LiveCanvas):
         return lo, hi + 1
 
     def selection(self) -> Sequence[int] | None:
-        """The selected lines that the filter leaves, ascending; None while none are selected."""
+        """Return the selected lines that the filter leaves, ascending; None while none are selected."""
         selected, filtered = self.selected_lines(), self.filtered_lines
         if selected is None or filtered is None:
             return None if selected is None else range(*selected)
@@ -428,17 +430,17 @@ class SelectingCanvas(LiveCanvas):
         else:
             self._repaint(before, after)
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
         selected = self.selected_lines()
         if selected and selected[0] <= row.line < selected[1]:
-            look.base = "selection"
-        return look
+            row_style.base = "selection"
+        return row_style
 
     # the mouse
 
     def place_at(self, x: int, y: int) -> tuple[int, int] | None:
-        """Line and column under a cell of the widget; None beside the text. The gutter is column 0."""
+        """Return line and column under a cell of the widget; None beside the text. The gutter is column 0."""
         row = self._row_at(self.scroll_offset.y + y)
         if row.line < 0:
             return None
@@ -453,12 +455,12 @@ class SelectingCanvas(LiveCanvas):
             self.scroll_to(None, self.scroll_offset.y + rows, animate=False, force=True)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Three rows down; with shift to the right."""
+        """Scroll three rows down; with shift to the right."""
         if not self.is_sideways(event, WHEEL):
             self.wheel(event, 3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Three rows up; with shift to the left."""
+        """Scroll three rows up; with shift to the left."""
         if not self.is_sideways(event, -WHEEL):
             self.wheel(event, -3)
 

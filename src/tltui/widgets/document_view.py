@@ -100,11 +100,11 @@ class RenewingCanvas(SelectingCanvas):
         if renewal.filter:
             renewal.filtered = array("q")
             yield from self._collected(document, renewal.filter, renewal.filtered)
-        self.post(old, lambda: self._take(renewal))
+        self.post(old, lambda: self._replace_document(renewal))
 
     # on the UI thread
 
-    def _take(self, renewal: Renewal) -> None:
+    def _replace_document(self, renewal: Renewal) -> None:
         """Put a page in the place of the one that is shown."""
         self._renewing = None
         if (self._filter, self._is_wrapped) != (renewal.filter, renewal.is_wrapped):
@@ -117,27 +117,27 @@ class RenewingCanvas(SelectingCanvas):
         # whoever is at the top wants to see what comes in there
         place = 0 if not self._cursor_row() and not self.scroll_offset.y else lines.line(self._cursor_line)
         column = self._column_in(document, place)
-        sought, found = self._sought_from, self._found_in(document, lines)
+        sought, search = self._sought_from, self._transfer_search(document, lines)
         self.drop_work()
         self._searching.clear()
         self._filtering = None
-        self._take_folds(renewal)
-        self._document, self._numbered, self._known = document, len(document), (len(document), document.version)
+        self._transfer_folds(renewal)
+        self._document, self._numbered, self._drawn_state = document, len(document), (len(document), document.version)
         self._cursor_line, self._cursor_column = place, column
         if self._selected_from is not None:
             self._selected_from = lines.line(self._selected_from)
         self._painter.clear()
         self._unhide(self._cursor_line)
-        self._rows = self._fixed or self._made_rows(document)
+        self._rows = self._fixed or self._make_rows(document)
         self._set_frame()
         self._stand(offset, lines if is_at_end else None)
         self._repaint_changed()
-        self._search_again(found, lines, sought)
+        self._search_again(search, lines, sought)
         self._moved()
         self._rested()
 
-    def _take_folds(self, renewal: Renewal) -> None:
-        """Sections are open and closed as they were; so is what the filter leaves, and how long the lines are."""
+    def _transfer_folds(self, renewal: Renewal) -> None:
+        """Transfer folds, filter and line lengths to the new page."""
         document = renewal.document
         index = SectionIndex(document.sections())
         if len(self._sections) or not self._fold_at_first:
@@ -148,7 +148,7 @@ class RenewingCanvas(SelectingCanvas):
         self._filtered = index.with_heads(renewal.filtered) if renewal.filtered else None
         if renewal.filter and not renewal.filtered:
             self._filter = ""
-            self.tell(f"no line with: {renewal.filter}")
+            self.show_message(f"no line with: {renewal.filter}")
 
     def _unhide(self, line: int) -> None:
         """Open what is closed around a line that was in sight: it came into a section."""
@@ -177,14 +177,14 @@ class RenewingCanvas(SelectingCanvas):
             self._reveal_cursor()
 
     def _column_in(self, document: Document, line: int) -> int:
-        """The column of the caret in a line of the new page: on the same link or name, when there is one."""
+        """Return the column of the caret in a line of the new page: on the same link or name, when there is one."""
         column = self._cursor_column
         stop = self.stop_at_caret()
         if stop is None or not 0 <= line < len(document):
             return column
-        there = self._stops_of(document, line)
-        same = [other for other in there if (other.target, other.text) == (stop.target, stop.text)]
-        same = same or [other for other in there if stop.target and other.target == stop.target]
+        stops = self._stops_of(document, line)
+        same = [other for other in stops if (other.target, other.text) == (stop.target, stop.text)]
+        same = same or [other for other in stops if stop.target and other.target == stop.target]
         near = min(same, key=lambda other: abs(other.start - stop.start), default=None)
         return column if near is None else near.start + column - stop.start
 
@@ -197,9 +197,9 @@ class RenewingCanvas(SelectingCanvas):
 
     # the search
 
-    def _found_in(self, document: Document, lines: Renewed) -> Search | None:
-        """The search in the new page, with the hits of lines that are the same; the rest is found soon."""
-        search, own = self._search, self._hit
+    def _transfer_search(self, document: Document, lines: Renewed) -> Search | None:
+        """Return the search in the new page, with the hits of lines that are the same; the rest is found soon."""
+        search, current = self._search, self._hit
         if search is None:
             return None
         moved = Search(search.source, search.pattern, document)
@@ -212,9 +212,9 @@ class RenewingCanvas(SelectingCanvas):
             moved.hits.sort(key=lambda hit: (hit.line, hit.start))
         else:
             moved.hits = search.hits
-        if own is not None:
-            place = lines.kept(own.line)
-            self._hit = None if place is None else replace(own, line=place)
+        if current is not None:
+            place = lines.kept(current.line)
+            self._hit = None if place is None else replace(current, line=place)
         return moved
 
     def _search_again(self, search: Search | None, lines: Renewed, sought: tuple[int, int, bool, bool] | None) -> None:
@@ -225,10 +225,10 @@ class RenewingCanvas(SelectingCanvas):
         if search.counting:
             fresh = replace(search, hits=[], counted=False, capped=False)
 
-            def found(hits: list[Hit], counted: bool, capped: bool) -> None:
+            def report(hits: list[Hit], counted: bool, capped: bool) -> None:
                 self.post(search.document, lambda: self._counted_again(search, fresh, hits, counted, capped))
 
-            self._searching.append(self.work(counting(fresh, found)))
+            self._searching.append(self.work(counting(fresh, report)))
         if sought is not None:
             line, column, back, is_first = sought
             self._seek(lines.line(line), column, back, is_first)
@@ -238,10 +238,10 @@ class RenewingCanvas(SelectingCanvas):
         fresh.counted, fresh.capped = counted, capped
         if not counted or self._search is not before:
             return
-        self._search, own = fresh, self._hit
-        if own is not None and own not in fresh.hits:
-            near = [hit for hit in fresh.hits if hit.line == own.line]
-            self._hit = min(near, key=lambda hit: abs(hit.start - own.start), default=None)
+        self._search, current = fresh, self._hit
+        if current is not None and current not in fresh.hits:
+            near = [hit for hit in fresh.hits if hit.line == current.line]
+            self._hit = min(near, key=lambda hit: abs(hit.start - current.start), default=None)
         self._repaint_changed()
         self._moved()
 
@@ -271,43 +271,35 @@ class DocumentView(RenewingCanvas):
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
-    class Followed(Message):
-        """A link was followed. (Links to a line of the same document, `line:N`, the view follows itself.)"""
+    class ViewMessage(Message):
+        """A message of a view."""
 
         view: DocumentView
+
+        @property
+        def control(self) -> DocumentView:
+            """The sender, for selectors of `textual.on`."""
+            return self.view
+
+    @dataclass
+    class Followed(ViewMessage):
+        """A link was followed. (Links to a line of the same document, `line:N`, the view follows itself.)"""
+
         target: str
         document: Document
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class NameFollowed(Message):
+    class NameFollowed(ViewMessage):
         """Enter was pressed on a name that is no link. `line` counts from 0."""
 
-        view: DocumentView
         name: str
         line: int
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class Asked(Message):
-        """A prompt is wanted: `what` is `line` (answer with `goto_line`), `search` (`search`) or `filter`
-        (`set_filter`)."""
+    class Asked(ViewMessage):
+        """Request for a prompt: `line` (answer with `goto_line`), `search` (`search`) or `filter` (`set_filter`)."""
 
-        view: DocumentView
-        what: str
-
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
+        prompt: str
 
     class AskLine(Asked):
         """Asks for a line to go to; answer with `goto_line`."""
@@ -319,22 +311,15 @@ class DocumentView(RenewingCanvas):
         """Asks for a pattern; answer with `set_filter`."""
 
     @dataclass
-    class Told(Message):
+    class Notified(ViewMessage):
         """A remark for the status bar."""
 
-        view: DocumentView
         text: str
 
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
-
     @dataclass
-    class Moved(Message):
+    class Moved(ViewMessage):
         """Cursor, page, length, hits or selection changed. Lines and columns count from 0."""
 
-        view: DocumentView
         line: int
         column: int
         lines: int
@@ -345,11 +330,6 @@ class DocumentView(RenewingCanvas):
         complete: bool
         left: int = 0
         """Cells that are hidden at the left edge."""
-
-        @property
-        def control(self) -> DocumentView:
-            """The view that posted this."""
-            return self.view
 
         @property
         def position(self) -> str:
@@ -363,7 +343,7 @@ class DocumentView(RenewingCanvas):
             return 100 if self.bottom + 1 >= self.lines else 100 * (self.bottom + 1) // self.lines
 
         def can_replace(self, message: Message) -> bool:
-            """Only the last position counts."""
+            """Replace an earlier position: only the last one counts."""
             return isinstance(message, DocumentView.Moved) and message.view is self.view
 
     def __init__(self, **options: Any) -> None:
@@ -377,8 +357,10 @@ class DocumentView(RenewingCanvas):
     # documents
 
     def show(self, document: Document, *, top: str | None = None, at: int | None = None) -> None:
-        """Show a document where one left it; or with the line of anchor `top` as the first row; or with line `at`
-        (from 0) under the cursor."""
+        """Show a document where it was left.
+
+        `top`: anchor of the first row; `at`: line under the cursor, from 0.
+        """
         self._remember()
         self._selected_from = None
         place = self._places.get(document.ref)
@@ -392,8 +374,8 @@ class DocumentView(RenewingCanvas):
             height = self.size.height or (self.screen.size.height if self.is_attached else 0)  # 0: not laid out yet
             line, offset = at, height // 3
         elif place is not None:
-            found = document.where(place.anchor)
-            line = place.line if found is None else found
+            anchor_line = document.where(place.anchor)
+            line = place.line if anchor_line is None else anchor_line
             column, offset, x = place.column, place.offset, 0 if self._is_wrapped else place.x
         else:
             line = offset = _start_of(document)
@@ -419,13 +401,13 @@ class DocumentView(RenewingCanvas):
         if self._awaited is None:
             return
         anchor, line, origin = self._awaited
-        found = line if anchor is None else self._document.where(anchor)
+        target = line if anchor is None else self._document.where(anchor)
         if self._cursor_line != origin or self._document.complete:
             self._awaited = None
-        if self._cursor_line == origin and found is not None and found < len(self._document):
+        if self._cursor_line == origin and target is not None and target < len(self._document):
             self._awaited = None
-            self.reveal(found)
-            self.move_to(found, 0)
+            self.reveal(target)
+            self.move_to(target, 0)
 
     def _remember(self) -> None:
         document = self._document
@@ -446,14 +428,14 @@ class DocumentView(RenewingCanvas):
         """Go to line `n`, counted from 1."""
         if n > len(self._document):
             more = "" if self._document.complete else " so far"
-            self.tell(f"there are {len(self._document):,} lines{more}")
+            self.show_message(f"there are {len(self._document):,} lines{more}")
         line = min(max(n, 1), max(len(self._document), 1)) - 1
         self.reveal(line)
         self.move_to(line, 0)
         self._await_line(None, n - 1)
 
     def to_start(self) -> None:
-        """The caret to where it is at first, and what stands above it into sight."""
+        """Move the caret to its initial line, and scroll to the lines above it."""
         if (line := _start_of(self._document)) != self._cursor_line:
             self.move_to(line, 0)
         self._reveal_cursor(self._cursor_row())
@@ -467,11 +449,11 @@ class DocumentView(RenewingCanvas):
 
     # messages
 
-    def tell(self, text: str) -> None:
-        self.post_message(self.Told(self, text))
+    def show_message(self, text: str) -> None:
+        self.post_message(self.Notified(self, text))
 
     def whereabouts(self) -> Moved:
-        """Where one is."""
+        """Return the position."""
         top = self.scroll_offset.y
         first, last = self._row_at(top).line, self._row_at(min(top + self.size.height, len(self._rows)) - 1).line
         selected = self.selection() or ()
@@ -491,39 +473,39 @@ class DocumentView(RenewingCanvas):
     # movement
 
     def action_cursor_down(self, times: int = 1) -> None:
-        """One row down."""
+        """Move one row down."""
         self.move_rows(times)
 
     def action_cursor_up(self, times: int = 1) -> None:
-        """One row up."""
+        """Move one row up."""
         self.move_rows(-times)
 
     def action_page_down(self, times: int = 1) -> None:
-        """One page down, less a row."""
+        """Move one page down, less a row."""
         self.move_rows(times * max(self.size.height - 1, 1), scroll=True)
 
     def action_page_up(self, times: int = 1) -> None:
-        """One page up, less a row."""
+        """Move one page up, less a row."""
         self.move_rows(-times * max(self.size.height - 1, 1), scroll=True)
 
     def action_half_down(self, times: int = 1) -> None:
-        """Half a page down."""
+        """Move half a page down."""
         self.move_rows(times * max(self.size.height // 2, 1), scroll=True)
 
     def action_half_up(self, times: int = 1) -> None:
-        """Half a page up."""
+        """Move half a page up."""
         self.move_rows(-times * max(self.size.height // 2, 1), scroll=True)
 
     def action_top(self) -> None:
-        """To the first row."""
+        """Go to the first row."""
         self.move_rows(-len(self._rows))
 
     def action_bottom(self) -> None:
-        """To the last row."""
+        """Go to the last row."""
         self.move_rows(len(self._rows))
 
     def action_next_name(self) -> None:
-        """The caret to the next name or link on the line; a long line scrolls along."""
+        """Move the caret to the next name or link on the line; a long line scrolls along."""
         if not len(self._document):
             return
         column, length = self._caret_column, self._document.length(self._cursor_line)
@@ -536,7 +518,7 @@ class DocumentView(RenewingCanvas):
             self.move_to(self._cursor_line, max(length - 1, column))
 
     def action_previous_name(self) -> None:
-        """The caret to the previous name or link on the line, at last to its beginning."""
+        """Move the caret to the previous name or link on the line, at last to its beginning."""
         if not len(self._document):
             return
         column = self._caret_column
@@ -560,7 +542,7 @@ class DocumentView(RenewingCanvas):
         elif self._sections.headed(line):
             self.action_fold()
         else:
-            self.tell("no link or name here")
+            self.show_message("no link or name here")
 
     def _follow(self, stop: CaretStop, line: int) -> None:
         if not stop.target:
@@ -593,7 +575,7 @@ class DocumentView(RenewingCanvas):
         elif self._search is not None:
             self.search("")
         elif self.stop_growing():
-            self.tell("stopped: this page is not complete")
+            self.show_message("stopped: this page is not complete")
         else:
             return False
         return True

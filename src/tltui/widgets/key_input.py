@@ -18,7 +18,7 @@ from tltui.commands import Where, commands_of
 
 
 def bindings(where: Where) -> list[BindingType]:
-    """The bindings of one place. Each has the command's id, so that the config file can give it other keys."""
+    """Return the bindings of one place. Each has the command's id, so that the config file can give it other keys."""
     return [
         Binding(",".join(command.keys), command.action, command.title, show=False, id=command.id, tooltip=command.help)
         for command in commands_of(where)
@@ -50,7 +50,7 @@ class TypeAhead(App[None]):
         super().__init__(**options)
         self._typed: deque[events.Key | events.Paste] = deque()
         self._key_at_work = 0  # number of the key that is being handled, 0 for none
-        self._keys_taken = 0
+        self._key_count = 0
         self._hurried = 0  # the key behind which the others do not wait longer than `PATIENCE`
 
     @property
@@ -59,13 +59,13 @@ class TypeAhead(App[None]):
         return bool(self._typed)
 
     async def on_event(self, event: events.Event) -> None:
-        """Every event comes through here, a key once more after the widgets had it."""
+        """Queue keys and pastes; handle other events at once."""
         if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
             await super().on_event(event)
             return
         self._typed.append(event)
         if not self._key_at_work:
-            await self._take_key()
+            await self._handle_next_key()
         elif self._hurried != self._key_at_work:
             self._hurried = self._key_at_work
             self.set_timer(PATIENCE, lambda stuck=self._key_at_work: self._key_done(stuck))
@@ -75,23 +75,23 @@ class TypeAhead(App[None]):
         return False
 
     def is_asking(self) -> bool:
-        """Whether `intercepts` takes the next key: it may be a letter of a text."""
+        """Return whether `intercepts` takes the next key: it may be a letter of a text."""
         return False
 
     def typing(self) -> Callable[[str], None] | None:
-        """Who takes the next keys as letters of a text; None where they are keys."""
+        """Return the function that inserts typed letters into a text; None where keys are commands."""
         return None
 
     def awaits_document(self) -> bool:
-        """Whether the next key is for a document that is not there yet."""
+        """Return whether the next key is for a document that is not there yet."""
         return False
 
-    async def _take_key(self) -> None:
+    async def _handle_next_key(self) -> None:
         if not self._typed:
             return
         event = self._typed.popleft()  # also where what takes it fails: it is not tried twice
-        self._keys_taken += 1
-        self._key_at_work = self._keys_taken
+        self._key_count += 1
+        self._key_at_work = self._key_count
         start = self.focused or self.screen
         try:
             if not self.intercepts(event):
@@ -124,7 +124,7 @@ class TypeAhead(App[None]):
             if len(self._typed) > MANY:
                 self._shorten()
         finally:
-            await self._take_key()
+            await self._handle_next_key()
 
     def _shorten(self) -> None:
         """Do together what the next keys do: type letters, or move the cursor. Drop what is too much of any other key."""
@@ -153,13 +153,13 @@ class TypeAhead(App[None]):
             move(times)
 
     def _moves(self) -> dict[str, Callable[[int], object]]:
-        """Keys that only move the cursor now, and what each does."""
-        found = {}
+        """Return the keys that only move the cursor now, and their functions."""
+        moves = {}
         for key, active in self.screen.active_bindings.items():
             name = active.binding.action
             if active.enabled and name in getattr(active.node, "REPEATED", ()):
-                found[key] = getattr(active.node, f"action_{name}")
-        return found
+                moves[key] = getattr(active.node, f"action_{name}")
+        return moves
 
 
 def _is_letter(event: events.Key | events.Paste) -> bool:
@@ -178,7 +178,7 @@ class LineEdit:
     at: int = 0
 
     def replace(self, text: str) -> None:
-        """Another text; one types at its end."""
+        """Replace the text; the cursor is at its end."""
         self.text, self.at = text, len(text)
 
     def insert(self, text: str) -> None:
@@ -194,11 +194,11 @@ class LineEdit:
         return edit is not None
 
     def word_before(self) -> int:
-        """Where the word before the place begins."""
+        """Return the beginning of the word before the cursor."""
         return len(self.text[: self.at].rstrip().rpartition(" ")[0]) + 1 if " " in self.text[: self.at].rstrip() else 0
 
     def word_behind(self) -> int:
-        """Where the word behind the place ends."""
+        """Return the end of the word behind the cursor."""
         blank = self.text.find(" ", len(self.text) - len(self.text[self.at :].lstrip()))
         return len(self.text) if blank < 0 else blank
 

@@ -20,7 +20,7 @@ from tltui.text.screen_rows import Row, RowMap
 from tltui.text.search.child_process import compiled
 from tltui.widgets.document_canvas import TITLE_EDGES
 from tltui.widgets.document_view import DocumentView
-from tltui.widgets.row_painter import ASCII_MARKS, BANDS, Look
+from tltui.widgets.row_painter import ASCII_MARKS, BANDS, RowStyle
 from tltui.widgets.scrolling import cell_under, is_inside
 
 AROUND = 3
@@ -47,8 +47,10 @@ class MarkedView(DocumentView):
         return sorted(self._matches)
 
     def set_matches(self, lines: Iterable[int], to: Sequence[int] = ()) -> None:
-        """Light up lines. The cursor goes to one of the lines `to`, unless it is on one: to one in sight, so that nothing scrolls,
-        else to the nearest."""
+        """Light up lines, and move the cursor to one of the lines `to`, unless it is on one.
+
+        It moves to one in sight, so that nothing scrolls, else to the nearest.
+        """
         before, self._matches = self._matches, frozenset(lines)
         for line in before ^ self._matches:
             self.repaint_line(line)
@@ -56,7 +58,7 @@ class MarkedView(DocumentView):
             self.bring(self._nearest(to))
 
     def _nearest(self, lines: Iterable[int]) -> int:
-        """The first line in sight, else the one that is the fewest rows away."""
+        """Return the first line in sight, else the one that is the fewest rows away."""
         top, here = self.scroll_offset.y, self._cursor_row()
 
         def away(line: int) -> tuple[bool, int, int]:
@@ -67,7 +69,7 @@ class MarkedView(DocumentView):
         return min(lines, key=away)
 
     def bring(self, line: int) -> None:
-        """The cursor to a line. What is in sight stays where it is; else some rows around the line come into sight with it."""
+        """Move the cursor to a line. What is in sight stays where it is; else some rows around the line come into sight with it."""
         row, top, height = self.rows.row_of(line), self.scroll_offset.y, self.size.height
         margin = min(AROUND, max(height - 1, 0) // 2)
         if height and top - height < row < top:
@@ -82,12 +84,12 @@ class MarkedView(DocumentView):
         return bool(self._pinned)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """The mouse came to another line."""
+        """Report the line under the mouse."""
         inside = self.mouse and is_inside(self, event)
         self._hover(self._row_at(self.scroll_offset.y + cell_under(self, event).y).line if inside else -1)
 
     def on_leave(self) -> None:
-        """The mouse is over something else."""
+        """Report that the mouse has left."""
         self._hover(-1)
 
     def _hover(self, line: int) -> None:
@@ -107,14 +109,14 @@ class MarkedView(DocumentView):
         if self.rows.shows(line):
             self._repaint(self.rows.row_of(line))
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
         group = self.group_of(row.line)
-        if look.base in ("", "cursor-away"):
-            look.base = "match" if row.line in self._matches else "pinned" if row.line in self._pinned else look.base
+        if row_style.base in ("", "cursor-away"):
+            row_style.base = "match" if row.line in self._matches else "pinned" if row.line in self._pinned else row_style.base
         if group is not None:
-            look.sign, look.sign_style = " " if row.part else LETTERS[group % len(LETTERS)], f"band-{group % BANDS}"
-        return look
+            row_style.sign, row_style.sign_style = " " if row.part else LETTERS[group % len(LETTERS)], f"band-{group % BANDS}"
+        return row_style
 
 
 SIGNS = {True: ("-", "tok-removed"), False: ("+", "tok-added")}
@@ -128,7 +130,7 @@ class CompareSide(MarkedView):
         self.is_left = is_left
         self.is_changed: Callable[[int], bool] = lambda line: False
         """Whether a line differs. Set by the screen with each document."""
-        self.asked: Callable[[str], None] = lambda what: None
+        self.asked: Callable[[str], None] = lambda action: None
         """What a key asks of the screen: `next`, `previous`, `fold`, `fold_all`, `unfold_all`."""
 
         self._is_away = False
@@ -159,32 +161,32 @@ class CompareSide(MarkedView):
         super().move_to(line, column)
 
     def go(self, row: int) -> bool:
-        """The cursor to a row; False where this side has no line there."""
+        """Move the cursor to a row; False where this side has no line there."""
         line = self._row_at(row).line
         if line >= 0:
             self.move_to(line, 0)
         return line >= 0
 
     def go_near(self, row: int) -> None:
-        """The cursor to a row, else to the nearest one where this side has a line."""
+        """Move the cursor to a row, else to the nearest one where this side has a line."""
         rows = len(self._rows)
         next((near for step in range(rows) for near in (row - step, row + step) if 0 <= near < rows and self.go(near)), None)
 
     def _is_cursor(self, row: Row) -> bool:
         return not self._is_away and super()._is_cursor(row)
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
         if self.is_changed(row.line) and not row.part:
-            look.sign, look.sign_style = SIGNS[self.is_left]
-        return look
+            row_style.sign, row_style.sign_style = SIGNS[self.is_left]
+        return row_style
 
     def action_next_section(self) -> None:
-        """To the next change."""
+        """Go to the next change."""
         self.asked("next")
 
     def action_previous_section(self) -> None:
-        """To the change before."""
+        """Go to the change before."""
         self.asked("previous")
 
     def action_fold(self) -> None:
@@ -204,12 +206,12 @@ class CompareSide(MarkedView):
         self.asked("unfold_all")
 
     def action_wrap(self) -> None:
-        """Not here: a wrapped line would not stand beside its other half."""
-        self.tell("lines are not wrapped side by side")
+        """Show that lines are not wrapped here: both halves would no longer be aligned."""
+        self.show_message("lines are not wrapped side by side")
 
     def action_ask_filter(self) -> None:
-        """Not here: both sides would lose their order."""
-        self.tell("nothing is filtered side by side: only changes and the lines around them are shown (= shows all)")
+        """Show that lines are not filtered here: both halves would lose their order."""
+        self.show_message("nothing is filtered side by side: only changes and the lines around them are shown (= shows all)")
 
 
 DERIVED = "≈"
@@ -228,7 +230,7 @@ HOT, WARM = 0.5, 0.1
 class Heat:
     """What a line took."""
 
-    said: str
+    text: str
     """`812 µs`."""
     part: float
     """Of the dearest one: 0…1."""
@@ -261,7 +263,7 @@ class ProvenanceView(MarkedView):
     # following
 
     def action_follow(self) -> None:
-        """What the caret is on: a link, or the definition of a name; in the first column what the line corresponds to."""
+        """Follow the caret's link or name; in the first column the line."""
         stop = self.stop_at_caret() if self._caret_column else None
         if stop is not None:
             self._follow(stop, self._cursor_line)
@@ -269,7 +271,7 @@ class ProvenanceView(MarkedView):
             self.post_message(self.LineFollowed(self, self._cursor_line))
 
     def follow_link(self) -> None:
-        """The first link of the line, or its fold."""
+        """Follow the first link of the line, or open its fold."""
         super().action_follow()
 
     # what is left out
@@ -303,12 +305,12 @@ class ProvenanceView(MarkedView):
         return self.titled(self.current_line(), max(self.size.width - TITLE_EDGES, 0))
 
     def _badge(self) -> str:
-        """A text that is as it was written needs no words for it here."""
+        """Return the badge, but none for a text whose md5 is right."""
         badge = super()._badge()
         return "" if badge.endswith("✓") else badge
 
     def renew_title(self) -> None:
-        """The cursor came to another line."""
+        """Update the title for the current line."""
         self._set_frame()
 
     # the gutter
@@ -333,26 +335,26 @@ class ProvenanceView(MarkedView):
         self._resized_rows()
         self.refresh()
 
-    def _look(self, row: Row) -> Look:
-        look = super()._look(row)
-        if look.fold == " " and not row.part and self.is_derived(row.line):
-            look.fold = self._own(DERIVED)
-        return look
+    def _row_style(self, row: Row) -> RowStyle:
+        row_style = super()._row_style(row)
+        if row_style.fold == " " and not row.part and self.is_derived(row.line):
+            row_style.fold = self._draw_text(DERIVED)
+        return row_style
 
-    def _own(self, text: str) -> str:
+    def _draw_text(self, text: str) -> str:
         return script_for(self.marks is ASCII_MARKS).drawn(text)
 
-    def _gutter_segments(self, row: Row, look: Look, base: Style, flat: bool) -> list[Segment]:
-        found = super()._gutter_segments(row, look, base, flat)
+    def _gutter_segments(self, row: Row, row_style: RowStyle, base: Style, flat: bool) -> list[Segment]:
+        segments = super()._gutter_segments(row, row_style, base, flat)
         width = self._heat_width
         if not width or self.heat_of is None:
-            return found
+            return segments
         heat = self.heat_of(row.line) if not row.part else None
         if heat is None:
-            return [*found, Segment(" " * width, base)]
+            return [*segments, Segment(" " * width, base)]
         name = "tok-error" if heat.part >= HOT else "tok-warn" if heat.part >= WARM else "gutter"
         bar = LEVELS[min(round(heat.part * len(LEVELS)), len(LEVELS) - 1)]
         if width > TIME + 2:
             bar = f"{'▇' * max(round(heat.part * BAR), 1):<{BAR}}"
-        text = f"{heat.said:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "
-        return [*found, Segment(self._own(text), base if flat else base + self._part(name))]
+        text = f"{heat.text:>{TIME - 1}} {bar} " if width > 2 else f"{bar} "
+        return [*segments, Segment(self._draw_text(text), base if flat else base + self._part(name))]

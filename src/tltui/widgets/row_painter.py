@@ -24,7 +24,7 @@ W = TypeVar("W", bound=Widget)
 
 
 def row_by_row(render_line: Callable[[W, int], Strip]) -> Callable[[W, int], Strip]:
-    """A `render_line` whose failure costs the row; the app is told with `Undrawn`."""
+    """Wrap `render_line`: a failure costs the row, and is posted to the app as `Undrawn`."""
 
     @wraps(render_line)
     def drawn(self: W, y: int) -> Strip:
@@ -71,7 +71,7 @@ ASCII_MARKS = Marks("v", ">", "*", "~", "<", "`")
 
 
 @dataclass(slots=True)
-class Look:
+class RowStyle:
     """What lies over a row."""
 
     base: str = ""
@@ -87,7 +87,7 @@ class Look:
 
 
 def wrapped(text: str, width: int, script: Script = REAL) -> Sequence[int]:
-    """The columns at which the rows of a text begin when each has `width` cells."""
+    """Return the columns at which the rows of a text begin when each has `width` cells."""
     if text.isascii():
         return range(0, max(len(text), 1), width)
     starts, at = [0], 0
@@ -100,7 +100,7 @@ def wrapped(text: str, width: int, script: Script = REAL) -> Sequence[int]:
 
 
 def key_of(row: Row, x: int) -> Key:
-    """The key of what a row shows, scrolled right by `x`."""
+    """Return the key of what a row shows, scrolled right by `x`."""
     return row.line, row.lo, -1 if row.hi is None else row.hi, x
 
 
@@ -118,7 +118,7 @@ class Fragment:
 
 
 class Painter:
-    """Makes strips. `style(name)` gives what a part of the screen adds to the style below it (`tltui.widgets.looks`)."""
+    """Makes strips. `style(name)` gives what a part of the screen adds to the style below it (`tltui.widgets.themes`)."""
 
     def __init__(self, style: Callable[[str], Style], mark: str = "…") -> None:
         self._style = style
@@ -138,7 +138,7 @@ class Painter:
         self._spreads.clear()
 
     def fragment(self, document: Document, row: Row, x: int, width: int) -> Fragment:
-        """What a row shows, scrolled right by `x`."""
+        """Return the content of a row, scrolled right by `x`."""
         key = key_of(row, x)
         fragment = self._fragments.get(key)
         if fragment is None:
@@ -146,7 +146,7 @@ class Painter:
                 fragment = self._cut(document, row, x, width)
             except Exception as error:
                 line = Line(sanitize(f"tltui could not show this line: {type(error).__name__}: {error}"))
-                fragment = self._made(line, line.text[: max(width, 0)], 0, 0, width)
+                fragment = self._make_fragment(line, line.text[: max(width, 0)], 0, 0, width)
             self._fragments[key] = fragment
         return fragment
 
@@ -167,9 +167,9 @@ class Painter:
         shown = text[: self.script.fitting(text, width)]
         is_inner = row.hi is not None and row.hi < WRAP_CAP  # the line goes on in the next row
         rest = 0 if is_inner else (len(text) if length <= WHOLE else length - first) - len(shown)
-        return self._made(line, shown, first, rest, width)
+        return self._make_fragment(line, shown, first, rest, width)
 
-    def _made(self, line: Line, text: str, first: int, rest: int, width: int) -> Fragment:
+    def _make_fragment(self, line: Line, text: str, first: int, rest: int, width: int) -> Fragment:
         columns = len(text)
         names = [""] * columns
         for span in line.spans:
@@ -197,7 +197,7 @@ class Painter:
         return Fragment(line, first, text + " " * pad, tuple(each[name] for name in names + [last] * pad), columns)
 
     def _spreading(self, name: str) -> bool:
-        """Whether a blank looks the same in this style as in any other: then it needs no style of its own."""
+        """Return whether a blank looks the same in this style as in any other."""
         if name not in self._spreads:
             style = self._style(name) if name else Style.null()
             self._spreads[name] = not (style.underline or style.reverse or style.strike or style.bgcolor)
@@ -216,7 +216,7 @@ class Painter:
                 names[place] = before
 
     def strip(self, key: Key, fragment: Fragment, base: Style, flat: bool = False) -> Strip:
-        """The strip of the fragment that was got with `key`, with nothing over it; `flat`: in one colour."""
+        """Return the strip of the fragment that was got with `key`, with nothing over it; `flat`: in one colour."""
         if flat:
             return Strip([Segment(self.script.drawn(fragment.text), base)])
         strip = self._strips.get(key)
@@ -227,7 +227,7 @@ class Painter:
     def covered(
         self, fragment: Fragment, base: Style, overlays: Sequence[Overlay], tail: str = "", flat: bool = False
     ) -> Strip:
-        """The strip of a fragment with `overlays` on it, later ones on top, and a remark after the text."""
+        """Return the strip of a fragment with `overlays` on it, later ones on top, and a remark after the text."""
         text = fragment.text
         names: list[tuple[str, ...]] = [()] * len(text) if flat else list(fragment.names)
         if tail and fragment.columns + len(tail) <= len(text) and text[fragment.columns :].isspace():
@@ -266,6 +266,6 @@ class Painter:
         return style
 
     def _columns_to(self, text: str, cells: int) -> int:
-        """The first column of `text` that is at or right of a number of cells."""
+        """Return the first column of `text` that is at or right of a number of cells."""
         column = self.script.fitting(text, cells)
         return column + (self.script.cells(text[:column]) < cells and column < len(text))

@@ -13,13 +13,15 @@ from textual.widget import Widget
 
 
 def cell_under(widget: Widget, event: MouseEvent) -> Offset:
-    """The cell under the mouse, counted from the first one that the widget draws in: the border above it is no row. Outside of the
-    widget it goes on, below zero too."""
+    """Return the cell under the mouse, counted from the first one that the widget draws in, inside its border.
+
+    Outside of the widget coordinates continue, below zero too.
+    """
     return event.screen_offset - widget.scrollable_content_region.offset
 
 
 def is_inside(widget: Widget, event: MouseEvent) -> bool:
-    """Whether the mouse is where the widget draws: not on its border or scroll bar."""
+    """Return whether the mouse is where the widget draws: not on its border or scroll bar."""
     return widget.scrollable_content_region.contains_point(event.screen_offset)
 
 
@@ -42,7 +44,7 @@ def anchor_scroll(view: ScrollView, size: Size, top: int) -> None:
 
 
 def _scrollbar_segments(bar: ScrollBar) -> list[tuple[str, object]]:
-    """What a scroll bar draws."""
+    """Return the segments that a scroll bar draws."""
     drawn = ScrollBarRender.render_bar(
         size=bar.size.height,
         virtual_size=bar.window_virtual_size,
@@ -74,39 +76,39 @@ class Sideways(Widget):
     """Whether the wheel is for it."""
 
     def extent(self) -> Extent:
-        """How much of its rows is in sight."""
+        """Return the extent of the rows in sight."""
         raise NotImplementedError
 
     def shift_to(self, left: int) -> None:
         """Show the rows from cell `left` on."""
         raise NotImplementedError
 
-    def tell(self, text: str) -> None:
-        """A remark for the status bar."""
+    def show_message(self, text: str) -> None:
+        """Show a message in the status bar."""
         raise NotImplementedError
 
     def why_not_sideways(self) -> str:
-        """Why there is nothing at the sides; '' when there may be."""
+        """Return why there is nothing at the sides; '' when there may be."""
         return ""
 
     def scroll_sideways(self, cells: int) -> None:
         """Scroll by so many cells (to the right), as far as a row in sight goes on."""
         if why := self.why_not_sideways():
-            self.tell(why)
+            self.show_message(why)
             return
         left, room, widest = self.extent()
         to = max(min(left + cells, max(widest - room, left)), 0) if cells > 0 else max(left + cells, 0)
         if to != left:
             self.shift_to(to)
         else:
-            self.tell("nothing in sight goes on to the right" if cells > 0 else "this is the left edge")
+            self.show_message("nothing in sight goes on to the right" if cells > 0 else "this is the left edge")
 
     def action_scroll_right(self) -> None:
-        """Half a page to the right."""
+        """Scroll half a page to the right."""
         self.scroll_sideways(max(self.extent().room // 2, 1))
 
     def action_scroll_left(self) -> None:
-        """Half a page to the left."""
+        """Scroll half a page to the left."""
         self.scroll_sideways(-max(self.extent().room // 2, 1))
 
     def is_sideways(self, event: events.MouseEvent, cells: int) -> bool:
@@ -124,17 +126,17 @@ class Sideways(Widget):
             self.scroll_sideways(cells)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """With shift to the right."""
+        """Scroll right with shift."""
         self.is_sideways(event, WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """With shift to the left."""
+        """Scroll left with shift."""
         self.is_sideways(event, -WHEEL)
 
     def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
-        """A wheel that goes to the side."""
+        """Scroll by a horizontal wheel."""
         self._wheel(event, WHEEL)
 
     def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
-        """A wheel that goes to the side."""
+        """Scroll by a horizontal wheel."""
         self._wheel(event, -WHEEL)

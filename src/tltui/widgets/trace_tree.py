@@ -31,9 +31,9 @@ from tltui.tree.rows import FunctionNames, OutlineRow, OutlineRows
 from tltui.tree.stack_rows import StackOrder, keys_by_frames
 from tltui.widgets.bars import LINE_STYLES
 from tltui.widgets.key_input import MOVES, bindings
-from tltui.widgets.looks import Grounded, part_style
 from tltui.widgets.row_painter import row_by_row
 from tltui.widgets.scrolling import Extent, Sideways, anchor_scroll, cell_under, is_inside
+from tltui.widgets.themes import Grounded, part_style
 
 INDENT = 2
 SOON = 0.01
@@ -51,7 +51,7 @@ class Drawn:
     depth: int
     mark: str
     is_cursor: bool
-    said: Label
+    label: Label
 
 
 class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_bindings=False):
@@ -101,11 +101,14 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
     # growth
 
     def on_mount(self) -> None:
-        """Textual calls this when the widget is in its place."""
+        """Set the initial size."""
         self._resized()
 
     def run_changed(self, is_new: bool) -> None:
-        """The run has grown. The cursor stays on its node, and that where it is on the screen; without it what stands above."""
+        """Update the rows after the run has grown.
+
+        The cursor stays on its node, and the node where it is on the screen; if it is out of sight, the first row in sight stays.
+        """
         if is_new and self.outline.order is not None and not self.outline.order.advance():
             self.set_timer(SOON, lambda: self.run_changed(True))
         before, top = self._cursor, self.scroll_offset.y
@@ -125,12 +128,12 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         self.repaint_changed()
 
     def _is_last(self, place: int) -> bool:
-        """Whether a row is the last one, not counting the records without an id: they always stand behind what is new."""
+        """Return whether a row is the last one, not counting the records without an id: they always stand behind what is new."""
         behind = self.outline.rows[place + 1 :][:2]
         return not behind or (len(behind) == 1 and isinstance(last := behind[0].node.target, Compile) and last.id == NO_ID)
 
     def _place_of(self, node: Node, near: int) -> int:
-        """The row of a node. What it came into since is opened: a second compile makes a frame of the first one."""
+        """Return the row of a node, opening its new ancestors: a second compile adds a frame to the first one."""
         place = self.outline.row_of(node.key, near)
         run = self.outline.rows[0].node.target
         if place is None and isinstance(run, Run) and len(keys := keys_by_frames(run, node)) > 1:
@@ -150,7 +153,7 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         self.virtual_size = Size(self.size.width, rows)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """What stood below the end while the tree stood still goes when it is scrolled."""
+        """Drop the empty rows below the end when the tree is scrolled."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self._is_at_end = self._is_at_end and self._is_following
@@ -170,13 +173,13 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         return self.scrollable_content_region.width
 
     def watch_show_vertical_scrollbar(self) -> None:
-        """Rows end where the scroll bar begins."""
+        """Repaint rows, which end at the scroll bar."""
         self.refresh()
 
     def repaint_changed(self) -> None:
         """Repaint those rows in sight that are to say something else than they did."""
         for y in range(self.size.height):
-            if self._drawn.get(y) != self._said(y):
+            if self._drawn.get(y) != self._row_content(y):
                 self.refresh(Region(0, y, self.size.width, 1))
 
     # drawing
@@ -187,30 +190,30 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
     def _text_style(self, token: str) -> Style | None:
         return self._style(f"tok-{token}") if token in LINE_STYLES else None
 
-    def _said(self, y: int) -> Drawn | None:
-        """What a screen row is to say; None below the last node."""
+    def _row_content(self, y: int) -> Drawn | None:
+        """Return the content of a screen row; None below the last node."""
         place = self.scroll_offset.y + y
         if place >= len(self.outline):
             return None
         row = self.outline.rows[place]
         try:
-            said = label(row.node, self._ascii, self.names, self._costs())
+            row_label = label(row.node, self._ascii, self.names, self._costs())
         except Exception as error:
-            said = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
+            row_label = Label(((f"tltui could not name this: {type(error).__name__}", tokens.ERROR),))
         if self.names.is_asked and self._asking is None:
             self._asking = self.set_timer(SOON, self._ask_names)
-        return Drawn(row.depth, self._mark(row), place == self._cursor, said)
+        return Drawn(row.depth, self._mark(row), place == self._cursor, row_label)
 
     def _costs(self) -> Costs | None:
-        """What a profile says that compiles take; None without one."""
+        """Return the costs of compiles by a profile; None without one."""
         run = self.outline.rows[0].node.target
         return computed_costs(run) if isinstance(run, Run) else None
 
     @row_by_row
     def render_line(self, y: int) -> Strip:
-        """One screen row."""
+        """Render a screen row."""
         width, base = self._width, self.ground
-        drawn = self._drawn[y] = self._said(y)
+        drawn = self._drawn[y] = self._row_content(y)
         if drawn is None:
             return Strip.blank(width, base)
         away = "" if self.has_focus else "-away"
@@ -228,9 +231,9 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         return Strip(segments).apply_style(base)
 
     def extent(self) -> Extent:
-        """How much of the rows in sight is shown."""
-        said = [drawn for y in range(self.size.height) if (drawn := self._said(y)) is not None]
-        return Extent(self._left, self._width, max(map(_row_width, said), default=0))
+        """Return the extent of the rows in sight."""
+        rows = [drawn for y in range(self.size.height) if (drawn := self._row_content(y)) is not None]
+        return Extent(self._left, self._width, max(map(_row_width, rows), default=0))
 
     def shift_to(self, left: int) -> None:
         """Show the rows from cell `left` on."""
@@ -238,11 +241,11 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         self.refresh()
 
     def _segments(self, drawn: Drawn, width: int) -> list[Segment]:
-        """The label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
-        said = drawn.said
-        right = [(self._drawn_text(piece), piece_style(piece)) for piece in said.right]
+        """Render the label in `width` cells: indentation and mark, left, as much of the detail as fits, right."""
+        row_label = drawn.label
+        right = [(self._drawn_text(piece), piece_style(piece)) for piece in row_label.right]
         right_width = sum(cell_len(text) for text, _ in right)
-        left_pieces = [(self._drawn_text(piece), piece_style(piece)) for piece in said.left]
+        left_pieces = [(self._drawn_text(piece), piece_style(piece)) for piece in row_label.left]
         left_width = sum(cell_len(text) for text, _ in left_pieces)
         lead = " " * (INDENT * max(drawn.depth - 1, 0))
         room = width - len(lead) - 2
@@ -253,7 +256,7 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
             if min(left_width, room // 2) + right_width + 1 > room:
                 right, right_width = [], 0
         segments = [Segment(lead), Segment(drawn.mark + " ", self._style("fold"))]
-        detail = [(self._drawn_text(piece), piece_style(piece)) for piece in said.detail]
+        detail = [(self._drawn_text(piece), piece_style(piece)) for piece in row_label.detail]
         left = room - right_width - (1 if right else 0)
         for number, (text, style) in enumerate((*left_pieces, *detail)):
             if number >= len(left_pieces) and left < min(PLACE, cell_len(text)):
@@ -264,8 +267,9 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
             if left <= 0:
                 break
         blanks = max(left, 0) + (1 if right else 0)
-        if said.rule and blanks > 2:
-            segments += [Segment(" "), Segment(self._script.drawn(said.rule) * (blanks - 2), self._style("rule")), Segment(" ")]
+        if row_label.rule and blanks > 2:
+            rule = self._script.drawn(row_label.rule) * (blanks - 2)
+            segments += [Segment(" "), Segment(rule, self._style("rule")), Segment(" ")]
         else:
             segments.append(Segment(" " * blanks))
         segments += [Segment(text, self._text_style(style)) for text, style in right]
@@ -280,14 +284,14 @@ class TreeCanvas(Grounded, ScrollView, Sideways, can_focus=True, inherit_binding
         return self._script.drawn("▾" if row.node.key in self.outline.open else "▸")
 
     def _ask_names(self) -> None:
-        """Names of functions are wanted."""
+        """Request names of functions."""
         self._asking = None
 
 def _row_width(drawn: Drawn) -> int:
-    """Cells that a row needs for all that it says."""
-    said = drawn.said
-    texts = [piece_text(piece) for piece in (*said.left, *said.detail, *said.right)]
-    return INDENT * max(drawn.depth - 1, 0) + 2 + sum(cell_len(sanitize(text)) for text in texts) + bool(said.right)
+    """Return the cells that a row needs without cuts."""
+    row_label = drawn.label
+    texts = [piece_text(piece) for piece in (*row_label.left, *row_label.detail, *row_label.right)]
+    return INDENT * max(drawn.depth - 1, 0) + 2 + sum(cell_len(sanitize(text)) for text in texts) + bool(row_label.right)
 
 
 STACKS_OPEN = 200
@@ -301,67 +305,46 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
     REPEATED: ClassVar[frozenset[str]] = MOVES
 
     @dataclass
-    class Highlighted(Message):
-        """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
+    class TreeMessage(Message):
+        """A message of a tree."""
 
         tree: TraceTree
+
+        @property
+        def control(self) -> TraceTree:
+            """The sender, for selectors of `textual.on`."""
+            return self.tree
+
+    @dataclass
+    class Highlighted(TreeMessage):
+        """The cursor came to another node. `by_user`: through a key or the mouse, not while a scan fills the tree."""
+
         node: Node
         by_user: bool
 
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
         def can_replace(self, message: Message) -> bool:
-            """Only the last node counts."""
+            """Replace an earlier node: only the last one counts."""
             return isinstance(message, TraceTree.Highlighted) and message.tree is self.tree
 
     @dataclass
-    class Entered(Message):
+    class Entered(TreeMessage):
         """Enter was pressed: the document is wanted."""
 
-        tree: TraceTree
         node: Node
 
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class AskFilter(Message):
+    class AskFilter(TreeMessage):
         """A filter is wanted; answer with `set_filter`."""
 
-        tree: TraceTree
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class Unnamed(Message):
+    class Unnamed(TreeMessage):
         """Functions in sight are known by a better name that nobody has read yet (`TraceTree.names`)."""
 
-        tree: TraceTree
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
-
     @dataclass
-    class Told(Message):
+    class Notified(TreeMessage):
         """A remark for the status bar."""
 
-        tree: TraceTree
         text: str
-
-        @property
-        def control(self) -> TraceTree:
-            """The tree that posted this."""
-            return self.tree
 
     def __init__(
         self,
@@ -375,7 +358,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self._stacks: StackOrder | None = None
 
     def on_resize(self) -> None:
-        """Textual calls this when the size changed."""
+        """Adapt to the new size."""
         self._resized()
         self._show_cursor()
 
@@ -383,8 +366,8 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         super()._ask_names()
         self.post_message(self.Unnamed(self))
 
-    def tell(self, text: str) -> None:
-        self.post_message(self.Told(self, text))
+    def show_message(self, text: str) -> None:
+        self.post_message(self.Notified(self, text))
 
     # the cursor
 
@@ -430,35 +413,35 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.move_to(place)
 
     def action_cursor_down(self, times: int = 1) -> None:
-        """One line down."""
+        """Move one row down."""
         self.move_to(self._cursor + times)
 
     def action_cursor_up(self, times: int = 1) -> None:
-        """One line up."""
+        """Move one row up."""
         self.move_to(self._cursor - times)
 
     def action_top(self) -> None:
-        """To the run itself."""
+        """Go to the run itself."""
         self.move_to(0)
 
     def action_bottom(self) -> None:
-        """To the last line."""
+        """Go to the last line."""
         self.move_to(len(self.outline) - 1)
 
     def action_page_down(self, times: int = 1) -> None:
-        """One page down, less a row."""
+        """Move one page down, less a row."""
         self._page(times * max(self.size.height - 1, 1))
 
     def action_page_up(self, times: int = 1) -> None:
-        """One page up, less a row."""
+        """Move one page up, less a row."""
         self._page(-times * max(self.size.height - 1, 1))
 
     def action_half_down(self, times: int = 1) -> None:
-        """Half a page down."""
+        """Move half a page down."""
         self._page(times * max(self.size.height // 2, 1))
 
     def action_half_up(self, times: int = 1) -> None:
-        """Half a page up."""
+        """Move half a page up."""
         self._page(-times * max(self.size.height // 2, 1))
 
     # opening and closing
@@ -512,12 +495,12 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         """Open all nodes."""
         key = self.node.key
         if not self.outline.expand_all():
-            self.tell("too many nodes to open all of them: filter first (f)")
+            self.show_message("too many nodes to open all of them: filter first (f)")
         self._cursor = self.outline.row_of(key) or 0
         self._changed()
 
     def action_by_stacks(self) -> None:
-        """By the stacks at which the compiles began, or by frames again. The cursor stays on its node."""
+        """Order the tree by the stacks at which compiles began, or by frames again. The cursor stays on its node."""
         run = self.outline.rows[0].node.target
         if not isinstance(run, Run):
             return
@@ -528,7 +511,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
             self.outline.set_order(None)
             self._cursor = 0
             self.reveal(keys)
-            self.tell("by frames")
+            self.show_message("by frames")
 
     def _read_stacks(self, order: StackOrder) -> None:
         """Read stacks for a moment, and again soon, until they are all there."""
@@ -536,7 +519,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         if not isinstance(run, Run) or self.outline.order is not None:
             return
         if not order.advance():
-            self.tell("reading the stacks…")
+            self.show_message("reading the stacks…")
             self.set_timer(SOON, lambda: self._read_stacks(order))
             return
         if self._stacks is None:
@@ -546,7 +529,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_order(order)
         self._cursor = 0
         self.reveal(keys)
-        self.tell("by stacks: callers first, what they compiled below")
+        self.show_message("by stacks: callers first, what they compiled below")
 
     def action_enter(self) -> None:
         """Go to the document."""
@@ -562,10 +545,10 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
         self.outline.set_filter(text)
         place = self.outline.row_of(key)
         if text and len(self.outline) == 1:
-            self.tell(f"nothing in the tree has {text!r}")
+            self.show_message(f"nothing in the tree has {text!r}")
         elif self.outline.filter:
-            left, seen = self.outline.filter_counts
-            self.tell(f"{left:,} of {seen:,} compiles: {text} (esc shows all)")
+            left, total = self.outline.filter_counts
+            self.show_message(f"{left:,} of {total:,} compiles: {text} (esc shows all)")
         self._cursor = place if place is not None else min(self._cursor, len(self.outline) - 1)
         self._changed()
         self.move_to(self._cursor)
@@ -573,7 +556,7 @@ class TraceTree(TreeCanvas, inherit_bindings=False):
     # the mouse
 
     def on_click(self, event: events.Click) -> None:
-        """A click: the cursor; on the mark, or a second time, opens or closes."""
+        """Move the cursor to the clicked row; on the mark, or a second time, open or close it."""
         if not self._mouse or event.button != 1 or not is_inside(self, event):
             return
         under = cell_under(self, event)

@@ -1,6 +1,6 @@
 """Real jobs of three or four ranks that die, hang, restart or wait: `torchrun --nproc-per-node 3 jobs.py NAME`.
 
-tests/job_truths.py has the truth about each; tests/job_runs.py starts them. In TLTUI_JOB a job finds what its test prepared,
+tests/kit/job_truths.py has the truth about each; tests/kit/job_runs.py starts them. In TLTUI_JOB a job finds what its test prepared,
 and writes the file `hangs` there once its hanging rank has come to its place.
 """
 

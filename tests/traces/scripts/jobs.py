@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 JOBS = ROOT / "tests" / "traces" / "jobs"
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / "tests" / "kit"), str(ROOT / "tools")]
 
 from job_runs import PROGRAM, start, warm_cache
 from job_truths import ACCIDENTS, TRUTHS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-DIRECTORY = Path(__file__).parent / "golden"
+DIRECTORY = Path(__file__).parents[1] / "unit" / "golden"
 
 
 def assert_golden(name: str, text: str) -> None:

@@ -14,7 +14,7 @@ MAKER = TRACES / "ranks" / "make_ranks.py"
 
 
 def ranked(into: Path, *arguments: object) -> dict[str, Any]:
-    """Write a job to a directory, as `make_ranks.py` has it with these arguments (its docstring says which); the truth of it."""
+    """Write a job to a directory with these arguments of `make_ranks.py`, and return the truth about it."""
     command = [sys.executable, str(MAKER), str(into), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import Found, FoundLog
 
-INPUTS = Path(__file__).parent / "traces" / "inputs"
-
+INPUTS = Path(__file__).parents[1] / "traces" / "inputs"
 
 
 @cache
@@ -22,7 +21,7 @@ def directory() -> Path:
 
 
 def unpacked(name: str) -> Path:
-    """A fixture as the job printed it: `ranks_merged/stderr.txt.xz`."""
+    """Return the uncompressed file of a fixture: `ranks_merged/stderr.txt.xz`."""
     path = INPUTS / name
     if path.suffix != ".xz":
         return path
@@ -33,7 +32,7 @@ def unpacked(name: str) -> Path:
 
 
 def found_text(*paths: str | Path, is_over: bool = True) -> Found:
-    """Outputs of a job."""
+    """Return the outputs of a job as discovered inputs."""
     logs = []
     for path in paths:
         file = unpacked(path) if isinstance(path, str) else path
@@ -43,5 +42,5 @@ def found_text(*paths: str | Path, is_over: bool = True) -> Found:
 
 
 def text_run(*paths: str | Path) -> Run:
-    """A run of outputs that have ended, read to their end."""
+    """Return the run of complete outputs."""
     return open_run(found_text(*paths))

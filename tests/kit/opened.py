@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from real import TRACES
 from screen import until
 from textual.events import Paste
 from textual.pilot import Pilot
@@ -20,9 +21,8 @@ from tltui.screens.browser import Browser
 from tltui.screens.prompts import Prompting
 from tltui.screens.workbench import front
 from tltui.sources.discover import discover
+from tltui.widgets.bars import RunBar
 
-TRACES = Path(__file__).parents[1] / "traces"
-DEMO = Path(__file__).parents[2] / "src" / "tltui" / "demo"
 BREAKS = TRACES / "torch-2.13" / "breaks"
 
 
@@ -39,9 +39,14 @@ class Driver:
         return self.app.browser
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The line below."""
-        return self.browser.status.said().strip()
+        return self.browser.status.plain_text().strip()
+
+    @property
+    def run_bar(self) -> str:
+        """The line above."""
+        return self.browser.query_one(RunBar).plain_text()
 
     @property
     def at(self) -> str:
@@ -89,10 +94,10 @@ class Driver:
         """To the tree, and in it to what a test of the keys begins with."""
         run, browser = self.browser.trace, self.browser
         for status in (Status.ERROR, Status.EAGER, Status.BREAK, None):
-            found = next((c for c in in_order(run) if status in (c.status, None)), None)
-            if found is not None:
-                browser.show_ref(str(found.ref), by_user=False)
-                browser.reveal(found)
+            compile_ = next((c for c in in_order(run) if status in (c.status, None)), None)
+            if compile_ is not None:
+                browser.show_ref(str(compile_.ref), by_user=False)
+                browser.reveal(compile_)
                 break
         browser.tree_view.focus()
         await self.rest()
@@ -112,12 +117,14 @@ async def opened(
     mouse: bool = True,
     wait: bool = True,
     faults: bool = False,
-    as_found: bool = False,
+    untouched: bool = False,
 ) -> AsyncIterator[Driver]:
-    """tltui on these paths, in the tree, on the first compile that failed, else in eager mode, with a break, else the first one.
-    `as_found`: as a person finds it. `faults`: a fault of ours is what the test is about; else there must be none."""
-    found = discover([str(path) for path in paths or (BREAKS,)])
-    app = TltuiApp(Run(found), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
+    """Run tltui on paths, with the tree on the first compile that failed, else in eager mode, with a break, else the first one.
+
+    `untouched`: no key is pressed before. `faults`: the test causes faults of tltui; else there must be none.
+    """
+    discovered = discover([str(path) for path in paths or (BREAKS,)])
+    app = TltuiApp(Run(discovered), config or Config(), theme=theme, ascii_only=ascii_only, mouse=mouse)
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)
         if wait:
@@ -126,7 +133,7 @@ async def opened(
             await driver.until(lambda: app.browser.is_at_rest)
             await driver.rest()
             await pilot.pause()
-            if not as_found:
+            if not untouched:
                 await driver.to_trouble()
         yield driver
     if not faults:
@@ -134,13 +141,11 @@ async def opened(
 
 
 def _is_reading(driver: Driver) -> bool:
-    from tltui.widgets.bars import RunBar
-
-    return "reading" in driver.browser.query_one(RunBar).said()
+    return "reading" in driver.run_bar
 
 
 def log_of(frames: Iterable[tuple[int, int, str]], *, rank: int | None = None, pid: int = 1) -> bytes:
-    """A small log: (frame, compiles, function) each; the last compile of a function named `bad…` fails, those of `break…` break."""
+    """Return a small log of (frame, compiles, function); the last compile of `bad…` fails, those of `break…` break."""
     out = ['{"str": ["/home/user/model.py", 0]}']
     where = "" if rank is None else f', "rank": {rank}'
     for frame, compiles, name in frames:

@@ -15,8 +15,8 @@ from tltui.questions.index import QUESTIONS
 from tltui.text.json_codec import BACKEND
 
 
-def said(arguments: list[str]) -> bytes:
-    """What a command prints, and its exit code."""
+def output_of(arguments: list[str]) -> bytes:
+    """Return the output of a command, behind a line with its exit code."""
     out, errors = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     before, sys.stdout = sys.stdout, out
     try:
@@ -32,11 +32,11 @@ def said(arguments: list[str]) -> bytes:
 
 
 def commands(path: str, out: str) -> list[list[str]]:
-    """What is asked of one path."""
+    """Return the commands for one path."""
     pages = [[view.name, path] for view in QUESTIONS]
     others = [["ls", path], ["records", path], ["damage", path], ["show", path, "0/0"], ["diff", path, "0/0", "0/1"]]
     target = os.path.join(out, "perfetto.json")
-    asked = [*pages, *others, *([*own, "--json"] for own in (*pages, *others))]
+    asked = [*pages, *others, *([*words, "--json"] for words in (*pages, *others))]
     return [*asked, ["timing", path, "--perfetto", target, "--force"], ["index", path, "-o", os.path.join(out, "x.tlx"), "--force"]]
 
 
@@ -46,7 +46,8 @@ if __name__ == "__main__":
     sys.stderr.write(BACKEND)
     for one in given:
         for command in commands(one, directory):
-            sys.stdout.buffer.write(said(command).replace(directory.encode(), b"OUT"))
+            sys.stdout.buffer.write(output_of(command).replace(directory.encode(), b"OUT"))
         with open(os.path.join(directory, "perfetto.json"), "rb") as file:
             sys.stdout.buffer.write(b"\n== perfetto.json\n" + file.read())
-        sys.stdout.buffer.write(said(["summary", os.path.join(directory, "x.tlx"), "--json"]).replace(directory.encode(), b"OUT"))
+        summary = output_of(["summary", os.path.join(directory, "x.tlx"), "--json"])
+        sys.stdout.buffer.write(summary.replace(directory.encode(), b"OUT"))

@@ -22,7 +22,7 @@ _UNIQUE = re.compile(r"terminal-\d+")
 
 
 def pins() -> dict[str, str]:
-    """The versions that the pictures were made with."""
+    """Return the versions that the pictures were made with."""
     text = PYPROJECT.read_text()
     return {name: re.search(rf'"{name}==([\d.]+)"', text)[1] for name in ("textual", "rich", "pygments")}  # type: ignore[index]
 
@@ -34,7 +34,7 @@ def why_not() -> str:
 
 
 def picture(app: App[Any]) -> str:
-    """The screen as SVG, without what is different each time."""
+    """Return the screen as SVG, without what differs each time."""
     svg = app.export_screenshot(title="tltui", simplify=True)
     return _UNIQUE.sub("terminal", svg).replace("\xa0", "&#160;")
 

@@ -1,4 +1,4 @@
-"""Logs for tests: small ones made record by record, and the real ones of `real`."""
+"""Small logs for tests, written record by record."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from real import ROOT, TRACES, trace
-
 from tltui.model.follow import open_run
 from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.sources.discover import discover
 
-__all__ = ["ROOT", "TRACES", "Log", "trace"]
-
 
 class Log:
-    """Writes a log. Records belong to `frame`/`compile`, attempt 0, unless told otherwise."""
+    """A log that is written record by record. Records belong to frame 0, compile 0, attempt 0 by default."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +47,7 @@ class Log:
         return self.add(_event, usual | fields, **ids)
 
     def event(self, name: str, phase: str, at: float, **args: Any) -> Log:
-        """A timing event; `at` in seconds."""
+        """Add a timing event; `at` in seconds."""
         value = {"name": name, "ts": self.micros + at * 1e6, "args": args, "ph": phase, "cat": "dynamo_timed"}
         return self.add("chromium_event", {}, json.dumps(value))
 

@@ -26,7 +26,7 @@ class Part:
 
 
 def digest(part: Part) -> bytes:
-    """The md5 of a log and how many records it has."""
+    """Return the md5 of a log and the count of its records."""
     if part.seconds:
         time.sleep(part.seconds)
     if part.fails:
@@ -42,12 +42,12 @@ def digest(part: Part) -> bytes:
 
 
 def imported(part: Part) -> str:
-    """What a worker has imported of the user interface."""
+    """Return the packages of the user interface that a worker has imported."""
     import sys
 
     return " ".join(sorted({name.split(".")[0] for name in sys.modules} & {"textual", "rich", "dask", "distributed", "mpi4py"}))
 
 
 def who(part: Part) -> int:
-    """The process that does it."""
+    """Return the id of the process that does the work."""
     return os.getpid()

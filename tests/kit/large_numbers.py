@@ -34,12 +34,12 @@ COMMANDS = (
 
 
 def records_of(data: bytes) -> list[bytes]:
-    """The records of a log."""
+    """Return the records of a log."""
     return re.split(rb"(?<=\n)(?=V\d{4} )", data)
 
 
 def parts_of(record: bytes) -> tuple[bytes, Any, bytes | None] | None:
-    """The prefix of a record, its envelope and its payload; None for what is no record."""
+    """Return the prefix of a record, its envelope and its payload; None for what is no record."""
     line, _, body = record.partition(b"\n")
     match = HEAD.match(line)
     if match is None:
@@ -50,7 +50,7 @@ def parts_of(record: bytes) -> tuple[bytes, Any, bytes | None] | None:
 
 
 def fields_of(data: bytes) -> list[str]:
-    """The names of all fields of a log that hold a number."""
+    """Return the names of all fields of a log that hold a number."""
     names = {PID, SITE_LINE}
     for parts in filter(None, map(parts_of, records_of(data))):
         names.update(_names(parts[1]))
@@ -60,7 +60,7 @@ def fields_of(data: bytes) -> list[str]:
 
 
 def changed(data: bytes, field: str, number: int) -> bytes:
-    """The log with this number in all fields of a name; every second record keeps its ids. The md5 are right."""
+    """Return the log with this number in all fields of a name; every second record keeps its ids. The md5 are right."""
     out = []
     for n, record in enumerate(records_of(data)):
         parts = parts_of(record)
@@ -84,12 +84,12 @@ def changed(data: bytes, field: str, number: int) -> bytes:
 
 
 def ranked(data: bytes, rank: int) -> bytes:
-    """The log as a process of this rank would have written it."""
+    """Return the log as a process of this rank would have written it."""
     return re.sub(rb'(\] \{"(?!str")[^\n]*?)\}(?=\n)', rb'\1, "rank": %d}' % rank, data)
 
 
 def many_ranks(directory: Path, data: bytes, ranks: Sequence[int]) -> Path:
-    """A directory with a log of each of these ranks."""
+    """Write a log of each of these ranks, and return their directory."""
     for rank in ranks:
         t.write(directory, ranked(data, rank), f"dedicated_log_torch_trace_rank_{rank}_abcd.log")
     return directory

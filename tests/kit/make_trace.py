@@ -17,18 +17,18 @@ SITE = "torch/_dynamo/utils.py:1907"
 
 
 def md5(payload: str | bytes) -> str:
-    """The md5 of a payload as `has_payload` states it."""
+    """Return the md5 of a payload as `has_payload` states it."""
     data = payload.encode() if isinstance(payload, str) else payload
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def prefix(pid: int | str = PID, time: str = TIME, site: str = SITE, level: str = "V") -> str:
-    """What stands before the envelope, with the blank behind it."""
+    """Return the glog prefix of a record, with the blank behind it."""
     return f"{level}{time} {pid} {site}] "
 
 
 def tabbed(payload: str | bytes) -> bytes:
-    """The stored lines of a payload: `"" → one tab`, `"a\\n" → tab a, tab`."""
+    """Return the stored lines of a payload: `"" → one tab`, `"a\\n" → tab a, tab`."""
     data = payload.encode() if isinstance(payload, str) else payload
     return b"".join(b"\t" + line + b"\n" for line in data.split(b"\n"))
 
@@ -72,17 +72,17 @@ def record(
 
 
 def artifact(name: str, payload: str | bytes, encoding: str = "string", **ids: Any) -> bytes:
-    """An `artifact` record."""
+    """Return an `artifact` record."""
     return record("artifact", {"name": name, "encoding": encoding}, payload, **ids)
 
 
 def string(text: str, number: int, pid: int = PID) -> bytes:
-    """An entry of the string table; it never has a rank."""
+    """Return an entry of the string table; it never has a rank."""
     return record("str", [text, number], pid=pid, site="torch/_logging/structured.py:28")
 
 
 def start(name: str = "f", line: int | None = 2, filename: int = 0, **ids: Any) -> bytes:
-    """A `dynamo_start` whose stack ends in the compiled function."""
+    """Return a `dynamo_start` whose stack ends in the compiled function."""
     frames = [
         {"line": 9, "name": "<module>", "filename": filename, "loc": f"{name}(x)"},
         {"line": line, "name": name, "filename": filename},
@@ -91,15 +91,15 @@ def start(name: str = "f", line: int | None = 2, filename: int = 0, **ids: Any) 
 
 
 def chromium(name: str = "entire_frame_compile", phase: str = "B", ts: float = 1763630566123456.0, **ids: Any) -> bytes:
-    """A chromium event."""
+    """Return a chromium event."""
     args = {"compile_id": f"{ids.get('frame')}/{ids.get('compile')}"}
     body = {"name": name, "ts": ts, "args": args, "ph": phase, "cat": "dynamo_timed", "tid": 0, "pid": 0}
     return record("chromium_event", {}, json.dumps(body), **ids)
 
 
 def metrics(event: str = "compilation_metrics", *, fields: dict[str, Any] | None = None, **ids: Any) -> bytes:
-    """A metrics record of a compile that went well; `fields` overrides."""
-    known = {
+    """Return a metrics record of a successful compile; `fields` overrides."""
+    defaults = {
         "compile_id": f"{ids.get('frame')}/{ids.get('compile')}",
         "co_name": "f",
         "co_filename": "/home/user/f.py",
@@ -117,7 +117,7 @@ def metrics(event: str = "compilation_metrics", *, fields: dict[str, Any] | None
         "pytorch_version": "2.13.0",
         "is_runtime": False,
     }
-    return record(event, known | (fields or {}), **{"attempt": 0, **ids})
+    return record(event, defaults | (fields or {}), **{"attempt": 0, **ids})
 
 
 def compiled(
@@ -128,25 +128,25 @@ def compiled(
     fields: dict[str, Any] | None = None,
     **ids: Any,
 ) -> bytes:
-    """All records of a small compile that went well: 9 of them."""
-    own = {"frame": frame, "compile": compile, "attempt": 0, **ids}
+    """Return the 9 records of a small successful compile."""
+    context = {"frame": frame, "compile": compile, "attempt": 0, **ids}
     return b"".join(
         (
-            chromium("dynamo", "B", **own),
-            start(name, **own),
-            record("describe_tensor", {"id": 0, "ndim": 1, "dtype": "torch.float32", "size": [3]}, **own),
-            record("dynamo_output_graph", {"sizes": {"l_x_": [3]}}, "class GraphModule:\n    pass\n", **own),
-            artifact("fx_graph_runnable", "import torch\n", **own),
-            record("inductor_output_code", {"filename": "/tmp/c.py"}, "# AOT ID: ['0_inference']\ncall(args)\n", **own),
-            record("dynamo_cpp_guards_str", {}, "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n", **own),
-            chromium("dynamo", "E", **own),
-            metrics(fields={"co_name": name} | (fields or {}), **own),
+            chromium("dynamo", "B", **context),
+            start(name, **context),
+            record("describe_tensor", {"id": 0, "ndim": 1, "dtype": "torch.float32", "size": [3]}, **context),
+            record("dynamo_output_graph", {"sizes": {"l_x_": [3]}}, "class GraphModule:\n    pass\n", **context),
+            artifact("fx_graph_runnable", "import torch\n", **context),
+            record("inductor_output_code", {"filename": "/tmp/c.py"}, "# AOT ID: ['0_inference']\ncall(args)\n", **context),
+            record("dynamo_cpp_guards_str", {}, "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n", **context),
+            chromium("dynamo", "E", **context),
+            metrics(fields={"co_name": name} | (fields or {}), **context),
         )
     )
 
 
 def small() -> bytes:
-    """A log with a string, a version, two compiles and a graph break: about 8 KB."""
+    """Return a log with a string, a version, two compiles and a graph break: about 8 KB."""
     version = '{\n"pytorch_version": "2.13.0"\n}'
     return b"".join(
         (
@@ -161,7 +161,7 @@ def small() -> bytes:
 
 
 def write(directory: Path, data: bytes, name: str = "dedicated_log_torch_trace_abcd1234.log") -> Path:
-    """A log file; its directory is made."""
+    """Write a log file, and create its directory."""
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

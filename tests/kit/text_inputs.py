@@ -18,7 +18,7 @@ from tltui.trace.files import FileBytes
 from tltui.trace.log import Log
 from tltui.trace.scan import Scanner
 
-INPUTS = Path(__file__).parent / "traces" / "inputs"
+INPUTS = Path(__file__).parents[1] / "traces" / "inputs"
 TRUTH: dict[str, dict[str, Any]] = json.loads((INPUTS / "truth.json").read_text())
 """Text file → what is true of it."""
 
@@ -32,7 +32,7 @@ def _place() -> Path:
 
 @cache
 def unpacked(name: str) -> Path:
-    """A file of the inputs as it was before it was compressed."""
+    """Return the uncompressed file of an input."""
     name = name.removesuffix(".xz")
     path = _place() / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,12 +42,12 @@ def unpacked(name: str) -> Path:
 
 @cache
 def traces_of(name: str) -> list[Path]:
-    """The traces of the run that wrote a text."""
+    """Return the traces of the run that wrote a text."""
     return [unpacked(str(path.relative_to(INPUTS))) for path in sorted((INPUTS / name.split("/")[0] / "trace").glob("*.xz"))]
 
 
 def scanned(path: Path, size: int = 1 << 20) -> TextLog:
-    """A text log, read to its end in steps."""
+    """Read a text log to its end, in steps."""
     source = FileBytes(str(path))
     scanner, log = TextScanner(source), TextLog(str(path), source)
     while not log.ended:
@@ -57,13 +57,13 @@ def scanned(path: Path, size: int = 1 << 20) -> TextLog:
 
 @cache
 def text_log(name: str) -> TextLog:
-    """A text of the inputs, which all tests share."""
+    """Return a text of the inputs, which all tests share."""
     return scanned(unpacked(name))
 
 
 @cache
 def trace_logs(name: str) -> list[Log]:
-    """The traces of the run that wrote a text."""
+    """Return the traces of the run that wrote a text."""
     logs = []
     for path in traces_of(name):
         source = FileBytes(str(path))
@@ -75,18 +75,18 @@ def trace_logs(name: str) -> list[Log]:
 
 
 def batches(path: Path, size: int) -> list[TextBatch]:
-    """All batches of a text log."""
-    scanner, found = TextScanner(FileBytes(str(path))), []
-    while not found or not found[-1].finished:
-        found.append(scanner.step(size))
-    return found
+    """Return all batches of a text log."""
+    scanner, steps = TextScanner(FileBytes(str(path))), []
+    while not steps or not steps[-1].finished:
+        steps.append(scanner.step(size))
+    return steps
 
 
 def messages(log: TextLog) -> list[int]:
-    """The records that torch's loggers wrote."""
+    """Return the records that torch's loggers wrote."""
     return [record for record in log.records() if log.kind(record) != TEXT]
 
 
 def others(log: TextLog) -> list[bytes]:
-    """The lines that they did not, without empty ones."""
+    """Return the lines that torch's loggers did not write, without empty ones."""
     return [line for record in log.records() if log.kind(record) == TEXT for line in log.lines(record) if line.strip()]

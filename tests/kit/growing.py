@@ -67,7 +67,7 @@ class Live(Driver):
         """The tree."""
         return self.browser.tree_view
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Read what was written, and wait until all is drawn."""
         for event in self.follower.read(1 << 16):
             self.browser.post_message(Scanned((event,)))
@@ -78,27 +78,27 @@ class Live(Driver):
     async def end(self) -> None:
         """Nobody writes any more."""
         self._writers.over = True
-        await self.look()
+        await self.poll()
 
     def line(self) -> str:
-        """The line under the cursor of the document."""
+        """Return the line under the cursor of the document."""
         return self.view.document.line(self.view.current_line()).text
 
     def row(self) -> int:
-        """The screen row of the document's cursor."""
+        """Return the screen row of the document's cursor."""
         return self.view.rows.row_of(*self.view.cursor) - self.view.scroll_offset.y
 
     def place(self) -> tuple[str, int]:
-        """The node under the cursor of the tree, and its screen row."""
+        """Return the node under the cursor of the tree, and its screen row."""
         return self.tree.node.key, self.tree.cursor - self.tree.scroll_offset.y
 
     def document_rows(self) -> list[str]:
-        """What the document's pane shows, without the scroll bar."""
+        """Return the text of the document's pane, without the scroll bar."""
         region, width = self.view.content_region, self.view.scrollable_content_region.width
         return [line[region.x : region.x + width].rstrip() for line in screen_lines(self.app)[region.y : region.bottom]]
 
     def tree_rows(self) -> list[str]:
-        """What the tree's pane shows, without the scroll bar."""
+        """Return the text of the tree's pane, without the scroll bar."""
         region, width = self.tree.content_region, self.tree.scrollable_content_region.width
         return [line[region.x : region.x + width].rstrip() for line in screen_lines(self.app)[region.y : region.bottom]]
 
@@ -123,10 +123,12 @@ async def growing(
     monkeypatch: pytest.MonkeyPatch,
     size: tuple[int, int] = (120, 40),
     paths: Iterable[Path] = (),
-    as_found: bool = False,
+    untouched: bool = False,
 ) -> AsyncIterator[Live]:
-    """tltui on a directory in which somebody writes, read as far as it is written, its cursor in the user's hand and where `opened`
-    has it; `as_found`: no key was pressed yet."""
+    """Run tltui on a directory that grows, read as far as it is written, with the cursor where `opened` puts it.
+
+    `untouched`: no key is pressed before.
+    """
     monkeypatch.setattr("tltui.screens.live_updates.Scan", HeldScan)
     monkeypatch.setattr("tltui.screens.live_updates.REDRAW", 0.0)
     discovery, writers = Discovery([str(path) for path in paths or (directory,)]), Written()
@@ -136,10 +138,10 @@ async def growing(
         live = Live(app, pilot, Follower(run, discovery, writers), writers)
         _note_repaints(live, monkeypatch)
         await live.until(lambda: app.browser.is_mounted and app.browser.is_at_rest)
-        await live.look()
+        await live.poll()
         app.browser.post_message(Scanned((None,)))
-        await live.look()
-        if not as_found:
+        await live.poll()
+        if not untouched:
             await live.to_trouble()
             app.browser.user_acts()
         yield live

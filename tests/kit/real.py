@@ -12,10 +12,11 @@ from pathlib import Path
 
 import tltui
 from tltui.model.follow import open_run
+from tltui.model.nodes import Compile
 from tltui.model.run import Run
 from tltui.sources.discover import discover
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
 DEMO = ROOT / "src" / "tltui" / "demo"
 INPUTS = TRACES / "inputs"
@@ -28,35 +29,43 @@ COMPLETE_LOGS = [path for path in LOGS if not path.is_relative_to(TRACES / "rank
 DAY = 86_400
 
 
-def fresh(name: str | Path) -> Run:
-    """A run of one's own. The pages show the path as it is given."""
-    return open_run(discover([str(name)]))
+def fresh(*paths: str | Path) -> Run:
+    """Open a run of one's own. The pages show the paths as they are given."""
+    return open_run(discover([str(path) for path in paths]))
 
 
 def opened(name: str | Path) -> Run:
-    """The run of a real trace that all tests share. A relative path, which some pages show, is one in the repository."""
+    """Return the run of a real trace that all tests share. A relative path, which some pages show, is one in the repository."""
     assert os.path.isabs(name) or Path.cwd() == ROOT, "what is read later is read from here"
     return _shared(str(name))
 
 
 @cache
 def _shared(name: str) -> Run:
-    assert any(Path(name).absolute().is_relative_to(own) for own in (TRACES, DEMO)), f"{name}: what a test wrote may change"
+    is_constant = any(Path(name).absolute().is_relative_to(directory) for directory in (TRACES, DEMO))
+    assert is_constant, f"{name}: what a test wrote may change"
     return fresh(name)
 
 
 def trace(name: str) -> Run:
-    """One of tests/traces: `torch-2.13/breaks`, `tlparse/simple.log`."""
+    """Return the run of one of tests/traces: `torch-2.13/breaks`, `tlparse/simple.log`."""
     return opened(TRACES / name)
 
 
+def compile_at(run: Run, ref: str) -> Compile:
+    """Return the compile at an address."""
+    node = run.resolve(ref)
+    assert isinstance(node, Compile)
+    return node
+
+
 def demo() -> Run:
-    """The trace of `tltui --demo`."""
+    """Return the run of `tltui --demo`."""
     return opened(DEMO)
 
 
 def age() -> None:
-    """As if the traces had been written yesterday: those of a fresh clone are as young as those of a running job."""
+    """Set the times of the traces to yesterday: those of a fresh clone are as young as those of a running job."""
     yesterday = time.time() - DAY
     demos = [path for directory in {DEMO, Path(tltui.__file__).parent / "demo"} for path in directory.iterdir()]
     for path in (*LOGS, *demos):

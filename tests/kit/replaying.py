@@ -70,7 +70,7 @@ def texts_of(document: Document) -> list[str]:
 
 
 def refs_of(run: Run, seed: int, few: int = FEW) -> dict[str, str]:
-    """The pages about the run, and those of some of its nodes: a name that stays → the address that it has now."""
+    """Return the pages about the run, and those of some of its nodes: a name that stays → the address that it has now."""
     refs = {ref: ref for ref in ("", "@damage", "@records", *(f"@{view.name}" for view in QUESTIONS))}
     rng = random.Random(seed)
     compiles = {f"{c.key}": c for c in run.compiles()}
@@ -81,40 +81,39 @@ def refs_of(run: Run, seed: int, few: int = FEW) -> dict[str, str]:
 
 
 def about(key: str, ref: str) -> dict[str, str]:
-    """The pages about a compile."""
+    """Return the pages about a compile."""
     views = ("absent", "timing", "guards", "provenance", "passes", "records")
     return {key: ref, **{f"@{view} {key}": f"@{view}:{ref}" for view in views}}
 
 
 def refs_again(run: Run, names: set[str]) -> dict[str, str]:
-    """The pages of these names, with the addresses that they have now."""
-    found = refs_of(run, 0, 0)
+    """Return the current addresses of the pages of these names."""
+    refs = refs_of(run, 0, 0)
     for compile_ in run.compiles():
-        found |= about(f"{compile_.key}", str(compile_.ref))
-    found |= {f"process {p.key}": str(p.ref) for p in run.processes()}
-    return {name: found[name] for name in sorted(names)}
+        refs |= about(f"{compile_.key}", str(compile_.ref))
+    refs |= {f"process {p.key}": str(p.ref) for p in run.processes()}
+    return {name: refs[name] for name in sorted(names)}
 
 
 def pages_of(run: Run, refs: dict[str, str]) -> dict[str, list[str]]:
-    """The lines of pages, and of the list that `tltui ls` prints."""
+    """Return the lines of pages, and of the list that `tltui ls` prints."""
     pages = {name: texts_of(build(run, ref, OPTIONS)) for name, ref in refs.items()}
     return {**pages, LISTING: texts_of(listing_document(run, OPTIONS))}
 
 
 def results_of(run: Run, refs: dict[str, str]) -> dict[str, bytes]:
-    """The results behind the pages, as JSON."""
-    made = {}
+    """Return the results behind the pages, as JSON."""
+    results = {}
     for name, ref in refs.items():
         document = build(run, ref, OPTIONS)
         while not document.advance():
             pass
-        made[name] = to_json(document.data())
-    return made
+        results[name] = to_json(document.data())
+    return results
 
 
 def plain(text: str) -> str:
-    """A text without what grows: numbers, plurals, lists of addresses and of ranks, what was cut. Line ends and columns do not
-    count either."""
+    """Return a text without what grows: numbers, plurals, lists of addresses and of ranks, cuts, line ends and columns."""
     text = NUMBER.sub("N", PLACE.sub("", text)).translate(BRANCHES)
     text = re.sub(r"\([^()]*\)", "", " ".join(text.split()))
     text = re.sub(r"(?<=\w)s\b", "", " ".join(text.split()))
@@ -124,20 +123,20 @@ def plain(text: str) -> str:
 
 def unwrapped(lines: list[str]) -> list[str]:
     """Lines that go on in the next one are one."""
-    whole: list[str] = []
+    joined: list[str] = []
     for line in lines:
-        before = whole[-1].rpartition("\n")[2] if whole else ""
+        before = joined[-1].rpartition("\n")[2] if joined else ""
         table = "   " in before.strip()
         goes_on = len(before) > OPTIONS.width - 24 and before[-1] not in ".:" and line.strip() and not table
         if goes_on and len(line) - len(line.lstrip()) >= len(before) - len(before.lstrip()):
-            whole[-1] += "\n" + line
+            joined[-1] += "\n" + line
         else:
-            whole.append(line)
-    return whole
+            joined.append(line)
+    return joined
 
 
 def statements(lines: list[str]) -> set[str]:
-    """What a page says of damage, absence, failure and end."""
+    """Return the statements of a page on damage, absence, failure and end."""
     claims = (part for line in unwrapped(lines) for part in line.split(" · ") if STATEMENT.search(PLACE.sub("", part)))
     return {plain(line.partition("…")[0]) for line in claims if not (HEDGE.search(line) or NO_CLAIM.search(line))} - {""}
 
@@ -189,33 +188,35 @@ class Replay:
 
 
 @dataclass
-class Said:
-    """What was said on the way: statement → the step and the page where it was first made."""
+class StatementLog:
+    """The statements of all steps: page → statement → the step in which it was first made."""
 
     pages: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def hear(self, step: int, pages: dict[str, list[str]]) -> None:
-        """Note what the pages say now."""
+    def add(self, step: int, pages: dict[str, list[str]]) -> None:
+        """Add the statements of pages at a step."""
         for ref, lines in pages.items():
-            known = self.pages.setdefault(ref, {})
+            first_steps = self.pages.setdefault(ref, {})
             for statement in statements(lines):
-                known.setdefault(statement, step)
+                first_steps.setdefault(statement, step)
 
     def missing(self, final: dict[str, list[str]]) -> list[tuple[int, str, str]]:
-        """What was said on the way and is not said at the end: step, page, statement."""
+        """Return the statements that are missing at the end: step, page, statement."""
         texts = {ref: plain(" ".join(lines)) for ref, lines in final.items()}
         return [
             (step, ref or "(run)", statement)
-            for ref, known in self.pages.items()
-            for statement, step in known.items()
+            for ref, first_steps in self.pages.items()
+            for statement, step in first_steps.items()
             if statement not in texts.get(ref, "")
         ]
 
 
-def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
-    """Play and read along: the run as it was followed, what its pages said meanwhile, the names of these, a run opened afresh.
-    With an odd seed only those files are looked at whose turn it is, as the screen does."""
-    writers, discovery, said, clock = HeldWriters(), Discovery([str(replay.target)]), Said(), Clock()
+def follow(replay: Replay) -> tuple[Run, StatementLog, set[str], Run]:
+    """Play a log and follow it: the run, the statements of its pages, their names, and a run that is opened at the end.
+
+    With an odd seed only the files are read whose turn it is, as the screen does.
+    """
+    writers, discovery, record, clock = HeldWriters(), Discovery([str(replay.target)]), StatementLog(), Clock()
     polled = bool(replay.seed % 2)
     run: Run | None = None
     follower: Follower | None = None
@@ -227,14 +228,14 @@ def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
                 continue
             follower = Follower(run, discovery, writers, clock=clock)
             read(run, follower)
-        look(run, follower, clock) if polled else read(run, follower)
-        said.hear(step, pages_of(run, refs_of(run, replay.seed)))
+        poll(run, follower, clock) if polled else read(run, follower)
+        record.add(step, pages_of(run, refs_of(run, replay.seed)))
     writers.over = True
     assert run is not None and follower is not None
-    look(run, follower, clock) if polled else read(run, follower)
+    poll(run, follower, clock) if polled else read(run, follower)
     fresh = open_run(Discovery([str(replay.target)]).look(), writers)
-    names = {*said.pages, *refs_of(fresh, replay.seed)} - {LISTING}
-    return run, said, names, fresh
+    names = {*record.pages, *refs_of(fresh, replay.seed)} - {LISTING}
+    return run, record, names, fresh
 
 
 class Clock:
@@ -247,8 +248,8 @@ class Clock:
         return self.now
 
 
-def look(run: Run, follower: Follower, clock: Clock) -> None:
-    """Some time later: look at what has its turn by then."""
+def poll(run: Run, follower: Follower, clock: Clock) -> None:
+    """Advance the clock, and read the files whose turn it is."""
     for seconds in (20.0, 1.0, 1.0):
         clock.now += seconds
         for event in follower.look():
@@ -257,7 +258,7 @@ def look(run: Run, follower: Follower, clock: Clock) -> None:
 
 
 def read(run: Run, follower: Follower) -> None:
-    """One look at the files."""
+    """Read all files."""
     for event in follower.read(1 << 16):
         run.take(event)
     settle(run)

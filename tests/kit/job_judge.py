@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from job_truths import ACCIDENTS, TRUTHS, Failure, Truth, Wait
-from printing_all import said
+from printing_all import output_of
 
 ALONE, OUTPUT, LIVE = "trace", "output", "live"
 """What is opened: the logs of a job that has ended; these and what it printed; the logs of a job that hangs, while it is alive."""
@@ -168,7 +168,7 @@ def printing(*paths: Path) -> Callable[[str], str]:
     """Return a function that runs a command on these paths and returns what it prints."""
 
     def show(command: str) -> str:
-        head, text = said([*command.split(), *map(str, paths)]).decode().lstrip().split("\n", 1)
+        head, text = output_of([*command.split(), *map(str, paths)]).decode().lstrip().split("\n", 1)
         assert head.endswith(": 0 ") or "tail" in command, f"{head} {text}"
         return text
 

@@ -4,7 +4,7 @@ The truth is what Inductor's scheduler knew in the process that compiled, one JS
 `traces/scripts/truth_recorder.py`): of each kernel call its nodes, all nodes that had a part in it (`allowed`) and the stacks of
 their lines, outermost frame first. Of a stack the innermost own frame is meant, else the innermost of a library, else of torch.
 
-    python tests/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
+    python tests/kit/provenance_truth.py [LOG TRUTH]     # a table; without arguments of the traces in tests/traces/provenance
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ Pairs = set[tuple[object, str]]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Of what is said how much is true, of what is true how much is said."""
+    """Precision and recall of claims."""
 
-    said: int
+    claimed: int
     right: int
     true: int
-    found: int
+    recalled: int
 
     @property
     def precision(self) -> float:
         """1 where nothing is said."""
-        return self.right / self.said if self.said else 1.0
+        return self.right / self.claimed if self.claimed else 1.0
 
     @property
     def recall(self) -> float:
         """1 where there is nothing to say."""
-        return self.found / self.true if self.true else 1.0
+        return self.recalled / self.true if self.true else 1.0
 
     def __str__(self) -> str:
         return f"{self.precision:.3f} {self.recall:.3f}"
 
 
-def measure(said: Pairs, true: Pairs, allowed: Pairs) -> Measure:
-    """What is allowed is not wrong to say, and need not be said."""
-    return Measure(len(said), len(said & (true | allowed)), len(true), len(true & said))
+def measure(claimed: Pairs, true: Pairs, allowed: Pairs) -> Measure:
+    """Compare claims with the truth; `allowed` pairs are neither wrong nor required."""
+    return Measure(len(claimed), len(claimed & (true | allowed)), len(true), len(true & claimed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class UnitMeasures:
     """Kernel → node, of those kernels alone whose nodes torch did not write."""
 
     def __str__(self) -> str:
-        found, there, more = self.calls
-        calls = f"{found}/{there}" + (f" +{more}" if more else "")
+        matched, total, more = self.calls
+        calls = f"{matched}/{total}" + (f" +{more}" if more else "")
         row = (self.kernel_node, self.kernel_line, self.node_kernel, self.derived)
-        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{found!s:15}" for found in row)
+        return f"{self.trace:25}{self.unit:12}{calls:10}" + "".join(f"{matched!s:15}" for matched in row)
 
 
 HEAD = f"{'trace':25}{'unit':12}{'calls':10}" + "".join(
@@ -92,12 +92,12 @@ def owner_rank(frame: str) -> int:
 
 
 def line_of(stack: list[str]) -> str:
-    """The innermost frame of the best owner."""
+    """Return the innermost frame of the best owner."""
     return min(reversed(stack), key=owner_rank)
 
 
 def cases() -> list[str]:
-    """The traces that have a truth."""
+    """Return the names of the traces that have a truth."""
     return sorted(path.parent.name for path in CASES.glob("*/truth.jsonl*"))
 
 
@@ -116,26 +116,30 @@ def measures(name: str, run: Run, truth: Path) -> Iterator[UnitMeasures]:
         row = json.loads(line)
         if row["kind"] == "kernel":
             units[row["compile"], row["unit"]].append(row)
-    told: dict[str, Row] = {}
+    answers: dict[str, Row] = {}
     for compile_ in run.compiles():
-        found = json.loads(to_json(provenance_json(provenance_of(compile_))))
-        told[found["ref"]] = {unit["unit"]: unit for unit in found["units"]}
+        answer = json.loads(to_json(provenance_json(provenance_of(compile_))))
+        answers[answer["ref"]] = {unit["unit"]: unit for unit in answer["units"]}
     for (ref, unit), rows in units.items():
         _as_in_the_code(rows)
-        yield _measured(name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}", unit, rows, told.get(ref, {}).get(unit))
+        title = name if len({ref for ref, _ in units}) == 1 else f"{name} {ref}"
+        yield _measured(title, unit, rows, answers.get(ref, {}).get(unit))
 
 
 def _as_in_the_code(rows: list[Row]) -> None:
-    """Count the calls of a kernel as they stand in the code, where functions of subgraphs come before the one that calls them;
-    Inductor tells of a subgraph (`torch.cond`) after what it lowered before it."""
+    """Count the calls of a kernel in the order of the code.
+
+    There functions of subgraphs come before the one that calls them; Inductor records a subgraph (`torch.cond`) in the order of
+    lowering.
+    """
     counts: dict[str, int] = defaultdict(int)
     for row in sorted(rows, key=lambda row: row["subgraph"] is None):
         row["nth"] = counts[row["kernel"]]
         counts[row["kernel"]] += 1
 
 
-def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMeasures:
-    kernels = _numbered(told["kernels"] if told else [])
+def _measured(name: str, unit: str, rows: list[Row], answer: Row | None) -> UnitMeasures:
+    kernels = _numbered(answer["kernels"] if answer else [])
     nodes, allowed, lines, derived = set[tuple[object, str]](), set[tuple[object, str]](), set[tuple[object, str]](), set[object]()
     for row in rows:
         key = row["kernel"], row["nth"]
@@ -145,18 +149,18 @@ def _measured(name: str, unit: str, rows: list[Row], told: Row | None) -> UnitMe
         if kernels.get(key, {}).get("nodes_from") not in WRITTEN:
             derived.add(key)
     calls = {(row["kernel"], row["nth"]) for row in rows}
-    said = {(key, _name(node)) for key, kernel in kernels.items() for node in kernel["post_nodes"]}
+    claimed = {(key, _name(node)) for key, kernel in kernels.items() for node in kernel["post_nodes"]}
     said_lines = {(key, line) for key, kernel in kernels.items() for line in kernel["user_lines"]}
-    back = _node_kernels(told, kernels) if told else set()
+    back = _node_kernels(answer, kernels) if answer else set()
     return UnitMeasures(
         name, unit, (len(calls & set(kernels)), len(calls), len(set(kernels) - calls)),
-        measure(said, nodes, allowed), measure(said_lines, lines, set()), measure(back, nodes, allowed),
-        measure(*({(key, node) for key, node in pairs if key in derived} for pairs in (said, nodes, allowed))),
+        measure(claimed, nodes, allowed), measure(said_lines, lines, set()), measure(back, nodes, allowed),
+        measure(*({(key, node) for key, node in pairs if key in derived} for pairs in (claimed, nodes, allowed))),
     )  # fmt: skip
 
 
 def _name(node: str) -> str:
-    """The truth does not say in which graph of several a node is."""
+    """Return the name of a node without its graph, which the truth does not have."""
     return node.rpartition(".")[2]
 
 
@@ -166,13 +170,13 @@ def _numbered(kernels: list[Row]) -> dict[tuple[str, int], Row]:
     for kernel in kernels:
         calls[kernel["name"]] += [(line, kernel) for line in _firsts(kernel["call_lines"]) or [0]]
     return {
-        (name, nth): kernel for name, found in calls.items()
-        for nth, (_, kernel) in enumerate(sorted(found, key=lambda call: call[0]))
+        (name, nth): kernel for name, places in calls.items()
+        for nth, (_, kernel) in enumerate(sorted(places, key=lambda call: call[0]))
     }  # fmt: skip
 
 
 def _firsts(lines: list[int]) -> Iterable[int]:
-    """The first line of each call."""
+    """Return the first line of each call."""
     return [line for line in lines if line - 1 not in lines]
 
 
@@ -182,7 +186,7 @@ def _node_kernels(unit: Row, kernels: dict[tuple[str, int], Row]) -> Pairs:
     at = {line: key for key, kernel in kernels.items() for line in kernel["call_lines"]}
     maps = (unit["postToPyCode"], unit["postToCppCode"])
     return {
-        (at[to], names[int(line)]) for found in maps for line, targets in found.items() for to in targets
+        (at[to], names[int(line)]) for line_map in maps for line, targets in line_map.items() for to in targets
         if to in at and int(line) in names
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ INPUTS = TRACES / "inputs"
 
 
 def unpacked(name: str, into: Path, inputs: Path = INPUTS) -> Path:
-    """A job's inputs as it left them: not compressed."""
+    """Unpack the files that a job left, and return their directory."""
     top = into / name
     for path in sorted((inputs / name).rglob("*")):
         place = top / path.relative_to(inputs / name)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tltui.inputs.index.format import Chunk, Places, unpack, unpack_extents
 from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
-from tltui.model.follow import open_run
-from tltui.model.run import Run
 from tltui.sources.discover import discover
 from tltui.writers.index import log_part, merged, settled, to_index
 
@@ -25,25 +23,20 @@ def index(paths: Iterable[str | Path], target: Path, lean: bool = False, key: by
     return target
 
 
-def reopened(*paths: str | Path) -> Run:
-    """A run of its own of some files and directories."""
-    return open_run(discover([str(path) for path in paths]))
-
-
 def all_of(path: Path) -> bytes:
     """Everything that an index has, unpacked."""
-    found = IndexFile(str(path))
-    parts = [json.dumps(found.facts).encode()]
-    for log in found.logs:
-        parts.append(found.section(log.number, RECORDS))
-        if data := found.section(log.number, EXTENTS):
+    file = IndexFile(str(path))
+    parts = [json.dumps(file.facts).encode()]
+    for log in file.logs:
+        parts.append(file.section(log.number, RECORDS))
+        if data := file.section(log.number, EXTENTS):
             extents, stream = unpack_extents(data), log.sections[STREAM]
             Places(extents, stream)
             at = stream.offset
             for stored, size, crc in zip(extents.stored, extents.length, extents.crc, strict=True):
-                parts.append(unpack(found.source, Chunk(at, stored, size, crc)))
+                parts.append(unpack(file.source, Chunk(at, stored, size, crc)))
                 at += stored
-    for process in found.saved:
+    for process in file.saved:
         parts += [process.course_bytes(), process.times_bytes(), process.phases_bytes()]
-    parts += [unpack(found.source, chunk) for chunk in found.pool.values()]
+    parts += [unpack(file.source, chunk) for chunk in file.pool.values()]
     return b"\n".join(parts)

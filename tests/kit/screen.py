@@ -19,7 +19,7 @@ _CELL = 12.2
 
 
 def screen_lines(app: App[Any]) -> list[str]:
-    """The rows of the current screen, without blanks at their ends. A wide character is one character here."""
+    """Return the rows of the current screen, without blanks at their ends. A wide character is one character here."""
     rows = [[" "] * app.size.width for _ in range(app.size.height)]
     for x, line, text in _TEXT.findall(app.export_screenshot()):
         column = round(float(x) / _CELL)
@@ -34,7 +34,7 @@ def screen_lines(app: App[Any]) -> list[str]:
 
 
 def screen_text(app: App[Any]) -> str:
-    """The rows of the current screen as one text."""
+    """Return the rows of the current screen as one text."""
     return "\n".join(screen_lines(app))
 
 

@@ -77,7 +77,7 @@ _TEXTUAL_FIXED = {
 
 @lru_cache
 def variables(name: str) -> dict[str, str]:
-    """What every `$name` of the style sheets, ours and Textual's, is in a theme."""
+    """Return the value of every `$name` of the style sheets, ours and Textual's, in a theme."""
     column = COLUMNS.index(name) if name in COLUMNS else -1
     ours = {key: row[column] if column >= 0 else PLAIN for key, row in COLOURS.items()}
     kind = 0 if name in TRUE else 1 if name in ANSI else 2
@@ -91,12 +91,12 @@ def variables(name: str) -> dict[str, str]:
 
 
 def theme(name: str) -> Theme:
-    """One of `NAMES`."""
-    known = variables(name)
+    """Return one of the themes in `NAMES`."""
+    values = variables(name)
     return Theme(
-        name, primary=known["primary"], secondary=known["secondary"], warning=known["warning"], error=known["error"],
-        success=known["success"], accent=known["accent"], foreground=known["foreground"], background=known["background"],
-        surface=known["surface"], panel=known["panel"], boost=known["boost"], dark="light" not in name, variables=known,
+        name, primary=values["primary"], secondary=values["secondary"], warning=values["warning"], error=values["error"],
+        success=values["success"], accent=values["accent"], foreground=values["foreground"], background=values["background"],
+        surface=values["surface"], panel=values["panel"], boost=values["boost"], dark="light" not in name, variables=values,
         ansi=name not in TRUE,
     )  # fmt: skip
 
@@ -215,7 +215,7 @@ class Grounded(Widget):
     _ground: Style | None = None
 
     def notify_style_update(self) -> None:
-        """Textual calls this when colours may have changed."""
+        """Drop cached styles: colours may have changed."""
         super().notify_style_update()
         self._ground = None
 

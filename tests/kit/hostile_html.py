@@ -64,12 +64,12 @@ class Read(HTMLParser):
         assert {name for name, _ in self.attributes} <= ATTRIBUTES
         assert not self.comments
         assert len(set(self.ids)) == len(self.ids)
-        inside = {f"#{own}" for own in self.ids}
+        inside = {f"#{identifier}" for identifier in self.ids}
         assert all(link in inside or link.startswith(("https://", "http://")) for link in self.links)
 
 
 def hostile(path: Path) -> Run:
-    """A run whose names and texts are full of markup."""
+    """Return a run whose names and texts are full of markup."""
     log = Log(path)
     log.add("str", [FILE, 0], frame=None)
     log.add("dynamo_start", {"stack": [{"line": 3, "name": NAME, "filename": 0}]})

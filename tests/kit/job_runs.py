@@ -16,7 +16,7 @@ from pathlib import Path
 
 from job_truths import TRUTHS
 
-PROGRAM = Path(__file__).parent / "live" / "programs" / "jobs.py"
+PROGRAM = Path(__file__).parents[1] / "live" / "programs" / "jobs.py"
 PATIENCE_S = 180
 WITHOUT_CACHES = (
     "killed_forward", "killed_backward", "killed_backward_early", "backward_error", "compiler_hangs", "barrier_inside",

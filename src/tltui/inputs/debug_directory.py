@@ -25,11 +25,10 @@ from tltui.inputs.directory_layouts import (
     written,
 )
 from tltui.text.frozen import frozen
-from tltui.text.payload import ByteSource, Payload
+from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, Batch, Context, Damage, Kind, Named
-from tltui.trace.digest import Digest, digest
-from tltui.trace.envelope import NOTABLE
 from tltui.trace.files import FileBytes, Identity
+from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import Check, Checked, Log
 
 

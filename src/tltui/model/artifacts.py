@@ -14,8 +14,7 @@ from tltui.model.ref import Ref
 from tltui.text.frozen import frozen
 from tltui.text.payload import Payload
 from tltui.trace.batch import Kind as LogKind
-from tltui.trace.envelope import METRICS
-from tltui.trace.grammar import parse_json
+from tltui.trace.grammar import METRICS, parse_json
 from tltui.trace.log import Log
 
 UNIT_STARTS = "fx_graph_runnable"

@@ -26,8 +26,7 @@ from tltui.sources.discovery_results import FoundDump, FoundProfile
 from tltui.sources.file_writers import Writers
 from tltui.sources.polling import Turns, Watching, name_of
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.log_chunks import Part, parts_of
-from tltui.trace.scan import STEP, Scanner
+from tltui.trace.scan import STEP, Part, Scanner, parts_of
 from tltui.trace.scan_workers import Workers, how_many
 
 Beside = TypeVar("Beside", FoundProfile, FoundDump)
@@ -70,7 +69,7 @@ class _Followed:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.log_chunks`)."""
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.scan`)."""
         return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
 
     @property

@@ -11,7 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.status import BACKWARD
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
-from tltui.trace.envelope import NOTABLE
+from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import Log
 
 EVENT = "chromium_event"

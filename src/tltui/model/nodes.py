@@ -32,7 +32,7 @@ from tltui.model.status import (
     with_times,
 )
 from tltui.trace.batch import Metrics, Named, Started
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 from tltui.trace.log import Log
 
 

@@ -14,9 +14,8 @@ from tltui.model.nodes import Process
 from tltui.model.ref import CompileId
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Batch, Context, Kind, Named
-from tltui.trace.envelope import NOTABLE
-from tltui.trace.joined_log import NOWHERE, JoinedLog
-from tltui.trace.log import Log
+from tltui.trace.grammar import NOTABLE
+from tltui.trace.log import NOWHERE, JoinedLog, Log
 
 Place = tuple[int, int]
 """The number of a member, and a record of its log."""

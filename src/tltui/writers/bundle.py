@@ -31,8 +31,7 @@ from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
-from tltui.trace.joined_log import JoinedLog
-from tltui.trace.log import Log
+from tltui.trace.log import JoinedLog, Log
 from tltui.writers.redact.patterns import NAME, nested_json
 from tltui.writers.redact.redact import Redacted, Redactor
 from tltui.writers.redact.torch_words import is_word

@@ -182,7 +182,7 @@ def _scan(run: Run, source: FileBytes, log: FoundLog) -> Saved:
     while log.is_final and not (last and last[-1].finished):
         last.append(scanner.step(STEP, True))
         run.apply(0, last[-1])
-    return Saved(main, state, together(last, state.taken, main.kinds) if last else None)
+    return Saved(main, state, together(last, state.records, main.kinds) if last else None)
 
 
 def _pieces(log_file: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool, is_redacted: bool) -> Iterator[bytes]:
@@ -211,7 +211,7 @@ def _facts(log: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
         "path": _name(log), "host": "", "size": size,
         "changed": status.st_mtime_ns, "head": head, "tail": tail, "reached": reached, "ended": saved.last is not None,
         "rank": log.rank, "launch": log.launch, "started": log.started, "clock": log.clock, "fault": log.fault,
-        "records": saved.state.taken,
+        "records": saved.state.records,
     }  # fmt: skip
 
 

@@ -212,7 +212,7 @@ class IndexScanner:
         assert self._saved is not None
         if self._saved.last is not None:
             return self._saved.last
-        return Batch(self._saved.state.taken, scanned=self._saved.state.reached, waiting=True)
+        return Batch(self._saved.state.records, scanned=self._saved.state.reached, waiting=True)
 
     def _here(self, source: KnownFile, size: int, last: bool) -> Batch:
         if not self._begun:

@@ -11,11 +11,9 @@ from tltui.inputs.text.events import STACK, SUPPRESSED, MessagePayload, logger_o
 from tltui.inputs.text.line_grammar import HEAD_SIZE, clean, core_of, head_of, label_of, parts_of
 from tltui.inputs.text.text_batch import IRREGULAR, TEXT, TORN, UNCLEAN, Piece, TextBatch
 from tltui.text.lru import Lru
-from tltui.text.payload import ByteSource, Payload
+from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, Batch
-from tltui.trace.digest import Digest, digest
-from tltui.trace.envelope import NAMED
-from tltui.trace.grammar import Prefix
+from tltui.trace.grammar import NAMED, Prefix
 from tltui.trace.log import Check, Checked, Log
 
 IN_PLACE = 1 << 20

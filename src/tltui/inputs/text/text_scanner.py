@@ -11,7 +11,7 @@ from tltui.inputs.text.line_grammar import BEGUN, CR, clean, core_of, head_of, l
 from tltui.inputs.text.text_batch import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Named, Started, Tail
-from tltui.trace.envelope import NOTABLE
+from tltui.trace.grammar import NOTABLE
 
 STEP = 1 << 20
 BLOCK = 1 << 18

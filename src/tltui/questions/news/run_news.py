@@ -18,7 +18,7 @@ from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unread
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Metrics, Started
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 
 REASONS = "recompile_reasons"
 GRAPH = "dynamo_output_graph"

@@ -26,7 +26,7 @@ from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
 from tltui.questions.caches.cache_lookups import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
 from tltui.text.frozen import frozen
-from tltui.trace.envelope import METRICS
+from tltui.trace.grammar import METRICS
 
 
 def missing_of(

@@ -12,7 +12,7 @@ from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework, owner_of
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 
 UNKNOWN_FILE = "‹unknown file›"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tltui.inputs.index.format import Chunk, Places, unpack, unpack_extents
-from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
+from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, STREAM, IndexFile
 from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.sources.discover import discover

@@ -23,9 +23,9 @@ from real import TRACES
 from test_fuzz import END, FIRST, FROM
 
 from tltui.export import lines_of
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives import cache as module
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.inputs.tlparse_import import events_in, row_of
 from tltui.model.follow import open_run
 from tltui.questions.records.damage_page import damage_document

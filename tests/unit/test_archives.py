@@ -28,9 +28,9 @@ import pytest
 from real import ROOT, TRACES
 
 from tltui.cli import main
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives.cache import Cache, own_cache, remove_own
 from tltui.inputs.archives.decompress import NO_ZSTD, zstd_decompressor
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.inputs.archives.unpack import TOO_DEEP
 from tltui.model.follow import open_run
 from tltui.sources.discover import NothingFound, discover

@@ -17,9 +17,9 @@ from test_index_engines import command, environment
 
 from tltui.cli import main
 from tltui.inputs.index.format import Chunk
-from tltui.inputs.index.reader import IndexFile
+from tltui.inputs.index.indexed_log import IndexFile
 from tltui.model.follow import open_run
-from tltui.model.rank_ranges import gaps
+from tltui.model.ref import gaps
 from tltui.questions.coverage.job_inputs import missing_ranks, world_size
 from tltui.sources.discover import discover
 from tltui.sources.saved_indexes import Crowd

@@ -17,7 +17,7 @@ from viewed import lead_somewhere, text
 from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.export import to_json
 from tltui.model.follow import open_run
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover

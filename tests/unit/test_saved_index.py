@@ -21,8 +21,7 @@ from test_redact import WORDS
 
 from tltui.cli import main
 from tltui.export import to_json
-from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.inputs.index.reader import STREAM, IndexFile
+from tltui.inputs.index.indexed_log import STREAM, Elsewhere, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from text_inputs import TRUTH, messages, others, scanned, text_log, unpacked
 
-from tltui.inputs.text.text_batch import TORN, TextBatch
-from tltui.inputs.text.text_log import TextLog
+from tltui.inputs.text.text_log import TORN, TextBatch, TextLog
 from tltui.inputs.text.text_scanner import LONGEST, TORN_BY, TextScanner
 from tltui.model.artifacts import artifact_name
 from tltui.trace.batch import Kind

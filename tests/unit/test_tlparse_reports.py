@@ -16,8 +16,8 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.export import lines_of
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run

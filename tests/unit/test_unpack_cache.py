@@ -128,8 +128,7 @@ def test_killed_while_it_unpacks(tmp_path: Path) -> None:
 
 
 def test_a_second_look_does_not_unpack_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.inputs.archives import cache
-    from tltui.inputs.archives.packed_files import Limits
+    from tltui.inputs.archives import Limits, cache
     from tltui.sources.discover import Discovery, discover
 
     own = cache.Cache(tmp_path / "unpacked", Limits())

@@ -17,7 +17,7 @@ from tltui.api.html import page_html
 from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank, artifacts_of, compiles_of, node_at
 from tltui.api.session import Session
 from tltui.documents.format import plural
-from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
+from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
 from tltui.questions.build import build

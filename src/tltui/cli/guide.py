@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page."""
-    from tltui.documents.manual.pages import glossary_document, guide_document
+    from tltui.documents.manual import glossary_document, guide_document
 
     if options.command == "guide":
         yield from as_text(guide_document(options.wanted.removesuffix(".md"), layout(options)), options)

@@ -129,7 +129,7 @@ class _Indexing:
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure if it would be empty."""
-        from tltui.inputs.index.reader import IndexFile
+        from tltui.inputs.index.indexed_log import IndexFile
         from tltui.text.safe_files import replacing
         from tltui.work.engines.gather import Shelf
         from tltui.writers.index import host_of, merged, new_key

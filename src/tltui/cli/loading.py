@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.text.frozen import frozen
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tltui.cli.exits import Failure
-from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
+from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.text.sanitize import sanitize
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from tltui.documents import format as fmt
 from tltui.documents.format import plural
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.frozen import frozen

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.rank_ranges import ranges
-from tltui.model.ref import CompileId, Ref, parse_ref
+from tltui.model.ref import CompileId, Ref, parse_ref, ranges
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece

@@ -16,9 +16,8 @@ from tltui.commands import BY_ID, Command, Situation, Where
 from tltui.documents.format import plural
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
-from tltui.model.compile_navigation import has_break, has_error, next_compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
-from tltui.model.run import Run
+from tltui.model.run import Run, has_break, has_error, next_compile
 from tltui.model.torch_version import torch_version
 from tltui.questions.index import BY_NAME, Entry
 from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes

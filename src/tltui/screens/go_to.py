@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from tltui.commands import COMMANDS, Where
-from tltui.model.compile_navigation import in_order
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, named_in, parse_ref
+from tltui.model.run import in_order
 from tltui.questions.provenance.graph_names import Names
 from tltui.screens.prompts import Question, Row
 from tltui.screens.workbench import AppContext

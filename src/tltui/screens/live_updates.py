@@ -414,7 +414,7 @@ class LiveUpdates:
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
         long = {number: own for number, own in quiet.items() if silence(own)}
-        from tltui.model.rank_ranges import ranges
+        from tltui.model.ref import ranges
 
         # those with nothing open train, or wait for the others: that is no news
         busy = {number: own for number, own in long.items() if self._inside.get(number)}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tltui.commands import Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
 from tltui.config import Config, config_path
 from tltui.documents.format import wrap
-from tltui.documents.manual.texts import CHAPTERS, title_of
+from tltui.documents.manual import CHAPTERS, title_of
 from tltui.documents.page import Page
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.screens.prompts import Question, Row

@@ -152,7 +152,7 @@ class PanesScreen(Workbench[T]):
         """Pages of the guide are shown where help is; esc leads from all of them back to the panes."""
         if not self.is_helping:
             return
-        from tltui.documents.manual.pages import manual_document
+        from tltui.documents.manual import manual_document
 
         view = self.query_one("#help", DocumentView)
         width = max(self.size.width - view.gutter_width - 1, 40)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.directory_layouts import Layout, layout_of
 from tltui.inputs.flight_recorder import is_dump, rank_in
 from tltui.inputs.forms import DEBUG_DIR, TEXT, TRACE, form_of

@@ -6,7 +6,7 @@ import re
 from dataclasses import field
 
 from tltui.inputs.forms import TRACE, source_of
-from tltui.inputs.index.reader import SavedProcess
+from tltui.inputs.index.indexed_log import SavedProcess
 from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tltui.inputs.archives.packed_files import INSIDE, packing_of
+from tltui.inputs.archives import INSIDE, packing_of
 from tltui.inputs.directory_layouts import RAW_LOG, RAW_ROWS, Report, is_rows, layout_of, report_in
 from tltui.inputs.flight_recorder import is_dump
 from tltui.inputs.forms import TEXT, form_of

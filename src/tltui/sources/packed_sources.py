@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.inputs.archives import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of, size_of
 from tltui.inputs.archives.cache import Cache, own_cache, standard_input
 from tltui.inputs.archives.decompress import CannotUnpack
 from tltui.inputs.archives.members import ENCRYPTED
-from tltui.inputs.archives.packed_files import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of, size_of
 from tltui.inputs.archives.unpack import Contents, Judge, unpack
 from tltui.inputs.flight_recorder import rank_in
 from tltui.inputs.tlparse_import import lay_out_once

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Generic, TypeVar
 
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.sources.discovery_results import FoundDump, FoundProfile, Opened
 from tltui.sources.log_files import MAX_DEPTH, MAX_FILES, is_named_like_a_log

@@ -9,8 +9,7 @@ from functools import cached_property
 
 from tltui.inputs.forms import TRACE
 from tltui.inputs.index.format import MAGIC, BadIndex
-from tltui.inputs.index.indexed_log import opened
-from tltui.inputs.index.reader import IndexFile, SavedLog, SavedProcess
+from tltui.inputs.index.indexed_log import IndexFile, SavedLog, SavedProcess, opened
 from tltui.sources.discovery_results import FoundLog, Saved
 from tltui.trace.files import FileBytes
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tltui.documents.format import plural, size_of, wrap
-from tltui.inputs.archives.packed_files import COMPRESSED_NAME, STANDARD_INPUT
+from tltui.inputs.archives import COMPRESSED_NAME, STANDARD_INPUT
 from tltui.inputs.index.indexed_log import IndexBytes
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of

@@ -15,8 +15,7 @@ from tltui import __version__
 from tltui.inputs.forms import TRACE, scanner_of
 from tltui.inputs.index import writer
 from tltui.inputs.index.format import BadIndex, Keep, keep, pack_extents
-from tltui.inputs.index.indexed_log import IndexScanner, check_log, opened
-from tltui.inputs.index.reader import EXTENTS, RECORDS, SavedLog
+from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, IndexScanner, SavedLog, check_log, opened
 from tltui.inputs.index.scan_records import Saved, pack_records, together
 from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.kinds import Phase, kind_of

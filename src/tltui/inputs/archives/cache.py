@@ -16,8 +16,8 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from tltui.inputs.archives import BLOCK, RESERVE, SETTINGS, STANDARD_INPUT, Limits, Progress, packing_of, size_of
 from tltui.inputs.archives.decompress import PIECE, CannotUnpack
-from tltui.inputs.archives.packed_files import BLOCK, RESERVE, SETTINGS, STANDARD_INPUT, Limits, Progress, packing_of, size_of
 
 DIRECTORY, FILE = 0o700, 0o600
 LOCK = "lock"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from tltui.inputs.archives.packed_files import BZIP2, GZIP, XZ, ZSTD, size_of
+from tltui.inputs.archives import BZIP2, GZIP, XZ, ZSTD, size_of
 
 PIECE = 1 << 16
 """Bytes that are read or unpacked at once."""

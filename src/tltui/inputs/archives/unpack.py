@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
+from tltui.inputs.archives import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
 from tltui.inputs.archives.cache import Cache, Full, Member
 from tltui.inputs.archives.decompress import HEAD, PIECE, Allowance, CannotUnpack, Counted, Head, Plain, Stream, unpacked
 from tltui.inputs.archives.members import Entry, Members, members_of_tar, members_of_zip
-from tltui.inputs.archives.packed_files import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
 from tltui.inputs.directory_layouts import (
     CACHED,
     CODE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
 from tltui.inputs.text.line_grammar import BEGUN, CR, clean, core_of, head_of, label_of, next_part
-from tltui.inputs.text.text_batch import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
+from tltui.inputs.text.text_log import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Named, Started, Tail
 from tltui.trace.grammar import NOTABLE

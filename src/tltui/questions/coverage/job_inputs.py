@@ -11,8 +11,8 @@ from tltui.inputs.forms import FORMS
 from tltui.model.artifacts import artifact_name
 from tltui.model.input_joining import EXACT, is_of_job
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import Range, gaps, range_text, ranges
 from tltui.model.record_reader import named
+from tltui.model.ref import Range, gaps, range_text, ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import told
 from tltui.text.frozen import frozen

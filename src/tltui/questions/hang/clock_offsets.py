@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import median, median_low
 from typing import NamedTuple, TypeVar
 
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log

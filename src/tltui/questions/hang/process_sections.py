@@ -13,7 +13,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import ranges, shortened
+from tltui.model.ref import ranges, shortened
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside

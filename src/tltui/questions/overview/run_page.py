@@ -10,12 +10,11 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import key_hint, key_of, link_hint, rank_count, stands_for
 from tltui.inputs.forms import DEBUG_DIR, TEXT
-from tltui.model.compile_navigation import has_break, has_error, in_order, next_compile
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run
+from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.questions.coverage.input_sections import add_missing, held_words, of_ranks

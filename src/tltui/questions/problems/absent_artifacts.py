@@ -12,14 +12,13 @@ from weakref import WeakKeyDictionary
 
 from tltui.inputs.forms import DEBUG_DIR
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit, artifact_name, artifacts_of, units_of
-from tltui.model.compile_navigation import in_order
 from tltui.model.derived_cache import Parts
 from tltui.model.expected_artifacts import CODE, LOG_TLPARSE, NOT_YET, PLACES, Absent, Outcome, absent, failed_in, there
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader, json_in, named
 from tltui.model.ref import NO_ID
-from tltui.model.run import Run
+from tltui.model.run import Run, in_order
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version

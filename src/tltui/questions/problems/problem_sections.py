@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.rank_groups import OnRanks, alike_on_ranks, said_ranks
-from tltui.model.rank_ranges import ranges
-from tltui.model.ref import parse_ref
+from tltui.model.ref import parse_ref, ranges
 from tltui.model.status import SOFT, Eager, Status, error_name
 from tltui.questions.index import BY_NAME
 from tltui.questions.overview.summary_sections import code_piece, place_piece

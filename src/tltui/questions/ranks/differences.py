@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.questions.ranks.matching import (
     BREAKS,
     CACHE,

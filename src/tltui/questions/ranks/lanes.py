@@ -13,7 +13,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from tltui.inputs.index.format import BadIndex, dump_json, load_json
-from tltui.inputs.index.reader import SavedProcess
+from tltui.inputs.index.indexed_log import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
-from tltui.model.rank_ranges import Ranks
+from tltui.model.ref import Ranks
 from tltui.questions.hang.clock_offsets import Clock, Offset
 from tltui.questions.ranks.rank_course import Code, Lane
 from tltui.text.frozen import frozen

@@ -10,9 +10,8 @@ from typing import TypeVar, cast
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges
 from tltui.model.record_reader import Reader, addresses, named
-from tltui.model.ref import BadAddress
+from tltui.model.ref import BadAddress, ranges
 from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
 from tltui.questions.compare.pairing import owns_of

@@ -7,7 +7,7 @@ from tltui.documents.page import Page as Written
 from tltui.documents.scope import key_hint
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Rank
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME, QUESTIONS
 from tltui.text import tokens

@@ -13,7 +13,7 @@ from tltui.documents.format import joined
 from tltui.documents.page import BAR, Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question

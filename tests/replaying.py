@@ -222,7 +222,7 @@ def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
     for step, _ in enumerate(replay.play()):
         if run is None or follower is None:
             try:
-                run = Run(discovery.look())
+                run = Run(discovery.discover())
             except NothingFound:
                 continue
             follower = Follower(run, discovery, writers, clock=clock)
@@ -232,7 +232,7 @@ def follow(replay: Replay) -> tuple[Run, Said, set[str], Run]:
     writers.over = True
     assert run is not None and follower is not None
     look(run, follower, clock) if polled else read(run, follower)
-    fresh = open_run(Discovery([str(replay.target)]).look(), writers)
+    fresh = open_run(Discovery([str(replay.target)]).discover(), writers)
     names = {*said.pages, *refs_of(fresh, replay.seed)} - {LISTING}
     return run, said, names, fresh
 
@@ -251,13 +251,13 @@ def look(run: Run, follower: Follower, clock: Clock) -> None:
     """Some time later: look at what has its turn by then."""
     for seconds in (20.0, 1.0, 1.0):
         clock.now += seconds
-        for event in follower.look():
-            run.take(event)
+        for event in follower.poll():
+            run.update(event)
     settle(run)
 
 
 def read(run: Run, follower: Follower) -> None:
     """One look at the files."""
     for event in follower.read(1 << 16):
-        run.take(event)
+        run.update(event)
     settle(run)

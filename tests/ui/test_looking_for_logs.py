@@ -46,9 +46,9 @@ async def test_logs_come_in_behind_the_first_frame(many: Path) -> None:
         await until(pilot, lambda: app.browser.trace.finished and app.browser.is_at_rest and "compiling" in screen_text(app))
         run = app.browser.trace
         there = discover([str(many)])
-        assert [log.path for log in run.found.logs] == [log.path for log in there.logs]
-        assert run.found.others + len(run.found.skipped) == there.others + len(there.skipped)
-        assert run.found.search is None and len(run.ranks) == len(there.logs)
+        assert [log.path for log in run.discovered.logs] == [log.path for log in there.logs]
+        assert run.discovered.others + len(run.discovered.skipped) == there.others + len(there.skipped)
+        assert run.discovered.search is None and len(run.ranks) == len(there.logs)
     assert app.faults == []
 
 

@@ -153,7 +153,7 @@ def test_ranks_that_were_not_read_are_not_missing(
 ) -> None:
     """Of many ranks that did the same one is read."""
     monkeypatch.setattr(Crowd, "to_read", lambda crowd, *_: crowd.logs_of([0, 5]))
-    assert len(open_run(discover([str(copied)])).found.logs) == 2
+    assert len(open_run(discover([str(copied)])).discovered.logs) == 2
     for page in ("where", "ranks", "summary"):
         said = printed(page, copied)
         assert "no log of" not in said and "not here" not in said, page

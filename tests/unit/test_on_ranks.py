@@ -196,4 +196,4 @@ def test_a_miss_names_few_of_those_who_asked_too(clean: dict[int, Run]) -> None:
 def test_a_directory_that_was_made_is_whole(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
     assert len(run.ranks) == 64 and len(truth["plants"]) >= 16
-    assert all(Path(log.path).exists() for log in run.found.logs)
+    assert all(Path(log.path).exists() for log in run.discovered.logs)

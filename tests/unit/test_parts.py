@@ -47,7 +47,7 @@ class Whole:
         self.log.apply(batch)
         for context, records in batch.members.items():
             self.members.setdefault(context, []).extend(records)
-        told = (batch.notable, batch.strings, batch.started, batch.named, batch.metrics)
+        told = (batch.notable, batch.strings, batch.started, batch.name_sources, batch.metrics)
         for mine, theirs in zip(self.facts, told, strict=True):
             mine.extend(theirs)
 
@@ -205,7 +205,7 @@ def read_by(path: Path, count: int, meanwhile: Callable[[int], None] = lambda _:
     run = Run(discover([str(path)]))
     for number, event in enumerate(Follower(run, workers=count).read()):
         meanwhile(number)
-        run.take(event)
+        run.update(event)
     settle(run)
     return run
 

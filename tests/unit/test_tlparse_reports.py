@@ -35,7 +35,7 @@ PAIRS = [(WITHOUT, ERRORS), (OUT / "breaks_without_raw.tar.xz", BREAKS)]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    own = Cache(tmp_path / "cache", Limits(), SETTINGS.tell)
+    own = Cache(tmp_path / "cache", Limits(), SETTINGS.report)
     monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [own])
     yield own.top
     own.remove()

@@ -134,6 +134,6 @@ def test_a_second_look_does_not_unpack_again(tmp_path: Path, monkeypatch: pytest
     own = cache.Cache(tmp_path / "unpacked", Limits())
     monkeypatch.setattr(cache, "_process_cache", [own])
     discovery = Discovery([str(LOG)])
-    first = discovery.look().logs[0].path
-    assert discovery.look().logs[0].path == discover([str(LOG)]).logs[0].path == first
+    first = discovery.discover().logs[0].path
+    assert discovery.discover().logs[0].path == discover([str(LOG)]).logs[0].path == first
     own.remove()

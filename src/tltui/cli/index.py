@@ -163,7 +163,7 @@ class _Indexing:
             print_error(f"tltui: {note}")
         self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
         saved = () if discovered.crowd is None else discovered.crowd.saved
-        hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
+        hosts = {entry.host for entry in saved if entry.log.index == str(self._target) and not entry.log.is_here} - {self._host}
         if hosts:
             whose = _named(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")

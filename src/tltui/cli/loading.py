@@ -148,7 +148,7 @@ def look(
     discovery = Discovery(paths, latest, ranks, profiles_named(profiles))
     try:
         with unpacking_progress(paths, waits=not printed):
-            discovered = discovery.look()
+            discovered = discovery.discover()
     except NothingFound as nothing:
         if printed and nothing.outputs:
             return without_logs(paths, nothing)
@@ -163,10 +163,10 @@ def profiles_named(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     """Return the profiles of `--profile`."""
     if not paths:
         return ()
-    from tltui.sources.discover import NoProfileThere, named
+    from tltui.sources.discover import NoProfileThere, profiles_at
 
     try:
-        return named(paths)
+        return profiles_at(paths)
     except NoProfileThere as none:
         raise Failure(f"--profile {none}") from None
 
@@ -229,10 +229,10 @@ def read_profiles(run: Run) -> None:
     """Read the named and discovered profiles: a command that sets `reads_profiles` needs both."""
     run.profiles.read()
     for file in run.profiles.files:
-        if file.fault and file.found.is_named:
-            raise Failure(f"--profile {file.found.name}: {file.fault}")
+        if file.fault and file.export.is_named:
+            raise Failure(f"--profile {file.export.name}: {file.fault}")
         if file.fault:
-            print(printable(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
+            print(printable(f"tltui: {file.export.name}: {file.fault}"), file=sys.stderr)
 
 
 def one_ref(options: argparse.Namespace) -> str:
@@ -247,7 +247,7 @@ def tell_refused(run: Run) -> None:
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
 
-    named = {file.found.name for file in run.profiles.files if file.found.is_named}
+    named = {file.export.name for file in run.profiles.files if file.export.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in named:
             print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)

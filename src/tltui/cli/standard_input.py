@@ -33,13 +33,13 @@ BEGINNING = 0.3
 @contextmanager
 def unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
     """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
-    SETTINGS.limits, SETTINGS.told = _limits, (progress := _ProgressLine())
+    SETTINGS.limits, SETTINGS.progress = _limits, (progress := _ProgressLine())
     try:
         if STANDARD_INPUT in paths:
             _read_standard_input(waits)
         yield
     finally:
-        SETTINGS.told = None
+        SETTINGS.progress = None
         progress.end()
 
 

@@ -98,12 +98,12 @@ def matching_entries(term: str) -> list[Entry]:
     wanted = " ".join(term.lower().replace("-", " ").replace("_", " ").split())
     if not wanted:
         return []
-    said = {entry: entry.word.lower().replace("_", " ") for entry in entries().values()}
+    words = {entry: entry.word.lower().replace("_", " ") for entry in entries().values()}
     plain = wanted[:-1] if wanted.endswith("s") else wanted
     return (
-        [entry for entry, word in said.items() if {wanted, plain} & {*word.split(", "), entry.name.replace("-", " ")}]
-        or [entry for entry, word in said.items() if word.startswith(wanted)]
-        or [entry for entry, word in said.items() if wanted in word]
+        [entry for entry, word in words.items() if {wanted, plain} & {*word.split(", "), entry.name.replace("-", " ")}]
+        or [entry for entry, word in words.items() if word.startswith(wanted)]
+        or [entry for entry, word in words.items() if wanted in word]
     )
 
 
@@ -119,7 +119,7 @@ def render(page: Page, markdown: str, chapter: str = "") -> None:
 
     stack = _Blocks(page, chapter)
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
-        stack.take(token)
+        stack.add(token)
 
 
 def target_of(href: str, chapter: str = "") -> str:
@@ -147,7 +147,7 @@ class _Blocks:
         self.heading = ""
         self.rows: list[list[list[Word]]] = []
 
-    def take(self, token: Token) -> None:
+    def add(self, token: Token) -> None:
         """One token of the parser."""
         kind = token.type
         if kind == "heading_open":
@@ -236,12 +236,12 @@ def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
         elif child.type in ("softbreak", "hardbreak"):
             words.append([])
         elif child.type in ("text", "code_inline", "image"):
-            own = tokens.LINK if target else tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
+            inner = tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
             for number, part in enumerate(child.content.split(" ")):
                 if number:
                     words.append([])
                 if part:
-                    words[-1].append((part, own, target))
+                    words[-1].append((part, tokens.LINK if target else inner, target))
     return [word for word in words if word]
 
 
@@ -249,7 +249,7 @@ def filled(words: Sequence[Word], width: int) -> Iterator[list[tuple[str, str, s
     """Lines of at most `width` cells; a word that is wider is cut. What leads to one place is one link."""
     line: list[tuple[str, str, str]] = []
     used = 0
-    for word in (part for whole in words for part in _cut(whole, width)):
+    for word in (part for long_word in words for part in _cut(long_word, width)):
         size = sum(wide(text) for text, _, _ in word)
         if line and used + 1 + size > width:
             yield line

@@ -55,7 +55,7 @@ class Events:
         self.damaged = 0
         self.is_cut = False
         """Whether the file ends before it is whole."""
-        self.taken = 0
+        self.consumed = 0
         """Bytes that were read, unpacked."""
         self._is_long: bool | None = None
         """Whether times have more digits than a float: those since the epoch, of torch 2.3 and before. They are made text."""
@@ -73,7 +73,7 @@ class Events:
         """Read on; False at the end of the file."""
         data = self._file.read(self._block)
         self._is_over = not data
-        self.taken += len(data)
+        self.consumed += len(data)
         self._rest += data
         return bool(data)
 
@@ -363,7 +363,7 @@ def reason_against(path: str) -> str:
             return "a directory"
         try:
             stream = opened(file, path)
-            head, tail = whole(stream, ENDS), b""
+            head, tail = read_exactly(stream, ENDS), b""
         except CannotUnpack as error:
             return str(error)
         if isinstance(stream, Plain):
@@ -373,7 +373,7 @@ def reason_against(path: str) -> str:
     return why_not(head, tail)
 
 
-def whole(stream: Stream, size: int) -> bytes:
+def read_exactly(stream: Stream, size: int) -> bytes:
     """So many bytes, fewer at the end only."""
     data = b""
     while len(data) < size and (more := stream.read(size - len(data))):

@@ -81,8 +81,8 @@ class Unit:
 
 def artifact_name(kind: LogKind) -> str:
     """Return the name of an artifact in addresses: its own for `artifact` and `graph_dump` records, else the event."""
-    named = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
-    return (kind.name if named else kind.event) or "(no event)"
+    has_name = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
+    return (kind.name if has_name else kind.event) or "(no event)"
 
 
 def is_artifact(kind: LogKind, has_payload: bool) -> bool:

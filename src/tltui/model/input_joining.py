@@ -42,8 +42,8 @@ class Home:
 class Twins:
     """Two records with the same contents; the second one is omitted."""
 
-    kept: Place
-    left: Place
+    first: Place
+    second: Place
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def merge(members: Sequence[tuple[LogModel, Process]], homes: dict[CompileId, Ho
     rank = _first(process.stated_rank for _, process in members)
     order = _order(merged, homes)
     batch, places = _batch(merged, order, homes, Context(base.pid, rank))
-    log.take(batch, places)
+    log.add_places(batch, places)
     model.apply(batch)
     for process in model.processes:
         process.strings.update(base.strings)
@@ -98,7 +98,7 @@ def _first(numbers: Iterator[int | None]) -> int | None:
     return next((number for number in numbers if number is not None), None)
 
 
-def records_of(process: Process) -> Sequence[int]:
+def process_records(process: Process) -> Sequence[int]:
     """All records of a process, in file order."""
     if process.records == len(process.log):
         return range(len(process.log))
@@ -112,16 +112,16 @@ class _Keys:
         self._log = log
         self.homes = [homes.get(_id_of(context)) for context in log.contexts]
         """Context → the home of the unit that it is."""
-        self._known: dict[tuple[int, int], Key] = {}
+        self._keys: dict[tuple[int, int], Key] = {}
 
     def of(self, record: int) -> Key:
         columns = self._log.columns
         pair = (columns.context[record], columns.kind[record])
-        pair_keys = self._known.get(pair)
+        pair_keys = self._keys.get(pair)
         if pair_keys is None:
             context, kind, home = self._log.contexts[pair[0]], self._log.kinds[pair[1]]._replace(encoding=""), self.homes[pair[0]]
             identity = (_id_of(context), context.attempt or 0) if home is None else (home.compile.of(0), home.attempt)
-            pair_keys = self._known[pair] = (*identity, kind)
+            pair_keys = self._keys[pair] = (*identity, kind)
         return pair_keys
 
     def home(self, record: int) -> Home | None:
@@ -148,7 +148,7 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Stretch]:
     for number, process in enumerate(merged.members[1:], 1):
         counts, anchor = Counter[Key](), START
         new: list[tuple[Key, Place]] = []
-        for record in records_of(process):
+        for record in process_records(process):
             key, place = keys[number].of(record), (number, record)
             twins, nth = base_twins[key], counts[key]
             counts[key] += 1
@@ -166,7 +166,7 @@ def _order(merged: Merged, homes: dict[CompileId, Home]) -> list[Stretch]:
                 new.append((key, place))
         for key, place in new:
             base_twins[key].append(place)
-    return _laid_out(records_of(merged.members[0]), behind)
+    return _laid_out(process_records(merged.members[0]), behind)
 
 
 def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
@@ -176,7 +176,7 @@ def _twins_of_base(merged: Merged, keys: list[_Keys]) -> dict[Key, list[Place]]:
     repeatable = {number for number, kind in enumerate(base.log.kinds) if kind._replace(encoding="") in kinds}
     column = base.log.columns.kind
     twins: dict[Key, list[Place]] = defaultdict(list)
-    for record in records_of(base):
+    for record in process_records(base):
         if column[record] in repeatable:
             twins[keys[0].of(record)].append((0, record))
     return twins
@@ -219,13 +219,13 @@ def _batch(
     for member, records in order:
         source, stored = logs[member].columns, member == 0 and not logs[0].is_made
         new = len(columns)
-        columns.offset.extend(_taken(source.offset, records) if stored else records)
+        columns.offset.extend(_selected(source.offset, records) if stored else records)
         columns.source.extend([0 if stored else member + 1] * len(records))
-        columns.head.extend(_taken(source.head, records))
-        columns.size.extend(_taken(source.size, records))
-        columns.flags.extend(_taken(source.flags, records))
-        columns.kind.extend(numbers[member].kinds(_taken(source.kind, records), kinds))
-        for context in numbers[member].contexts(_taken(source.context, records), contexts):
+        columns.head.extend(_selected(source.head, records))
+        columns.size.extend(_selected(source.size, records))
+        columns.flags.extend(_selected(source.flags, records))
+        columns.kind.extend(numbers[member].kinds(_selected(source.kind, records), kinds))
+        for context in numbers[member].contexts(_selected(source.context, records), contexts):
             columns.context.append(context)
             batch.members[context].append(new)
             new += 1
@@ -233,14 +233,14 @@ def _batch(
         for number, record in enumerate(records, new - len(records)):
             where[record] = number
     for twins in merged.twins:
-        places[twins.left[0]][twins.left[1]] = places[twins.kept[0]][twins.kept[1]]
+        places[twins.second[0]][twins.second[1]] = places[twins.first[0]][twins.first[1]]
     batch.kinds, batch.contexts = list(kinds), list(contexts)
     _facts(merged, batch, places)
     _ends(merged, batch)
     return batch, places
 
 
-def _taken(column: array[int], records: Sequence[int]) -> Sequence[int]:
+def _selected(column: array[int], records: Sequence[int]) -> Sequence[int]:
     """Return the values of some records."""
     if isinstance(records, range):
         return column[records.start : records.stop].tolist()
@@ -288,13 +288,13 @@ def _facts(merged: Merged, batch: Batch, places: list[array[int]]) -> None:
         for compile_ in process.compiles.values():
             for metrics in compile_.metrics:
                 batch.metrics.append(metrics._replace(record=where[metrics.record]))
-            first, named = compile_.started, compile_.named
+            first, name_source = compile_.started, compile_.name_source
             if first is not None and number == 0:
                 batch.started.append(first._replace(record=where[first.record]))
             elif first is not None and first.name:  # the numbers of its strings are its own
-                named = Named(first.record, first.name, process.string(first.filename), first.line)
-            if named is not None and where[named.record] != NOWHERE:
-                batch.named.append(named._replace(record=where[named.record]))
+                name_source = Named(first.record, first.name, process.string(first.filename), first.line)
+            if name_source is not None and where[name_source.record] != NOWHERE:
+                batch.name_sources.append(name_source._replace(record=where[name_source.record]))
     notable = {number for number, kind in enumerate(batch.kinds) if kind.name in NOTABLE or kind.event in NOTABLE}
     batch.notable = [(record, kind) for record, kind in enumerate(batch.columns.kind) if kind in notable]
     for number, process in enumerate(merged.members):
@@ -427,7 +427,7 @@ def _other_names(base: Process, other: Process) -> str:
     """Describe two functions with known names and the same compile id; '' for none."""
     for key, frame in other.frames.items():
         twin = base.find_frame(key)
-        if twin is None or any(c.named is not None and c.named.is_guess for c in (*twin.compiles, *frame.compiles)):
+        if twin is None or any(c.name_source is not None and c.name_source.is_guess for c in (*twin.compiles, *frame.compiles)):
             continue
         names = twin.code[0], frame.code[0]
         if names[0] and names[1] and names[0] != names[1]:
@@ -534,7 +534,7 @@ class Joining:
         self._part_of: dict[Process, Merged] = {}
         self.is_behind = False
         """Whether logs have grown since their processes were put together: it is to be done again, some time later."""
-        self._seen: list[State] = []
+        self._states: list[State] = []
         self._memory = _Memory()
         self._done = 0.0
         self._took = 0.0
@@ -545,15 +545,15 @@ class Joining:
         Joining a large run is slow: while it grows, it is repeated only some time after the last time.
         """
         states = [_state(model) for model in models]
-        if self.is_plain(models) or states == self._seen:
+        if self.is_plain(models) or states == self._states:
             return False
         began = time.monotonic()
-        self.is_behind = not finished and bool(self._seen) and began - self._done < max(REST, 10 * self._took)
+        self.is_behind = not finished and bool(self._states) and began - self._done < max(REST, 10 * self._took)
         if self.is_behind:
             return False
         self.merged, self.apart = _join(models, self._memory)
         self._part_of = {process: merged for merged in self.merged for process in merged.members}
-        self._seen, self._done = states, time.monotonic()
+        self._states, self._done = states, time.monotonic()
         self._took = self._done - began
         return True
 
@@ -562,7 +562,7 @@ class Joining:
         """Whether there are traces alone: each process wrote its own."""
         return all(model.form == ORDER[0] for model in models)
 
-    def whole(self, process: Process) -> Process | None:
+    def joined_process(self, process: Process) -> Process | None:
         """Return the joined process that contains a process of a log; None for one that is not joined."""
         merged = self._part_of.get(process)
         return None if merged is None else merged.model.processes[0]
@@ -580,7 +580,7 @@ class Joining:
         """Give the members of joined processes the names of these."""
         for member, merged in self._part_of.items():
             joined = merged.model.processes[0]
-            member.named(joined.number, joined.alone, joined.ranks_differ)
+            member.set_name(joined.number, joined.alone, joined.ranks_differ)
 
     def home(self, model: LogModel, record: int) -> tuple[Compile, int]:
         """Return the compile in which a record is displayed, and its number in the log of that compile.
@@ -649,7 +649,7 @@ def _group(member: Member, groups: list[list[Member]], apart: list[Apart], memor
 
 def _is_gone(model: LogModel) -> bool:
     """Return whether the read bytes of a log are no longer in its file."""
-    return bool(model.source.gone)
+    return bool(model.source.lost_reason)
 
 
 def _compared(base: Process, other: Process, memory: _Memory) -> Evidence:

@@ -230,7 +230,7 @@ class BrowserCommands(MainScreen):
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,
-            has_output=self.around.job is not None or bool(run.found.outputs) or has_outputs(run),
+            has_output=self.around.job is not None or bool(run.discovered.outputs) or has_outputs(run),
             is_live=bool(run.goes_on),
             has_orders=page is not None and bool(page.sorts),
             has_sections=view.has_sections,
@@ -312,14 +312,14 @@ class BrowserCommands(MainScreen):
     def action_copy(self) -> None:
         """Selection or line; in the tree the address."""
         if self.tree_view.has_focus:
-            self.copy(self.current_node.ref or self.trace.found.paths[0])
+            self.copy(self.current_node.ref or self.trace.discovered.paths[0])
         else:
             self.copy_lines(self.document_view)
 
     def action_copy_address(self) -> None:
         """Address and file, as words for a shell."""
         compile_ = self.current_compile
-        path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
+        path = compile_.process.log.path if compile_ else self.trace.discovered.paths[0]
         self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
 
     def action_export(self) -> None:
@@ -531,11 +531,11 @@ class Browser(BrowserCommands):
         self.scheduler.do(self._looking(), place=Place.LONG)
 
     def _looking(self) -> Steps:
-        found = self.trace.found
+        found = self.trace.discovered
         latest = found.discovery is not None and found.discovery.latest
         try:
             profiles = found.discovery.profiles if found.discovery is not None else ()
-            again = replace(Discovery(found.paths, latest, profiles=profiles).look(), is_over=found.is_over)
+            again = replace(Discovery(found.paths, latest, profiles=profiles).discover(), is_over=found.is_over)
         except NothingFound as nothing:
             self.answer(partial(self.tell, f"{str(nothing).splitlines()[0]}; what was read stays", tokens.WARN))
             return

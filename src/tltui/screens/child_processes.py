@@ -231,7 +231,7 @@ class JobControl:
 
     def _only_output(self) -> str:
         """Return the page of what a job printed where there is nothing else; '' where there are logs, or nothing."""
-        found = self._bench.trace.found
+        found = self._bench.trace.discovered
         if not all(log.is_output for log in found.logs):
             return ""
         return REF if found.outputs else "@log" if found.logs else ""
@@ -261,11 +261,11 @@ class JobControl:
     def show(self) -> None:
         """The output, at its end if that is where one was."""
         bench = self._bench
-        if self._job is None and not bench.trace.found.outputs and has_outputs(bench.trace):
+        if self._job is None and not bench.trace.discovered.outputs and has_outputs(bench.trace):
             bench.show_ref("@log")
             bench.document_view.focus()
             return
-        if self._job is None and not bench.trace.found.outputs:
+        if self._job is None and not bench.trace.discovered.outputs:
             bench.tell("there is no output here: tltui run --view keeps what a job prints")
             return
         bench.show_ref(REF)
@@ -276,7 +276,7 @@ class JobControl:
     def _make(self, run: Run, options: Options) -> Document:
         """Runs off the UI thread."""
         if options.raw not in self._documents:
-            path = self._job.output if self._job is not None else (run.found.outputs or ("",))[-1]
+            path = self._job.output if self._job is not None else (run.discovered.outputs or ("",))[-1]
             self._documents[options.raw] = OutputDocument(path, options.raw)
             self._bench.answer(self._watched)
         return self._documents[options.raw]
@@ -300,7 +300,7 @@ class JobControl:
                 self._bench.answer(partial(self._say_trouble, f"{error.filename or 'the output'}: {error.strerror or error}"))
         if (told := self._known()) != self._told:
             has_ended = told[1] or (told[0] is not None and told[0].ended is not None)
-            is_awaited = not has_ended or bool(awaited(self._bench.trace.found.paths).logs)
+            is_awaited = not has_ended or bool(awaited(self._bench.trace.discovered.paths).logs)
             self._bench.answer(partial(self._became, *told, is_awaited))
         elif self._watch is not None and self._is_over():
             self._watch.stop()
@@ -338,7 +338,7 @@ class JobControl:
         bench, before = self._bench, self._told[0]
         self._told = state, is_lost
         if not is_awaited and bench.trace.is_awaited:
-            bench.trace.found = replace(bench.trace.found, is_over=True)
+            bench.trace.discovered = replace(bench.trace.discovered, is_over=True)
             bench.trace.version += 1
         bench.job_changed(self._remark())
         if state is None or state.ended is None or (before is not None and before.ended is not None):

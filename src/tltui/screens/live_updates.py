@@ -170,7 +170,7 @@ class ProfileReading:
 
     def _tell(self, part: float) -> None:
         if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice
-            names = [file.found.name for file in self._run.profiles.unread]
+            names = [file.export.name for file in self._run.profiles.unread]
             what = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
             self._bench.tell(f"reading {what} … {part:.0%}", tokens.DIM)
 
@@ -214,7 +214,7 @@ class LiveUpdates:
         self._run = bench.trace
         self._clock = clock
         self._waiting: deque[tuple[Event | None, ...]] = deque()
-        found = self._run.found
+        found = self._run.discovered
         discovery = None if found.is_over else found.discovery or Discovery(found.paths)
         follower = Follower(self._run, discovery, faulted=faulted)
         self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
@@ -257,7 +257,7 @@ class LiveUpdates:
 
     def _is_young(self) -> bool:
         """Whether the job may be running, as far as its logs tell."""
-        found = self._run.found
+        found = self._run.discovered
         return not found.is_over and (not found.logs or min(map(self._age, found.logs)) < YOUNG)
 
     def toggle(self) -> None:
@@ -313,10 +313,10 @@ class LiveUpdates:
             return
         number = getattr(event, "log", -1)
         before = len(self._run.models[number].log) if number >= 0 else 0
-        delta = self._run.take(event)
+        delta = self._run.update(event)
         self._is_new |= delta.new
         if isinstance(event, Added) and not self._is_read:
-            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.found)
+            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.entry)
         if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
             self._last[number] = self._clock()
             self._inside.pop(number, None)

@@ -145,12 +145,12 @@ class LineIndex:
             if not data:  # the file was cut off: what is there is all there is
                 self._finish()
                 return True
-            self._take(data)
+            self._add(data)
         if self.scanned >= payload.size and not self.complete:
             self._finish()
         return self.complete
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         """Add the lines that begin in `data`, the bytes at offset `scanned`."""
         pieces = data.split(b"\n")
         last = pieces.pop()

@@ -290,7 +290,7 @@ class JoinedLog(Log):
         self.places = [array("I") for _ in members]
         """For each member: record there → record here, also of one that was left out as the base has it too."""
 
-    def take(self, batch: Batch, places: Sequence[array[int]]) -> None:
+    def add_places(self, batch: Batch, places: Sequence[array[int]]) -> None:
         """Remember where the records of a batch come from."""
         for column, more in zip(self.places, places, strict=True):
             column.extend(more)

@@ -125,7 +125,7 @@ class Scan:
                     self._take(self._follower.add(self._wanted.popleft()))
                 if self._follows:
                     has_grown = False
-                    self._take(self._follower.look())
+                    self._take(self._follower.poll())
                 elif not has_grown and self._follower.has_grown():
                     has_grown = True
                     self._grown()

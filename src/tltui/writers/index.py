@@ -63,7 +63,7 @@ def to_index(discovered: Found, target: str) -> list[FoundLog]:
 
     Logs that only an older `target` has are dropped: that file only makes the new one faster.
     """
-    indexed = () if discovered.crowd is None else [process.found for process in discovered.crowd.saved]
+    indexed = () if discovered.crowd is None else [process.log for process in discovered.crowd.saved]
     logs = dict.fromkeys((*discovered.logs, *indexed))
     return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
 

@@ -97,12 +97,12 @@ class Settings:
 
     def __init__(self) -> None:
         self.limits: Callable[[], Limits] = Limits
-        self.told: Progress | None = None
+        self.progress: Progress | None = None
 
-    def tell(self, name: str, read: int, size: int, written: int) -> None:
+    def report(self, name: str, read: int, size: int, written: int) -> None:
         """How far it is, where somebody wants to know."""
-        if self.told is not None:
-            self.told(name, read, size, written)
+        if self.progress is not None:
+            self.progress(name, read, size, written)
 
 
 SETTINGS = Settings()

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, json_in, metrics_fields, named, text_in, whole_in
+from tltui.model.record_reader import Reader, json_in, metrics_fields, records_of, text_in, whole_in
 from tltui.questions.caches.cache_lookups import (
     AOT,
     BYPASS,
@@ -205,7 +205,7 @@ class KeyRecord:
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
     """Return the caches of a compile, and the key components by record address."""
-    found = list(named(node, WANTED | LOWERED))
+    found = list(records_of(node, WANTED | LOWERED))
     records = _records(node, [(record, name) for record, name in found if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
@@ -316,7 +316,7 @@ def _off(
         by = [f for f in metrics if json_in(f, "inductor_config").get("fx_graph_cache") is False]
         if by:
             found.append(f"{FX}: fx_graph_cache is False in inductor_config")
-        elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in named(node, ("chromium_event",))):
+        elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in records_of(node, ("chromium_event",))):
             found.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
         found.append(f"{AOT}: enable_autograd_cache is False in functorch_config")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.rank_groups import flow, named, on_ranks
+from tltui.documents.rank_groups import first_refs, flow, on_ranks
 from tltui.questions.caches.cache_lookups import HIT, ComponentDifference, KeyUse, Nearest, grouped_names
 from tltui.questions.caches.cache_report import CacheMiss, CachesReport
 from tltui.text import tokens
@@ -69,7 +69,7 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
     _miss(page, group[0])
     if found := _elsewhere(first):
         records = {use.compile: use.ref for use in found}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
         page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
     elif first.nearest is not None:
         _nearest(page, first.nearest)
@@ -128,7 +128,7 @@ def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
         page.say(said.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
     if len(same) > 1:
         records = {other.compile: other.answer.ref or "" for other in same[1:]}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
 
 
 def _nearest(page: Page, nearest: Nearest) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, flow, functions, named, on_ranks
+from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, first_refs, flow, functions, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
@@ -104,7 +104,7 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
         same = [answer for answer in one.answers if answer.state == state]
         if same:
             label = f"{state} on {fmt.plural(len(same), 'rank')} "
-            refs = named(page, [answer.compile for answer in same], REFS_SHOWN)
+            refs = first_refs(page, [answer.compile for answer in same], REFS_SHOWN)
             flow(page, refs, "    ", [(label.ljust(16), STYLES[state])])
 
 
@@ -123,7 +123,7 @@ def add_bypasses(page: Page, report: CachesReport) -> None:
         page.add("  ", (f"{len(members)}×".rjust(4), tokens.STRONG), " ", (cache, tokens.WARN))
         page.say(reason, "       ")
         records = {own.ref: ref for own, ref in members}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "       ")
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "       ")
 
 
 def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
@@ -173,7 +173,7 @@ def add_off(page: Page, report: CachesReport) -> None:
     page.heading("Switched off")
     for why, members in groups.items():
         page.say(why, "  ", tokens.WARN, "    ")
-        refs = named(page, [own.ref for own in members], REFS_SHOWN)
+        refs = first_refs(page, [own.ref for own in members], REFS_SHOWN)
         flow(page, refs, "    ", [f"in {fmt.plural(len(members), 'compile')}: "])
 
 
@@ -324,7 +324,7 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         page.blank()
         text = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
         page.add((fmt.clip(page.so_far(text), page.width), tokens.DIM))
-        flow(page, named(page, report.silent, REFS_SHOWN))
+        flow(page, first_refs(page, report.silent, REFS_SHOWN))
 
 
 COMPARED = 400

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tltui.model.node_answers import Count, part, reader_of
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, address, list_in, named, text_in
+from tltui.model.record_reader import Reader, address, list_in, records_of, text_in
 from tltui.questions.guards.guard_tree_text import LIMIT, TREE, GuardLines, ordered, tree_of, without_latency
 from tltui.questions.recompiles.failed_guard_text import cause_of
 from tltui.questions.recompiles.recompile_reasons import recompile_of
@@ -137,7 +137,7 @@ class Guard:
 def guards_record(compile_: Compile) -> tuple[int, str] | None:
     """Return the record with the guards: the tree, else the non-empty list of 2024."""
     log = compile_.process.log
-    found = {name: record for record, name in named(compile_, (TREE, OLD)) if log.has_payload(record)}
+    found = {name: record for record, name in records_of(compile_, (TREE, OLD)) if log.has_payload(record)}
     if TREE in found:
         return found[TREE], TREE
     if OLD in found and log.columns.size[found[OLD]] > 8:  # an empty list has two brackets and some tabs

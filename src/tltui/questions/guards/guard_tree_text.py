@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from tltui.model.derived_cache import MISSING
 from tltui.model.node_answers import Count, counts, parsed, reader_of
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, address, named
+from tltui.model.record_reader import Reader, address, records_of
 from tltui.questions.recompiles.failed_guard_text import class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import (
     CONDITION,
@@ -235,7 +235,7 @@ def _of_keys(source: str) -> str:
 
 def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | None:
     """Return the guard tree of a compile (the last of several); None if the log has none."""
-    records = [record for record, _ in named(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
+    records = [record for record, _ in records_of(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
     if not records:
         return None
     reader = reader or Reader(compile_.process.log)

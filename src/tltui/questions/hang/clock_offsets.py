@@ -37,7 +37,7 @@ def written_us(log: Log) -> float:
     NaN if unknown: for copies that tltui made, and for logs on other machines.
     """
     source = log.source
-    if not isinstance(source, FileBytes) or source.gone or source.path != log.path:
+    if not isinstance(source, FileBytes) or source.lost_reason or source.path != log.path:
         return math.nan
     try:
         return os.stat(source.path).st_mtime * 1e6

@@ -350,7 +350,7 @@ def files_of(run: Run) -> dict[str, Identity]:
     return {
         path: source.identity
         for path, source in sources.items()
-        if isinstance(source, FileBytes) and source.identity is not None and not source.gone and source.path == path
+        if isinstance(source, FileBytes) and source.identity is not None and not source.lost_reason and source.path == path
     }
 
 

@@ -338,7 +338,7 @@ def open_now(run: Run) -> str:
 
 def dumps_beside(run: Run) -> str:
     """That there are dumps of the flight recorder, which the first page does not read; '' where there are none."""
-    ranks = ranges(dump.rank for dump in run.found.dumps)
+    ranks = ranges(dump.rank for dump in run.discovered.dumps)
     what = "which collective ranks wait in, and who has not entered it"
     return f"torch's flight recorder left dumps of {these(short(ranks)).lower()}: {what}" if ranks else ""
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tltui.model.artifacts import artifacts_of
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, list_in, named, text_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import parse_json
@@ -256,7 +256,7 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
 
 def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
     found = []
-    for record, _ in named(compile_, ("symbolic_shape_specialization",)):
+    for record, _ in records_of(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
         found.append(Specialized(
@@ -269,7 +269,7 @@ def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
 def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
     return tuple(
         GuardAdded(text_in(reader.event(record), "expr") or "?", record_page(compile_.process, record))
-        for record, _ in named(compile_, ("guard_added_fast",))
+        for record, _ in records_of(compile_, ("guard_added_fast",))
     )
 
 

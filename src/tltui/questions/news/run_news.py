@@ -446,7 +446,7 @@ class Once:
 
     def _is_new(self, news: News, nth: int) -> bool:
         process = next((own for own in self._run.models[news.log].processes if own.key == news.process), None)
-        whole = self._run.joining.whole(process) if process is not None else None
+        whole = self._run.joining.joined_process(process) if process is not None else None
         if whole is None or news.what in OF_ONE:
             return True
         what = (whole.key, news.key.id if news.key is not None else None, news.what, nth)

@@ -104,7 +104,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
-    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (message := version_of(first).told):
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (message := version_of(first).description):
         page.say(message)
     numbered = rank_count(run)
     if numbered:
@@ -147,8 +147,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
 
 def _no_records(page: Page, run: Run) -> None:
     """Add an explanation for a job without a log."""
-    where = fmt.home(run.found.paths[0])
-    if run.is_awaited and run.found.outputs:
+    where = fmt.home(run.discovered.paths[0])
+    if run.is_awaited and run.discovered.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
         page.say("torch writes it when it compiles for the first time.")
     elif run.is_awaited:
@@ -157,7 +157,7 @@ def _no_records(page: Page, run: Run) -> None:
     else:
         why = "nothing was compiled, or what the job was started with did not reach it"
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
-    if run.found.outputs:
+    if run.discovered.outputs:
         page.blank()
         page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ",
                  key_hint(page.options, "app.output"))  # fmt: skip
@@ -408,7 +408,7 @@ def _profiles(page: Page, run: Run) -> None:
         return
     page.heading("Profiles")
     for file in unread[:FILES_NAMED]:
-        page.labelled("not read", f"{fmt.home(file.found.name)} ({fmt.size_of(file.found.size)})", gap=9)
+        page.labelled("not read", f"{fmt.home(file.export.name)} ({fmt.size_of(file.export.size)})", gap=9)
     if len(unread) > FILES_NAMED:
         page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
     page.add("  what they say of this run: ", ("runtime", tokens.LINK, "@runtime"))
@@ -416,7 +416,7 @@ def _profiles(page: Page, run: Run) -> None:
 
 def _damage(page: Page, run: Run) -> None:
     """Add the unreadable and unopened inputs."""
-    skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
+    skipped, notes, failed = run.discovered.skipped, run.discovered.notes, failed_files(run)
     if not run.damaged and not skipped and not notes and not failed:
         return
     page.heading("Not read")

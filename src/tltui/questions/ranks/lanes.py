@@ -223,12 +223,12 @@ class Told:
 
     def __init__(self, crowd: Crowd) -> None:
         self._courses = Courses()
-        self._by_name = {_name(saved): saved.kept for saved in crowd.saved if saved.kept is not None}
+        self._by_name = {_name(saved): saved.process for saved in crowd.saved if saved.process is not None}
         self._newest = dict(crowd.newest)
         self._others: dict[int, list[SavedProcess]] = {}
         for saved in crowd.saved:
-            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.kept is not None:
-                self._others.setdefault(saved.rank, []).append(saved.kept)
+            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.process is not None:
+                self._others.setdefault(saved.rank, []).append(saved.process)
         self._lanes: dict[int, Lane] = {}
         self.damaged: dict[str, str] = {}
         """Index → why what it has of some ranks could not be read."""
@@ -255,7 +255,7 @@ class Told:
         """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
         if rank not in self._lanes:
             newest = self._newest[rank]
-            kept = newest.kept
+            kept = newest.process
             if kept is None or not kept.is_traced:
                 return None
             others = self._others.get(rank, [])
@@ -289,7 +289,7 @@ def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, li
         try:
             lane = known.lane(rank)
         except OSError as error:
-            known.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
+            known.damaged[crowd.newest[rank].log.index] = error.strerror or str(error)
             lane = None
         if lane is not None:
             lanes.append(lane)
@@ -299,12 +299,12 @@ def read_told(crowd: Crowd, without: frozenset[int]) -> Generator[None, None, li
 
 
 def _name(saved: Saved) -> tuple[str, int, int]:
-    return saved.found.name, saved.pid, saved.kept.twin if saved.kept is not None else 0
+    return saved.log.name, saved.pid, saved.process.twin if saved.process is not None else 0
 
 
 def _key(saved: Saved, saved_process: SavedProcess) -> str:
     """As `Process.key` of the process when its log is read."""
-    return f"{saved.found.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
+    return f"{saved.log.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
 
 
 def _older_index(saved_process: SavedProcess, number: int, newest: SavedProcess) -> Older:

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, addresses, named
+from tltui.model.record_reader import Reader, addresses, records_of
 from tltui.model.ref import BadAddress, ranges
 from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
@@ -85,7 +85,7 @@ def _total(compile_: Compile) -> float:
     last = max(compile_.attempts, default=0)
     total = 0.0
     try:
-        for record, _ in named(compile_, (ARTIFACT,)):
+        for record, _ in records_of(compile_, (ARTIFACT,)):
             if (log.context(record).attempt or 0) >= last:
                 key = reader.md5(record) or (log.key, record)
                 total += shared(compile_, _total, key, partial(_sum, reader, record))
@@ -262,7 +262,7 @@ def _compared(compile_: Compile, name: str) -> list[str]:
     """Return the normalized texts of an artifact, without the rank identity."""
     reader, (own, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
     results = []
-    for record, _ in named(compile_, (name,)):
+    for record, _ in records_of(compile_, (name,)):
         text = bare(reader.payload(record, LIMIT), own).decode("utf-8", "replace")
         results.append(normalised(text, rules_for(text, own))[0])
     return results
@@ -291,7 +291,7 @@ def node_words(left: Compile, right: Compile) -> str:
 
 
 def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:
-    records = [record for record, _ in named(compile_, (GRAPH_NAME,))]
+    records = [record for record, _ in records_of(compile_, (GRAPH_NAME,))]
     if not records:
         return None
     text = reader_of(compile_).text(records[-1], LIMIT)

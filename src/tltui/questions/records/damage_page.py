@@ -135,16 +135,16 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
             found.append(_damaged(run, model, place))
             if n % EVERY == EVERY - 1:
                 yield
-    skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
+    skipped = [SkippedFile(item.path, item.reason) for item in run.discovered.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
-    skipped += [SkippedFile("", note) for note in run.found.notes]
+    skipped += [SkippedFile("", note) for note in run.discovered.notes]
     told = []
     for conflict in conflicts(run):
         if conflict is None:
             yield
         else:
             told.append(conflict)
-    return DamageReport(1, tuple(found), tuple(skipped), run.found.others, check, tuple(told))
+    return DamageReport(1, tuple(found), tuple(skipped), run.discovered.others, check, tuple(told))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:

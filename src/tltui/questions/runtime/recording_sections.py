@@ -9,7 +9,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import named
+from tltui.model.record_reader import records_of
 from tltui.model.run import Run
 from tltui.questions.stacks.tracebacks import StackFrame, callers_of, user_frames
 from tltui.text import tokens
@@ -57,7 +57,7 @@ def _compiles(run: Run) -> Iterator[Compile]:
 
 def _kernels(compiles: list[Compile]) -> tuple[bool, bool]:
     """Whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
-    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in named(compile_, CODE)]
+    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in records_of(compile_, CODE)]
     return not codes or any(CPP in code for code in codes), any(TRITON in code for code in codes)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
 from tltui.text.frozen import frozen
 
@@ -96,7 +96,7 @@ def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | No
     """Return the inputs of an attempt; by default of the last one with a description."""
     log = compile_.process.log
     reader = reader or Reader(log)
-    records = list(named(compile_, _EVENTS))
+    records = list(records_of(compile_, _EVENTS))
     if attempt is None:
         attempt = max((log.context(record).attempt or 0 for record, _ in records), default=0)
     collected = _Collected(compile_)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, named, number_in, text_in
+from tltui.model.record_reader import Reader, number_in, records_of, text_in
 from tltui.questions.recompiles.recompile_reasons import Became, automatic_in_text, became_of
 from tltui.questions.shapes.compile_inputs import TensorInput, inputs_of
 from tltui.questions.shapes.shape_env import (
@@ -169,7 +169,7 @@ def shapes_of(compile_: Compile, reader: Reader | None = None) -> CompileShapes:
 def automatic(compile_: Compile, reader: Reader) -> list[Event]:
     """Return the `automatic_dynamic` instants of a compile, without parsing other events."""
     events = automatic_in_text(compile_, reader)
-    for record, _ in named(compile_, ("chromium_event",)):
+    for record, _ in records_of(compile_, ("chromium_event",)):
         if b'"automatic_dynamic"' not in reader.payload(record, EVENT_LIMIT):
             continue
         value = reader.json(record, EVENT_LIMIT)
@@ -209,7 +209,7 @@ def has_marks(compile_: Compile, reader: Reader) -> bool:
 
     Other marks are visible only in guards.
     """
-    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
+    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in records_of(compile_, ("describe_tensor",)))
 
 
 def signature(shapes: CompileShapes) -> tuple[object, ...]:
@@ -352,7 +352,7 @@ _MODULE_PART = re.compile(r"\._(?:modules|parameters|buffers)\['([^'\]]+)'\]")
 @part
 def interest(compile_: Compile, reader: Reader) -> int:
     """Return FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, from the kinds of a compile's records."""
-    names = {name for _, name in named(compile_, EVENTS)}
+    names = {name for _, name in records_of(compile_, EVENTS)}
     if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
         return FIXED
     if names:

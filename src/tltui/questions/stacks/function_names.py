@@ -6,7 +6,7 @@ import re
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, list_in, named
+from tltui.model.record_reader import Reader, list_in, records_of
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, start_stack
 from tltui.text.frozen import frozen
 
@@ -102,7 +102,7 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
     """Return the classes of local names, from the guards on them (torch 2.10 and later)."""
     first = receiver = called = None
     closes = False
-    for record, _ in named(compile_, (GUARDS,)):
+    for record, _ in records_of(compile_, (GUARDS,)):
         text = reader.payload(record, LIMIT)
         for match in _LOCAL.finditer(text):
             name, kind = match["name"].decode(), match["type"].decode("utf-8", "replace")
@@ -123,7 +123,7 @@ def _is_module(name: bytes, text: bytes) -> bool:
 
 def _called(compile_: Compile, reader: Reader, name: str, file: str) -> StackFrame | None:
     """Return the function that a wrapper called: the first frame below without a wrapper."""
-    for record, _ in named(compile_, _WITH_STACK):
+    for record, _ in records_of(compile_, _WITH_STACK):
         stack = frames_of(compile_.process, list_in(reader.event(record), "user_stack"))
         if len(stack) > 1 and (stack[0].name, stack[0].file) == (name, file):
             return next((frame for frame in stack[1:] if not _WRAPPER.fullmatch(frame.name)), None)
@@ -144,7 +144,7 @@ def _is_forward(stack: tuple[StackFrame, ...]) -> bool:
 
 def _runs(compile_: Compile, reader: Reader, name: str) -> str | None:
     """Return the only function with operations in the graph."""
-    for record, _ in named(compile_, (GRAPH,)):
+    for record, _ in records_of(compile_, (GRAPH,)):
         result = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
         return result.pop() if len(result) == 1 else None
     return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from tltui.model.node_answers import reader_of, reads
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in, whole_in
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework, owner_of
 from tltui.trace.grammar import is_entry
@@ -88,7 +88,7 @@ def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFr
     reader = reader or reader_of(compile_)
     if callers := start_stack(compile_, reader)[:-1]:
         return callers
-    for record, _ in named(compile_, _WITH_STACK):
+    for record, _ in records_of(compile_, _WITH_STACK):
         frames = frames_of(compile_.process, list_in(reader.event(record), "stack"))
         inside = next((n for n, frame in enumerate(frames) if "torch/_dynamo/" in frame.file.replace("\\", "/")), 0)
         return frames[:inside]

@@ -83,17 +83,17 @@ class Regions:
 
     def at(self, n: int) -> Region:
         """Return the region of line `n`."""
-        which = bisect_right(self._heads, n) - 1
+        number = bisect_right(self._heads, n) - 1
         before = -1
-        if which >= 0:
-            first, last, language, quote = self._strings[which]
+        if number >= 0:
+            first, last, language, quote = self._strings[number]
             if n <= last:
                 return _part(n, first, last, language, quote)
             before = last
         if self._open is not None and n >= self._open[0]:
             first, language, opener = self._open
             return _part(n, first, len(self._index), language, opener.decode())
-        after = self._heads[which + 1] if which + 1 < len(self._heads) else len(self._index)
+        after = self._heads[number + 1] if number + 1 < len(self._heads) else len(self._index)
         if self._open is not None:
             after = min(after, self._open[0])
         return Region(before + 1, after - 1, "python")
@@ -214,11 +214,11 @@ class CppRegions:
 
     def at(self, n: int) -> Region:
         """Return the region of line `n`."""
-        which = bisect_right(self._firsts, n) - 1
-        if which >= 0 and n <= self._parts[which].last:
-            return self._parts[which]
-        before = self._parts[which].last + 1 if which >= 0 else 0
-        after = self._firsts[which + 1] - 1 if which + 1 < len(self._firsts) else len(self._index) - 1
+        place = bisect_right(self._firsts, n) - 1
+        if place >= 0 and n <= self._parts[place].last:
+            return self._parts[place]
+        before = self._parts[place].last + 1 if place >= 0 else 0
+        after = self._firsts[place + 1] - 1 if place + 1 < len(self._firsts) else len(self._index) - 1
         return Region(before, after, "cpp")
 
 

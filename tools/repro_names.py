@@ -84,9 +84,9 @@ def faulty() -> frozenset[str]:
 def in_traces(paths: Iterable[Path]) -> dict[str, set[str]]:
     """Collect the names that graphs call: section → names."""
     from tltui.model.artifacts import artifacts_of
-    from tltui.model.compile_navigation import in_order
     from tltui.model.follow import open_run
     from tltui.model.node_answers import reader_of
+    from tltui.model.run import in_order
     from tltui.sources.discover import discover
     from tltui.writers.repro.checking import Refused, parsed
     from tltui.writers.repro.script import WORTH

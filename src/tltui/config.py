@@ -53,7 +53,7 @@ class Config:
     problems: tuple[str, ...] = ()
     """Errors in the file, one sentence each."""
     unpack_member_mib: int = 4096
-    """Maximum MiB of one unpacked file (`tltui.inputs.archives.packed_files`)."""
+    """Maximum MiB of one unpacked file (`tltui.inputs.archives`)."""
     unpack_total_mib: int = 8192
     """Maximum MiB of all of them."""
     unpack_members: int = 20_000

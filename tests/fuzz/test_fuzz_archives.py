@@ -23,9 +23,9 @@ from real import TRACES
 from test_fuzz import END, FIRST, FROM
 
 from tltui.export import lines_of
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives import cache as module
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.inputs.tlparse_import import events_in, row_of
 from tltui.model.follow import open_run
 from tltui.questions.records.damage_page import damage_document
@@ -41,7 +41,7 @@ ROWS = TRACES / "inputs" / "tlparse_out" / "without_raw"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
-    own = Cache(tmp_path / "cache", Limits(member=4 << 20, total=16 << 20, members=300), SETTINGS.tell)
+    own = Cache(tmp_path / "cache", Limits(member=4 << 20, total=16 << 20, members=300), SETTINGS.report)
     monkeypatch.setattr(module, "_process_cache", [own])
     yield own
     own.remove()
@@ -119,7 +119,7 @@ def test_a_damaged_archive_is_opened_or_refused(number: int, tmp_path: Path, cac
     else:
         assert run.finished
         texts = list(lines_of(damage_document(run, Options(), check=True)))
-        assert all(sanitize(log.label) == log.label for log in run.found.logs)
+        assert all(sanitize(log.label) == log.label for log in run.discovered.logs)
     assert [sanitize(text) for text in texts] == texts
     for directory, _, files in os.walk(cache.top):
         assert all(os.stat(os.path.join(directory, name)).st_mode & 0o777 == 0o600 for name in files)

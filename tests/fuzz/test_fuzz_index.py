@@ -12,8 +12,7 @@ from indexing import index
 from real import TRACES
 
 from tltui.inputs.index.format import LARGEST, MAGIC, BadIndex, dump_json, load_json, pack, unpack, write_directory
-from tltui.inputs.index.indexed_log import opened
-from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
+from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, STREAM, IndexFile, opened
 from tltui.model.follow import open_run
 from tltui.questions.build import build
 from tltui.questions.ranks.lanes import lanes_of, times_of_saved

@@ -132,7 +132,7 @@ async def growing(
     monkeypatch.setattr("tltui.screens.live_updates.Scan", HeldScan)
     monkeypatch.setattr("tltui.screens.live_updates.REDRAW", 0.0)
     discovery, writers = Discovery([str(path) for path in paths or (directory,)]), Written()
-    run = Run(discovery.look())
+    run = Run(discovery.discover())
     app = TltuiApp(run, Config(), theme="dark", ascii_only=False, mouse=True)
     async with app.run_test(size=size) as pilot:
         live = Live(app, pilot, Follower(run, discovery, writers), writers)

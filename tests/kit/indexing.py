@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tltui.inputs.index.format import Chunk, Places, unpack, unpack_extents
-from tltui.inputs.index.reader import EXTENTS, RECORDS, STREAM, IndexFile
+from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, STREAM, IndexFile
 from tltui.sources.discover import discover
 from tltui.writers.index import log_part, merged, settled, to_index
 

@@ -14,8 +14,7 @@ from textual.pilot import Pilot
 
 from tltui.app import TltuiApp
 from tltui.config import Config
-from tltui.model.compile_navigation import in_order
-from tltui.model.run import Run
+from tltui.model.run import Run, in_order
 from tltui.model.status import Status
 from tltui.screens.browser import Browser
 from tltui.screens.prompts import Prompting

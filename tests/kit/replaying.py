@@ -223,7 +223,7 @@ def follow(replay: Replay) -> tuple[Run, StatementLog, set[str], Run]:
     for step, _ in enumerate(replay.play()):
         if run is None or follower is None:
             try:
-                run = Run(discovery.look())
+                run = Run(discovery.discover())
             except NothingFound:
                 continue
             follower = Follower(run, discovery, writers, clock=clock)
@@ -233,7 +233,7 @@ def follow(replay: Replay) -> tuple[Run, StatementLog, set[str], Run]:
     writers.over = True
     assert run is not None and follower is not None
     poll(run, follower, clock) if polled else read(run, follower)
-    fresh = open_run(Discovery([str(replay.target)]).look(), writers)
+    fresh = open_run(Discovery([str(replay.target)]).discover(), writers)
     names = {*record.pages, *refs_of(fresh, replay.seed)} - {LISTING}
     return run, record, names, fresh
 
@@ -252,13 +252,13 @@ def poll(run: Run, follower: Follower, clock: Clock) -> None:
     """Advance the clock, and read the files whose turn it is."""
     for seconds in (20.0, 1.0, 1.0):
         clock.now += seconds
-        for event in follower.look():
-            run.take(event)
+        for event in follower.poll():
+            run.update(event)
     settle(run)
 
 
 def read(run: Run, follower: Follower) -> None:
     """Read all files."""
     for event in follower.read(1 << 16):
-        run.take(event)
+        run.update(event)
     settle(run)

@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tltui.inputs.text.text_batch import TEXT, TextBatch
-from tltui.inputs.text.text_log import TextLog
+from tltui.inputs.text.text_log import TEXT, TextBatch, TextLog
 from tltui.inputs.text.text_scanner import TextScanner
 from tltui.trace.files import FileBytes
 from tltui.trace.log import Log

@@ -83,7 +83,7 @@ def test_the_same_nesting(
     there = theirs(page(path, "index.html", tmp_path_factory))
     old = WITHOUT_FUNCTIONS.search(str(path)) is not None
     if old:
-        monkeypatch.setattr(stack_tree, "whole_stack", lambda compile_, stack: stack)
+        monkeypatch.setattr(stack_tree, "full_stack", lambda compile_, stack: stack)
     scope = scope_of(fresh(path) if old else opened(path))
     found = run_steps(stacks(scope.processes, scope.compiles))
     expected = [one for one in there if one]

@@ -26,7 +26,7 @@ from tlparse_pages import label
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.status import tlparse_status
 from tltui.trace.batch import Context
-from tltui.trace.envelope import METRICS
+from tltui.trace.grammar import METRICS
 from tltui.trace.log import Check
 
 BINARY = shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")

@@ -14,8 +14,8 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.export import lines_of
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(BINARY is None, reason="tlparse is not installed
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    own = Cache(tmp_path / "cache", Limits(), SETTINGS.tell)
+    own = Cache(tmp_path / "cache", Limits(), SETTINGS.report)
     monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [own])
     yield
     own.remove()
@@ -64,7 +64,7 @@ def test_a_report_is_its_trace(log: Path, tmp_path: Path) -> None:
     subprocess.run([BINARY, str(log), "-o", str(report), "--no-browser"], check=True, capture_output=True)
     trace, with_log = fresh(log), fresh(report)
     assert payloads(with_log) == payloads(trace)
-    assert (with_log.found.skipped, with_log.found.others) == ((), 0)
+    assert (with_log.discovered.skipped, with_log.discovered.others) == ((), 0)
     (report / "raw.log").unlink()
     laid = fresh(report)
     assert [(str(c.ref), c.status) for c in laid.compiles()] == [(str(c.ref), c.status) for c in trace.compiles()]

@@ -46,9 +46,9 @@ async def test_logs_come_in_behind_the_first_frame(many: Path) -> None:
         await until(pilot, lambda: app.browser.trace.finished and app.browser.is_at_rest and "compiling" in screen_text(app))
         run = app.browser.trace
         there = discover([str(many)])
-        assert [log.path for log in run.found.logs] == [log.path for log in there.logs]
-        assert run.found.others + len(run.found.skipped) == there.others + len(there.skipped)
-        assert run.found.search is None and len(run.ranks) == len(there.logs)
+        assert [log.path for log in run.discovered.logs] == [log.path for log in there.logs]
+        assert run.discovered.others + len(run.discovered.skipped) == there.others + len(there.skipped)
+        assert run.discovered.search is None and len(run.ranks) == len(there.logs)
     assert app.faults == []
 
 
@@ -74,7 +74,7 @@ async def test_nothing_found_ends_it_with_the_message_of_a_small_directory(tmp_p
     app = app_of(sought(tmp_path))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: not app.is_running)
-    assert app.browser.nothing == str(small.value)
+    assert app.browser.no_log_reason == str(small.value)
 
 
 def test_a_glance_is_enough_for_few_files(many: Path) -> None:

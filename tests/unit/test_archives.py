@@ -28,9 +28,9 @@ import pytest
 from real import ROOT, TRACES
 
 from tltui.cli import main
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives.cache import Cache, own_cache, remove_own
 from tltui.inputs.archives.decompress import NO_ZSTD, zstd_decompressor
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.inputs.archives.unpack import TOO_DEEP
 from tltui.model.follow import open_run
 from tltui.sources.discover import NothingFound, discover
@@ -45,7 +45,7 @@ HAS_ZSTD = zstd_decompressor() is not None or shutil.which("zstd") is not None
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of one's own, which is empty at the end: what a test unpacked is taken away."""
     top = tmp_path / "cache"
-    monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [Cache(top, Limits(), SETTINGS.tell)])
+    monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [Cache(top, Limits(), SETTINGS.report)])
     monkeypatch.setenv("COLUMNS", "200")
     yield top
     remove_own()

@@ -18,7 +18,7 @@ from viewed import lead_somewhere
 
 from tltui import cli
 from tltui.model.follow import open_run
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.check.limits import gates, parse_limits
 from tltui.questions.overview.run_page import run_document

@@ -117,16 +117,16 @@ def test_the_first_page_leads_to_them(tmp_path: Path) -> None:
 def test_a_dump_that_comes_while_the_job_is_followed(tmp_path: Path) -> None:
     """The watchdog of a job writes it when a collective has timed out."""
     run = Run(discover([str(job(tmp_path, *others(0, 1, 2)))]))
-    follower = Follower(run, run.found.discovery, HeldWriters(), clock=iter(range(1, 10_000)).__next__)
+    follower = Follower(run, run.discovered.discovery, HeldWriters(), clock=iter(range(1, 10_000)).__next__)
     for event in follower.read():
-        run.take(event)
+        run.update(event)
     assert "has not entered" not in text(page(run, "@where"))
     for path in sorted(TRACES.iterdir()):
         shutil.copy(path, tmp_path)
         os.utime(tmp_path / path.name, (time.time() - 60,) * 2)  # nobody writes it any more
     for _ in range(40):
-        for event in follower.look():
-            run.take(event)
+        for event in follower.poll():
+            run.update(event)
     assert text(page(run, "@where")).startswith("Rank 1 has not entered barrier")
 
 

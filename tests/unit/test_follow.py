@@ -46,7 +46,7 @@ class Live:
         self.path.write_bytes(begin)
         self.writers = HeldWriters()
         discovery = Discovery([str(directory)])
-        self.run = Run(discovery.look())
+        self.run = Run(discovery.discover())
         self.follower = Follower(self.run, discovery, self.writers, clock=lambda: self.now)
         self.look()
         self.polled = polled
@@ -63,11 +63,11 @@ class Live:
         if not self.polled:
             read(self.run, self.follower)
             return
-        for event in self.follower.look():
-            self.run.take(event)
+        for event in self.follower.poll():
+            self.run.update(event)
         self.now += 1.0
-        for event in self.follower.look():  # what the directory was found to have
-            self.run.take(event)
+        for event in self.follower.poll():  # what the directory was found to have
+            self.run.update(event)
         settle(self.run)
 
     def statuses(self) -> dict[str, str]:
@@ -277,7 +277,7 @@ def test_copies_of_a_log_are_logs_of_their_own(live: Live) -> None:
 def test_the_demo_is_over_however_young_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(part(0, ended=False))
     writers = HeldWriters()
-    found = Discovery([str(tmp_path)]).look()
+    found = Discovery([str(tmp_path)]).discover()
     assert not open_run(found, writers).finished
     assert open_run(replace(found, is_over=True), writers).finished
     assert discover_logs([str(DEMO)], False).is_over and not discover_logs([str(tmp_path)], False).is_over

@@ -73,7 +73,7 @@ def test_there_is_room_for_all_on_a_wide_screen() -> None:
 
 def test_of_a_log_that_has_ended_nothing_is_said_unless_it_was_seen_to_go_on() -> None:
     run = open_run(discover([str(DEMO)]))
-    run.found = Found(run.found.paths, run.found.logs, (), is_over=True)
+    run.discovered = Found(run.discovered.paths, run.discovered.logs, (), is_over=True)
     for model in run.models:
         model.end()
     assert state(run, Live()) is None

@@ -17,9 +17,9 @@ from real import TRACES, fresh
 
 from tltui.cli import main
 from tltui.inputs.index.format import Chunk
-from tltui.inputs.index.reader import IndexFile
+from tltui.inputs.index.indexed_log import IndexFile
 from tltui.model.follow import open_run
-from tltui.model.rank_ranges import gaps
+from tltui.model.ref import gaps
 from tltui.questions.coverage.job_inputs import missing_ranks, world_size
 from tltui.sources.discover import discover
 from tltui.sources.saved_indexes import Crowd
@@ -153,7 +153,7 @@ def test_ranks_that_were_not_read_are_not_missing(
 ) -> None:
     """Of many ranks that did the same one is read."""
     monkeypatch.setattr(Crowd, "to_read", lambda crowd, *_: crowd.logs_of([0, 5]))
-    assert len(open_run(discover([str(copied)])).found.logs) == 2
+    assert len(open_run(discover([str(copied)])).discovered.logs) == 2
     for page in ("where", "ranks", "summary"):
         said = printed(page, copied)
         assert "no log of" not in said and "not here" not in said, page

@@ -29,13 +29,13 @@ class Followed:
     def __init__(self, job: Path) -> None:
         self.writers = HeldWriters()
         discovery = Discovery([str(job)])
-        self.run = Run(discovery.look())
+        self.run = Run(discovery.discover())
         self.follower = Follower(self.run, discovery, self.writers)
         self.read()
 
     def read(self, joins: bool = True) -> None:
         for event in self.follower.read():
-            self.run.take(event)
+            self.run.update(event)
         if joins:
             settle(self.run)
 
@@ -90,8 +90,8 @@ def test_a_trace_that_is_lost_stays_joined(tmp_path: Path) -> None:
     assert before == {frozenset(("trace", "text", "debug_dir"))}
     refs = [str(compile_.ref) for compile_ in run.compiles()]
     number = next(number for number, model in enumerate(run.models) if model.form == "trace")
-    run.models[number].source.gone = f"{NO_LONGER}replaced"
-    run.take(Lost(number, "replaced"))
+    run.models[number].source.lost_reason = f"{NO_LONGER}replaced"
+    run.update(Lost(number, "replaced"))
     for model in run.models:
         model.end()
     settle(run)

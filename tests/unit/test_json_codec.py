@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tltui.text import json_standard
+from tltui.text import json_codec
 
 orjson = pytest.importorskip("orjson")
 TRACES = Path(__file__).parents[1] / "traces"
@@ -91,13 +91,13 @@ def read(loads: Any, text: bytes | str) -> str:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:20]))
 def test_a_text_is_read_or_refused_alike(text: bytes) -> None:
-    assert read(json_standard.loads, text) == read(orjson.loads, text)
+    assert read(json_codec.standard_loads, text) == read(orjson.loads, text)
     if text.isascii():
-        assert read(json_standard.loads, text.decode()) == read(orjson.loads, text.decode())
+        assert read(json_codec.standard_loads, text.decode()) == read(orjson.loads, text.decode())
 
 
 def test_a_str_with_half_of_a_pair_is_refused() -> None:
-    assert read(json_standard.loads, '"\ud800"') == read(orjson.loads, '"\ud800"') == "refused"
+    assert read(json_codec.standard_loads, '"\ud800"') == read(orjson.loads, '"\ud800"') == "refused"
 
 
 @pytest.mark.parametrize("levels", [1, 254, 900, 1024, 1025, 1400])
@@ -115,7 +115,7 @@ def test_levels_are_read_or_refused_alike(levels: int, ends: tuple[bytes, bytes]
             value, found = value["a"] if isinstance(value, dict) else value[0], found + 1
         return found
 
-    assert depth(json_standard.loads) == depth(orjson.loads)
+    assert depth(json_codec.standard_loads) == depth(orjson.loads)
 
 
 def test_texts_by_chance_are_read_or_refused_alike() -> None:
@@ -157,7 +157,7 @@ def test_texts_by_chance_are_read_or_refused_alike() -> None:
             at = chance.randrange(len(text) + 1)
             text[at : at + chance.randrange(2)] = chance.choice(pieces)
         data = "".join(text).encode()
-        assert read(json_standard.loads, data) == read(orjson.loads, data), data
+        assert read(json_codec.standard_loads, data) == read(orjson.loads, data), data
 
 
 class Colour(enum.Enum):
@@ -285,7 +285,7 @@ def plain(value: Any) -> Any:
 def test_values_are_written_or_refused_alike(indent: bool, non_str_keys: bool, default: Any) -> None:
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_NON_STR_KEYS if non_str_keys else 0)
     for value in (*VALUES, *FLOATS, FLOATS):
-        own = written(json_standard.dumps, value, indent=indent, default=default, non_str_keys=non_str_keys)
+        own = written(json_codec.standard_dumps, value, indent=indent, default=default, non_str_keys=non_str_keys)
         assert own == written(orjson.dumps, value, option=option, default=default), repr(value)[:80]
 
 
@@ -295,12 +295,12 @@ def test_default_is_asked_as_often(often: int) -> None:
         left = iter(range(often - 1))
         return written(dumps, object(), default=lambda _: 1 if next(left, None) is None else object())
 
-    assert result(json_standard.dumps) == result(orjson.dumps)
+    assert result(json_codec.standard_dumps) == result(orjson.dumps)
 
 
 @given(st.floats())
 def test_floats_by_chance(value: float) -> None:
-    assert json_standard.dumps(value) == orjson.dumps(value)
+    assert json_codec.standard_dumps(value) == orjson.dumps(value)
 
 
 @given(
@@ -310,7 +310,7 @@ def test_floats_by_chance(value: float) -> None:
     )
 )
 def test_values_by_chance_come_back(value: Any) -> None:
-    data = written(json_standard.dumps, value, indent=True)
+    data = written(json_codec.standard_dumps, value, indent=True)
     assert data == written(orjson.dumps, value, option=orjson.OPT_INDENT_2)
     if isinstance(data, bytes):
-        assert repr(json_standard.loads(data)) == repr(orjson.loads(data))
+        assert repr(json_codec.standard_loads(data)) == repr(orjson.loads(data))

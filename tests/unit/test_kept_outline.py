@@ -39,7 +39,7 @@ def test_what_is_kept_is_what_would_be_made(trace: str, seed: int, how: str, tmp
     for _ in replay.play():
         if run is None:
             try:
-                run = Run(discovery.look())
+                run = Run(discovery.discover())
             except NothingFound:
                 continue
             follower = Follower(run, discovery, writers)

@@ -111,9 +111,9 @@ def test_nodes_and_kinds_weigh_nothing() -> None:
 def test_a_page_of_an_unchanged_run_makes_nothing_again(name: str) -> None:
     run = trace(name)
     for ref in pages_of(run):
-        first, number = said(run, ref), run.parts.made
+        first, number = said(run, ref), run.parts.computed
         assert said(run, ref) == first
-        assert run.parts.made == number, ref
+        assert run.parts.computed == number, ref
 
 
 @pytest.mark.parametrize("name", SOME)

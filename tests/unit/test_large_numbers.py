@@ -9,7 +9,7 @@ import pytest
 from large_numbers import IDS, NUMBERS, changed, fields_of, limited, many_ranks, ranked
 from real import fresh
 
-from tltui.model.rank_ranges import gaps, ranges, shortened
+from tltui.model.ref import gaps, ranges, shortened
 from tltui.questions.hang.where import where
 
 PROCESSOR = 60

@@ -23,7 +23,7 @@ from tltui.model.run import Event, Run, settle
 from tltui.questions.ranks.differences import differences_of
 from tltui.sources import polling
 from tltui.sources.discover import Discovery, Found, discover
-from tltui.sources.polling import SELDOM, Turns
+from tltui.sources.polling import SELDOM, Schedule
 from tltui.trace.files import REPLACED
 
 
@@ -42,7 +42,7 @@ class Job:
         for rank in range(ranks):
             self.write(rank)
         discovery = Discovery([str(directory)])
-        self.run = Run(discovery.look() if ranks else Found((str(directory),), (), ()))
+        self.run = Run(discovery.discover() if ranks else Found((str(directory),), (), ()))
         self.follower = Follower(self.run, discovery, self.writers, clock=lambda: self.now)
         self._take(self.follower.read())
 
@@ -56,13 +56,13 @@ class Job:
     def _take(self, events: Any) -> list[Event]:
         taken = list(events)
         for event in taken:
-            self.run.take(event)
+            self.run.update(event)
         settle(self.run)
         return taken
 
     def look(self, seconds: float = 0.5) -> list[Event]:
         self.now += seconds
-        return self._take(self.follower.look())
+        return self._take(self.follower.poll())
 
     def settle(self) -> None:
         for _ in range(8):
@@ -129,25 +129,25 @@ def test_a_file_that_nothing_happens_to_is_looked_at_seldom(tmp_path: Path, call
 
 
 def test_turns_go_round_when_there_are_too_many() -> None:
-    turns: Turns[int] = Turns()
+    turns: Schedule[int] = Schedule()
     for number in range(1000):
         turns.add(number, 0.0)
     seen: set[int] = set()
     for tick in range(1, 12):
-        taken = turns.take(0.5 * tick, 100)
+        taken = turns.due_keys(0.5 * tick, 100)
         assert len(taken) == 100
         seen.update(taken)
         for number in taken:
-            turns.looked(number, 0.5 * tick, True)
+            turns.polled(number, 0.5 * tick, True)
     assert seen == set(range(1000))
 
 
 def test_quiet_ones_have_their_turn_beside_very_many_lively_ones() -> None:
-    turns: Turns[str] = Turns()
+    turns: Schedule[str] = Schedule()
     turns.add("quiet", 0.0, quiet=1000.0)
     for number in range(1000):
         turns.add(f"lively {number}", 0.0)
-    assert "quiet" in turns.take(0.5, 100)
+    assert "quiet" in turns.due_keys(0.5, 100)
 
 
 def test_a_run_may_begin_with_an_empty_directory(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_what_is_written_just_before_the_writer_ends(by_look: bool, tmp_path: Pa
 
     job.writers.ended = late  # type: ignore[method-assign]
     job.now += 30.0
-    job._take(job.follower.look() if by_look else job.follower.read())
+    job._take(job.follower.poll() if by_look else job.follower.read())
     assert job.compiles() == {"0/0", "1/0"}
     job.writers.ended = ended  # type: ignore[method-assign]
     for _ in range(40):

@@ -336,7 +336,7 @@ def test_directory(tmp_path: Path) -> None:
     mt.write(tmp_path, b"hello\n", "readme.txt")
     run = open_run(discover([str(tmp_path)]))
     assert [rank.number for rank in run.ranks] == [0, 1]
-    assert run.found.others == 1
+    assert run.discovered.others == 1
 
 
 def test_directory_without_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,7 @@ import pytest
 import real
 from real import ROOT
 
-from tltui.documents.manual.pages import glossary_document, guide_document, render, target_of
-from tltui.documents.manual.texts import CHAPTERS, entries
+from tltui.documents.manual import CHAPTERS, entries, glossary_document, guide_document, render, target_of
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, Ref
 from tltui.questions.build import build

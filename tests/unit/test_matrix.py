@@ -284,7 +284,7 @@ def test_no_ranks_and_one() -> None:
 def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixture[str]) -> None:
     from tltui import cli
 
-    path = made[0].found.paths[0]
+    path = made[0].discovered.paths[0]
     assert cli.main(["matrix", path, "--json"]) == 0
     found = json.loads(capfd.readouterr()[0])["result"]
     assert found == json.loads(to_json(matrix_of(lanes_of(made[0]))))

@@ -39,7 +39,7 @@ class Followed:
     def __init__(self, directory: Path, quiet: bool = False, size: int = 1 << 16) -> None:
         self.writers, self.now, self.size = HeldWriters(), 1000.0, size
         discovery = Discovery([str(directory)])
-        self.run = Run(discovery.look())
+        self.run = Run(discovery.discover())
         self.watch = Watch(self.run, quiet)
         self.follower = Follower(self.run, discovery, self.writers, clock=lambda: self.now)
         self.news: list[News] = []
@@ -49,8 +49,8 @@ class Followed:
         """One look at the files; what it brought."""
         found: list[News] = []
         self.now += 10.0
-        for event in self.follower.read(self.size) if everything else self.follower.look():
-            found += self.watch.read_event(event, self.run.take(event))
+        for event in self.follower.read(self.size) if everything else self.follower.poll():
+            found += self.watch.read_event(event, self.run.update(event))
         settle(self.run)
         self.news += found
         self.lines += [line_of(self.run, news) for news in found]
@@ -300,7 +300,7 @@ def test_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = []
     for event in followed.follower.read(5000):
-        delta = followed.run.take(event)
+        delta = followed.run.update(event)
         with monkeypatch.context() as patched:
             patched.setattr(FileBytes, "read", read)
             found += followed.watch.read_event(event, delta)

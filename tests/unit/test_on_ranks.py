@@ -17,7 +17,7 @@ from viewed import lead_somewhere, text
 from tltui.documents.rank_groups import alike_on_ranks, on_ranks
 from tltui.export import to_json
 from tltui.model.follow import open_run
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.index import QUESTIONS
 from tltui.sources.discover import discover
@@ -196,4 +196,4 @@ def test_a_miss_names_few_of_those_who_asked_too(clean: dict[int, Run]) -> None:
 def test_a_directory_that_was_made_is_whole(made: tuple[Run, dict[str, Any]]) -> None:
     run, truth = made
     assert len(run.ranks) == 64 and len(truth["plants"]) >= 16
-    assert all(Path(log.path).exists() for log in run.found.logs)
+    assert all(Path(log.path).exists() for log in run.discovered.logs)

@@ -6,7 +6,8 @@ from golden import assert_golden
 from real import demo, trace
 
 from tltui.model.artifacts import Artifact
-from tltui.model.compile_navigation import (
+from tltui.model.nodes import Compile
+from tltui.model.run import (
     has_break,
     has_error,
     in_order,
@@ -15,7 +16,6 @@ from tltui.model.compile_navigation import (
     next_in_frame,
     on_next_rank,
 )
-from tltui.model.nodes import Compile
 from tltui.tree.outline import Node, children, label, path_to, root
 from tltui.tree.rows import OutlineRows, compiled
 

@@ -39,7 +39,7 @@ def test_keys_while_it_is_read(name: str) -> None:
     run = Run(discover([str(RECOMPILES)]))
     early: OutlineRows | None = None
     for event in Follower(run).read(1 << 16):
-        run.take(event)
+        run.update(event)
         if early is None and sum(len(c.records) for c in run.compiles()) > 300 and not run.is_read:
             early = OutlineRows(root(run))
             press(early, KEYS[name])

@@ -91,9 +91,9 @@ def job(path: Path, frames: int) -> Path:
 def test_what_did_not_change_is_not_made_again(ref: str, tmp_path: Path) -> None:
     run = open_run(discover([str(job(tmp_path / "a.log", 5))]))
     first = text(page(run, ref))
-    made = run.parts.made
+    made = run.parts.computed
     assert text(page(run, ref)) == first
-    assert run.parts.made == made
+    assert run.parts.computed == made
 
 
 def made_by_the_last_frame(path: Path, frames: int, ref: str) -> int:
@@ -103,11 +103,11 @@ def made_by_the_last_frame(path: Path, frames: int, ref: str) -> int:
     runs = growing(path, [begin])
     run = next(runs)
     page(run, ref)
-    made = run.parts.made
+    made = run.parts.computed
     run = next(runs)
     assert made or not ref
     page(run, ref)
-    return run.parts.made - made
+    return run.parts.computed - made
 
 
 @pytest.mark.parametrize("ref", MINE[1:])

@@ -20,12 +20,11 @@ from tltui.model import follow
 from tltui.model.follow import Follower
 from tltui.model.run import Run, settle
 from tltui.sources.discover import discover
-from tltui.trace import log_chunks, scan_workers
+from tltui.trace import scan, scan_workers
 from tltui.trace.batch import Batch
 from tltui.trace.files import FileBytes, identity_of
 from tltui.trace.log import Log
-from tltui.trace.log_chunks import Part
-from tltui.trace.scan import Scanner
+from tltui.trace.scan import Part, Scanner
 from tltui.trace.scan_workers import Workers
 from tltui.tree.listing import listing_data
 
@@ -48,7 +47,7 @@ class Whole:
         self.log.apply(batch)
         for context, records in batch.members.items():
             self.members.setdefault(context, []).extend(records)
-        told = (batch.notable, batch.strings, batch.started, batch.named, batch.metrics)
+        told = (batch.notable, batch.strings, batch.started, batch.name_sources, batch.metrics)
         for mine, theirs in zip(self.facts, told, strict=True):
             mine.extend(theirs)
 
@@ -74,7 +73,7 @@ def in_parts(path: Path, places: list[int]) -> tuple[tuple[object, ...], int]:
     identity = identity_of(path.stat())
     begin = 0
     for end in (*places, size):
-        found = log_chunks.scan(Part(str(path), identity, begin, end, end == size))
+        found = scan.scan_part(Part(str(path), identity, begin, end, end == size))
         if found is not None:
             alone += 1
             whole.scanner.take_over(*found)
@@ -160,18 +159,18 @@ def test_any_cut_of_a_damaged_log_changes_nothing(seed: int, tmp_path: Path, mon
 
 
 def test_where_a_log_may_be_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_chunks, "SIGHT", 16)
+    monkeypatch.setattr(scan, "SIGHT", 16)
     data = b"V one\n\tpayload\nV two\n" + b"\t" + b"x" * 200 + b"\nV three\n"
     path = tmp_path / "a.log"
     path.write_bytes(data)
     source = FileBytes(str(path))
     second, third = data.index(b"V two"), data.index(b"V three")
     for place in range(len(data)):
-        found = log_chunks.next_record(source, place, len(data))
+        found = scan.next_record(source, place, len(data))
         assert found == next((at for at in (second, third) if at > place), None), place
-        assert log_chunks.last_record(source, place, len(data)) == next((at for at in (third, second) if at > place), None), place
-    assert list(log_chunks.cuts(source, len(data), 60)) == [third], "a payload that is longer than a part is in one"
-    assert list(log_chunks.cuts(source, len(data), 10)) == [second, third]
+        assert scan.last_record(source, place, len(data)) == next((at for at in (third, second) if at > place), None), place
+    assert list(scan.cuts(source, len(data), 60)) == [third], "a payload that is longer than a part is in one"
+    assert list(scan.cuts(source, len(data), 10)) == [second, third]
 
 
 def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> None:
@@ -180,11 +179,11 @@ def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> N
     torn = b'V0101 00:00:00.000000 7 torch/x.py:1] {"dynamo_st\n'
     path.write_bytes(good + torn + good)
     identity, place = identity_of(path.stat()), len(good)
-    assert log_chunks.scan(Part(str(path), identity, place, path.stat().st_size, True)) is None
-    assert log_chunks.scan(Part(str(path), identity, place + len(torn), path.stat().st_size, True)) is not None
+    assert scan.scan_part(Part(str(path), identity, place, path.stat().st_size, True)) is None
+    assert scan.scan_part(Part(str(path), identity, place + len(torn), path.stat().st_size, True)) is not None
     assert in_parts(path, [place, place + len(torn)])[0] == at_once(path)
     with pytest.raises(OSError, match="another one has its name"):
-        log_chunks.scan(Part(str(path), (identity[0], identity[1] + 1), 0, place, False))
+        scan.scan_part(Part(str(path), (identity[0], identity[1] + 1), 0, place, False))
 
 
 # other processes
@@ -193,7 +192,7 @@ def test_a_part_that_begins_with_a_torn_line_is_not_decided(tmp_path: Path) -> N
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "WORTH", 0)
-    monkeypatch.setattr(log_chunks, "PART", 60_000)
+    monkeypatch.setattr(scan, "PART", 60_000)
 
 
 def told_by(run: Run) -> tuple[bytes, list[object]]:
@@ -206,7 +205,7 @@ def read_by(path: Path, count: int, meanwhile: Callable[[int], None] = lambda _:
     run = Run(discover([str(path)]))
     for number, event in enumerate(Follower(run, workers=count).read()):
         meanwhile(number)
-        run.take(event)
+        run.update(event)
     settle(run)
     return run
 
@@ -281,7 +280,7 @@ def test_who_reads_no_further_leaves_no_process(large: Path) -> None:
 
 def test_pieces_come_in_turn(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "WORTH", 0)
-    monkeypatch.setattr(log_chunks, "PART", 60_000)
+    monkeypatch.setattr(scan, "PART", 60_000)
     for count in (0, 2):
         run = Run(discover([str(large)]))
         numbers = [event.log for event in Follower(run, workers=count).read(50_000) if isinstance(event, follow.Read)]
@@ -346,7 +345,7 @@ def test_what_processes_import_is_little_and_they_are_small(large: Path) -> None
         assert peak < 60 << 10, "KB"
     finally:
         pool.close()
-    code = "import sys, tltui.trace.log_chunks; print(*sys.modules)"
+    code = "import sys, tltui.trace.scan; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     others = ("tltui.model", "tltui.analyses", "tltui.documents", "tltui.inputs", "textual", "rich", "asyncio", "multiprocessing")
     assert [name for name in loaded if name.startswith(others)] == []

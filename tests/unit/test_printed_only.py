@@ -131,7 +131,7 @@ def viewed(job: Path) -> Path:
 def test_what_tltui_wrote_beside_logs_is_read_as_any_output(viewed: Path, printed: Callable[..., str]) -> None:
     run = fresh(viewed)
     assert [Path(model.log.path).name for model in outputs_of(run)] == ["output.txt"]
-    assert [Path(path).name for path in run.found.outputs] == ["output.txt"]
+    assert [Path(path).name for path in run.discovered.outputs] == ["output.txt"]
     assert "✗ rank 1 failed (SIGKILL)" in printed("summary", viewed)
     assert "✗ rank 1 failed (SIGKILL)" in printed("problems", viewed, viewed / "output.txt")
     listed = printed("show", viewed, "@pages")
@@ -151,21 +151,21 @@ def test_an_output_comes_with_the_first_log(tmp_path: Path) -> None:
     """Nothing is opened while there is no log, then everything once."""
     put(tmp_path / "slurm-4242.out", SRUN)
     watching = Watching(Discovery([str(tmp_path)]), 0.0)
-    assert watching.look(0.0, 100) == []
+    assert watching.poll(0.0, 100) == []
     [first, second] = sorted(DDP.glob("*.log"))
     shutil.copy(first, tmp_path)
-    names = [Path(log.path).name for log in watching.look(time.monotonic(), 100)]
+    names = [Path(log.path).name for log in watching.poll(time.monotonic(), 100)]
     assert sorted(names) == sorted([first.name, "slurm-4242.out"])
     shutil.copy(second, tmp_path)
-    assert [Path(log.path).name for log in watching.look(time.monotonic() + 100, 100)] == [second.name]
+    assert [Path(log.path).name for log in watching.poll(time.monotonic() + 100, 100)] == [second.name]
 
 
 def test_what_tltui_writes_beside_a_job_that_runs_comes_with_its_first_log(tmp_path: Path) -> None:
     put(tmp_path / "output.txt", SRUN)
     put(tmp_path / "output.json", json.dumps({"written_by": "tltui run", "command": ["torchrun"], "pid": 1, "began": 1e9}))
     watching = Watching(Discovery([str(tmp_path)]), 0.0)
-    assert watching.look(0.0, 100) == []
+    assert watching.poll(0.0, 100) == []
     [first, _] = sorted(DDP.glob("*.log"))
     shutil.copy(first, tmp_path)
-    came = [Path(log.path).name for turn in (100.0, 200.0) for log in watching.look(time.monotonic() + turn, 100)]
+    came = [Path(log.path).name for turn in (100.0, 200.0) for log in watching.poll(time.monotonic() + turn, 100)]
     assert sorted(came) == sorted([first.name, "output.txt"])

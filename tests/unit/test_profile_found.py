@@ -19,7 +19,7 @@ from tltui.model.follow import Follower, open_run
 from tltui.model.run import Run, settle
 from tltui.questions.runtime.profile_results import Runtime
 from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.sources.discover import NoProfileThere, NothingFound, discover, named
+from tltui.sources.discover import NoProfileThere, NothingFound, discover, profiles_at
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 MLP, PROFILE = CASES / "mlp", CASES / "mlp" / "profile.json"
@@ -51,8 +51,8 @@ def job(tmp_path: Path) -> Path:
 def test_it_is_found_by_its_content(job: Path, name: str) -> None:
     shutil.copy(PROFILE, job / name)
     run, found = read(job)
-    assert [own.name for own in run.found.profiles] == [str(job / name)] and len(found) == 1
-    assert run.found.others == 0 and not run.found.skipped
+    assert [own.name for own in run.discovered.profiles] == [str(job / name)] and len(found) == 1
+    assert run.discovered.others == 0 and not run.discovered.skipped
 
 
 def test_it_is_found_packed(job: Path) -> None:
@@ -76,7 +76,7 @@ def test_other_json_is_none(job: Path) -> None:
     for name, text in {"a.json": "[]", "b.json": '{"traceEvents": []}', "c.json": '{"schemaVersion": 1}', "d.json": "{"}.items():
         (job / name).write_text(text)
     run, found = read(job)
-    assert found == [] and run.found.profiles == () and run.found.others == 4
+    assert found == [] and run.discovered.profiles == () and run.discovered.others == 4
 
 
 def test_it_may_be_a_path_of_its_own(job: Path) -> None:
@@ -98,12 +98,12 @@ def test_several_are_named(tmp_path: Path) -> None:
     shutil.copy(PROFILE, tmp_path / "a.json")
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(PROFILE.read_bytes()))
     (tmp_path / "other.json").write_text("{}")
-    assert [Path(own.path).name for own in named([str(tmp_path)])] == ["a.json", "b.json.gz"]
-    assert len(named([str(tmp_path / "a.json"), str(tmp_path / "a.json"), str(tmp_path)])) == 2
+    assert [Path(own.path).name for own in profiles_at([str(tmp_path)])] == ["a.json", "b.json.gz"]
+    assert len(profiles_at([str(tmp_path / "a.json"), str(tmp_path / "a.json"), str(tmp_path)])) == 2
     (tmp_path / "empty").mkdir()
     for wrong in ("nowhere", "other.json", "empty"):
         with pytest.raises(NoProfileThere, match=wrong):
-            named([str(tmp_path / wrong)])
+            profiles_at([str(tmp_path / wrong)])
 
 
 def test_every_command_takes_it(job: Path) -> None:
@@ -132,16 +132,16 @@ def test_a_hostile_name_reaches_no_terminal(job: Path) -> None:
 
 def test_it_comes_while_the_job_is_followed(job: Path) -> None:
     run = Run(discover([str(job)]))
-    follower = Follower(run, run.found.discovery, clock=iter(range(1, 10_000)).__next__)
+    follower = Follower(run, run.discovered.discovery, clock=iter(range(1, 10_000)).__next__)
     for event in follower.read():
-        run.take(event)
+        run.update(event)
     settle(run)
     assert not run.profiles
 
     def look() -> None:
         for _ in range(20):
-            for event in follower.look():
-                run.take(event)
+            for event in follower.poll():
+                run.update(event)
 
     half = PROFILE.read_bytes()
     (job / "profile.json").write_bytes(half[: len(half) // 2])
@@ -160,13 +160,13 @@ def test_what_is_read_anew_is_only_what_changed(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         shutil.copy(PROFILE, tmp_path / name)
     run = open_run(discover([str(LOG)]))
-    run.profiles.add(named([str(tmp_path)]))
+    run.profiles.add(profiles_at([str(tmp_path)]))
     run.profiles.read()
     first = [file.profile for file in run.profiles.files]
     text = json.loads(PROFILE.read_text())
     text["traceEvents"] = text["traceEvents"][:100]
     (tmp_path / "b.json").write_text(json.dumps(text))
-    run.profiles.add(named([str(tmp_path)]))
+    run.profiles.add(profiles_at([str(tmp_path)]))
     assert [file.is_read for file in run.profiles.files] == [True, False]
     run.profiles.read()
     assert run.profiles.files[0].profile is first[0] and run.profiles.files[1].profile is not first[1]

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tltui.inputs.profile_reader import NoProfile, Profile, nanoseconds, read_profile, why_not
-from tltui.inputs.profile_stream import Events
+from tltui.inputs.profile_reader import Events, NoProfile, Profile, nanoseconds, read_profile, why_not
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 MLP = CASES / "mlp" / "profile.json"

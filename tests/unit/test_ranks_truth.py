@@ -15,7 +15,7 @@ from viewed import lead_somewhere
 
 from tltui import cli
 from tltui.documents.scope import scope_of
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.compile_facets import PhasesOf
 from tltui.questions.ranks.differences import Differing, differences_of, differing

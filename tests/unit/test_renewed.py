@@ -72,7 +72,7 @@ def test_sections_stay_open_and_closed_as_they_were() -> None:
 def test_every_line_of_a_page_that_only_grew_at_its_end_is_kept() -> None:
     old, new = page("a\nb\n\nb\nc"), page("a\nb\n\nb\nc\nb\nc")
     renewed = Renewed(old, new)
-    assert [renewed.kept(n) for n in range(5)] == [0, 1, 2, 3, 4]
+    assert [renewed.counterpart(n) for n in range(5)] == [0, 1, 2, 3, 4]
     assert [renewed.was(n) for n in range(7)] == [0, 1, 2, 3, 4, None, None]
 
 

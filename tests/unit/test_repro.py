@@ -14,8 +14,8 @@ from real import LOGS, TRACES, fresh, opened, trace
 
 from tltui.cli import main
 from tltui.model.artifacts import artifacts_of
-from tltui.model.compile_navigation import in_order
 from tltui.model.nodes import Compile
+from tltui.model.run import in_order
 from tltui.writers.repro import allowed_names, checking
 from tltui.writers.repro.checking import refusal
 from tltui.writers.repro.graph_classes import read_graph

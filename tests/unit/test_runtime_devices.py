@@ -18,7 +18,7 @@ from tltui.model.run import Run
 from tltui.questions.runtime.event_joining import graphs_of
 from tltui.questions.runtime.profile_results import GraphTime, KernelTime, Refused, Runtime
 from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.sources.discover import discover, named
+from tltui.sources.discover import discover, profiles_at
 
 LOGS = Path(__file__).parents[1] / "traces" / "tlparse" / "two_gpus"
 CALLS = 3
@@ -78,7 +78,7 @@ class Device:
         head = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}], "distributedInfo": {"rank": 0}}
         base = 1755896460000000000
         (tmp_path / "profile.json").write_text(json.dumps({**head, "baseTimeNanoseconds": base, "traceEvents": self.events}))
-        run.profiles.add(named([str(tmp_path / "profile.json")]))
+        run.profiles.add(profiles_at([str(tmp_path / "profile.json")]))
         run.profiles.read()
         (found,) = runtimes_of(run)
         assert isinstance(found, Runtime), found
@@ -191,7 +191,7 @@ def test_a_device_of_another_run_is_refused(run: Run, device: Device, tmp_path: 
     device.key = "f" * 52
     device.call(lambda: device.launched("triton_poi_fused_other_0", "triton_poi_fused_other_0", 1_000))
     (tmp_path / "p.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": device.events}))
-    run.profiles.add(named([str(tmp_path / "p.json")]))
+    run.profiles.add(profiles_at([str(tmp_path / "p.json")]))
     run.profiles.read()
     (found,) = runtimes_of(run)
     assert isinstance(found, Refused) and "none of its 1 graph is in the trace" in found.why

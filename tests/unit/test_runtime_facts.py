@@ -11,7 +11,7 @@ import pytest
 from tltui.model.follow import open_run
 from tltui.questions.runtime.profile_results import GraphTime, Refused, Runtime
 from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.sources.discover import discover, named
+from tltui.sources.discover import discover, profiles_at
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -25,7 +25,7 @@ def joined(log: str | Path, *profiles: Path) -> tuple[Runtime | Refused, ...]:
     found = discover([str(path) for path in (where.glob("*.log") if profiles else [where])])
     run = open_run(found)
     if profiles:
-        run.profiles.add(named(map(str, profiles)))
+        run.profiles.add(profiles_at(map(str, profiles)))
     run.profiles.read()
     return runtimes_of(run)
 

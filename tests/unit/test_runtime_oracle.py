@@ -16,7 +16,7 @@ from tltui.model.follow import open_run
 from tltui.model.run import Run
 from tltui.questions.runtime.profile_results import Refused, Runtime
 from tltui.questions.runtime.profile_sums import runtimes_of
-from tltui.sources.discover import discover, named
+from tltui.sources.discover import discover, profiles_at
 
 CASES = Path(__file__).parents[1] / "traces" / "profiler"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -194,7 +194,7 @@ def lineage(span: Span) -> list[Span]:
 def opened(name: str, *profiles: Path) -> Run:
     run = open_run(discover([str(CASES / name)]))
     if profiles:
-        run.profiles.add(named(map(str, profiles)))
+        run.profiles.add(profiles_at(map(str, profiles)))
     run.profiles.read()
     return run
 

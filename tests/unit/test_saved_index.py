@@ -21,8 +21,7 @@ from test_redact import WORDS
 
 from tltui.cli import main
 from tltui.export import to_json
-from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.inputs.index.reader import STREAM, IndexFile
+from tltui.inputs.index.indexed_log import STREAM, Elsewhere, IndexFile
 from tltui.model.artifacts import artifacts_of
 from tltui.model.run import Run
 from tltui.questions.build import build
@@ -73,8 +72,8 @@ def test_it_tells_what_the_logs_tell(job: Path, tmp_path: Path) -> None:
     run = fresh(job) if job.is_relative_to(tmp_path) else opened(job)
     saved = index([job], tmp_path / job.name)
     alone, beside = fresh(saved), fresh(saved, job)
-    assert {log.is_here for log in alone.found.logs} == {False}
-    assert [(bool(log.index), log.is_here) for log in beside.found.logs] == [(True, True)] * len(run.found.logs)
+    assert {log.is_here for log in alone.discovered.logs} == {False}
+    assert [(bool(log.index), log.is_here) for log in beside.discovered.logs] == [(True, True)] * len(run.discovered.logs)
     assert to_json(listed(alone)) == to_json(listed(beside)) == to_json(listed(run))
     assert without_name(pages(alone), job.name) == without_name(pages(beside), job.name) == without_name(pages(run), job.name)
 
@@ -204,7 +203,7 @@ def test_what_has_grown_is_read_on(part: float, tmp_path: Path) -> None:
     log.write_bytes(data)
     os.utime(log, (1_700_000_000, 1_700_000_000))
     run = fresh(before, log.parent)
-    assert bool(run.found.logs[0].index) == (reached > 0)
+    assert bool(run.discovered.logs[0].index) == (reached > 0)
     assert to_json(listed(run)) == to_json(listed(fresh(log.parent)))
     assert without_name(pages(run), "before.tlx") == without_name(pages(fresh(log.parent)), "qjobq")
     after, scratch = index([before, log.parent], tmp_path / "after.tlx"), index([log.parent], tmp_path / "fresh.tlx")
@@ -250,7 +249,7 @@ def test_a_log_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
         log.write_bytes(other)
         run = fresh(saved, log)
         assert to_json(listed(run)["ranks"]) == to_json(listed(fresh(log))["ranks"])
-        assert len(run.models) == 1 and any("read anew" in note for note in run.found.notes)
+        assert len(run.models) == 1 and any("read anew" in note for note in run.discovered.notes)
 
 
 def test_an_older_file_of_that_name_is_made_new_with_what_it_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

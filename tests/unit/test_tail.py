@@ -292,7 +292,7 @@ def test_before_it_gives_up_it_looks_at_everything(tail: Command, trace: Path, m
     """A file that has been quiet for long is looked at now and then only: what came meanwhile is not lost."""
     job = Job(trace)
     job.write(start())
-    monkeypatch.setattr(tltui.model.follow.Follower, "look", lambda self: iter(()))  # type: ignore[attr-defined]
+    monkeypatch.setattr(tltui.model.follow.Follower, "poll", lambda self: iter(()))  # type: ignore[attr-defined]
     paused = []
 
     def pause(self: object, wait: float = 0.5) -> bool:

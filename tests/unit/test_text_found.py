@@ -96,11 +96,11 @@ def test_a_job_that_prints_before_it_compiles(tmp_path: Path) -> None:
     path = put(tmp_path / "job.err", b"loading\n" * 900)
     put(tmp_path / "other.err", LINE)
     discovery = Discovery([str(tmp_path)])
-    assert [log.path for log in discovery.look().logs] == [str(tmp_path / "other.err")]
-    assert not discovery.knows(path) and discovery.knows(str(tmp_path / "other.err"))
+    assert [log.path for log in discovery.discover().logs] == [str(tmp_path / "other.err")]
+    assert not discovery.is_settled(path) and discovery.is_settled(str(tmp_path / "other.err"))
     with open(path, "ab") as file:
         file.write(LINE)
-    assert {log.path for log in discovery.look().logs} == {path, str(tmp_path / "other.err")}
+    assert {log.path for log in discovery.discover().logs} == {path, str(tmp_path / "other.err")}
     assert may_become("stderr", 5) and not may_become("stderr", NEAR) and not may_become("c.py", 5)
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from text_inputs import TRUTH, messages, others, scanned, text_log, unpacked
 
-from tltui.inputs.text.text_batch import TORN, TextBatch
-from tltui.inputs.text.text_log import TextLog
+from tltui.inputs.text.text_log import TORN, TextBatch, TextLog
 from tltui.inputs.text.text_scanner import LONGEST, TORN_BY, TextScanner
 from tltui.model.artifacts import artifact_name
 from tltui.trace.batch import Kind
@@ -32,7 +31,7 @@ def _told(log: TextLog, batches: list[TextBatch]) -> tuple[object, ...]:
         (columns.offset[n], columns.head[n], columns.size[n], columns.flags[n], log.kind(n), log.context(n)) for n in log.records()
     ]
     return (
-        records, log.damage, [n for batch in batches for n in batch.notable], [n for batch in batches for n in batch.named],
+        records, log.damage, [n for batch in batches for n in batch.notable], [n for batch in batches for n in batch.name_sources],
         [n for batch in batches for n in batch.started], [n for batch in batches for n in batch.strings],
         log._mended, log._latency, batches[-1].clock,
     )  # fmt: skip
@@ -316,12 +315,12 @@ def test_what_tells_two_writings_of_a_message_apart_from_two_messages() -> None:
 def test_functions_have_names_from_the_best_place_that_tells(tmp_path: Path) -> None:
     """A graph names a line of some function; the bytecode the function itself."""
     batch = TextScanner(FileBytes(str(unpacked("breaks/stderr.txt.xz")))).step(1 << 22)
-    sure = [(named.name, named.line) for named in batch.named if not named.is_guess]
+    sure = [(named.name, named.line) for named in batch.name_sources if not named.is_guess]
     assert sure[::2] == sure[1::2] == [
         ("f", 2), ("torch_dynamo_resume_in_f_at_5", 5), ("inner_break", 7), ("g", 9), ("torch_dynamo_resume_in_g_at_11", 11),
         ("torch_dynamo_resume_in_inner_break_at_13", 13),
     ]  # fmt: skip
-    assert any(named.is_guess for named in batch.named)
+    assert any(named.is_guess for named in batch.name_sources)
     levels = TextScanner(FileBytes(str(unpacked("levels/stderr.txt")))).step(1 << 22)
     assert [started.name for started in levels.started][:3] == ["f", "torch_dynamo_resume_in_f_at_5", "inner_break"]
     assert {started.filename for started in levels.started} == {number for _, number, _ in levels.strings}

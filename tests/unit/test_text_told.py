@@ -268,14 +268,14 @@ def test_the_log_goes_on_while_the_job_prints(tmp_path: Path) -> None:
     with file.open("ab") as job:
         follower = Follower(run)
         for event in follower.read(1 << 20):
-            run.take(event)
+            run.update(event)
         document = page(run, "@log")
         assert isinstance(document, LogDocument) and document.is_live and not document.refresh()
         before = list(document.text())
         job.write(whole[50_000:])
         job.flush()
-        for event in follower.look():
-            run.take(event)
+        for event in follower.poll():
+            run.update(event)
     assert document.refresh() and document.advance()
     after = list(document.text())
     assert after[: len(before) - 1] == before[:-1] and len(after) == whole.count(b"\n")

@@ -16,8 +16,8 @@ import pytest
 from real import TRACES, fresh
 
 from tltui.export import lines_of
+from tltui.inputs.archives import SETTINGS, Limits
 from tltui.inputs.archives.cache import Cache
-from tltui.inputs.archives.packed_files import SETTINGS, Limits
 from tltui.model.artifacts import artifacts_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -35,7 +35,7 @@ PAIRS = [(WITHOUT, ERRORS), (OUT / "breaks_without_raw.tar.xz", BREAKS)]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    own = Cache(tmp_path / "cache", Limits(), SETTINGS.tell)
+    own = Cache(tmp_path / "cache", Limits(), SETTINGS.report)
     monkeypatch.setattr("tltui.inputs.archives.cache._process_cache", [own])
     yield own.top
     own.remove()

@@ -66,7 +66,7 @@ def test_spans_links_and_columns_go_along() -> None:
 def test_the_text_is_the_real_one() -> None:
     view = document(ADD, "return (add_1,)")
     assert isinstance(view, Document)
-    assert list(view.text()) == [ADD, "return (add_1,)"] == list(view.whole.text()) and len(view) == 2
+    assert list(view.text()) == [ADD, "return (add_1,)"] == list(view.base.text()) and len(view) == 2
     assert view.length(0) == len(view.line(0).text) < len(ADD)
     assert view.line(0, 4, 9).text == "add_1" and view.line(0, 4, 9).first == 4
 

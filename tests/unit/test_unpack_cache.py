@@ -128,13 +128,12 @@ def test_killed_while_it_unpacks(tmp_path: Path) -> None:
 
 
 def test_a_second_look_does_not_unpack_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltui.inputs.archives import cache
-    from tltui.inputs.archives.packed_files import Limits
+    from tltui.inputs.archives import Limits, cache
     from tltui.sources.discover import Discovery, discover
 
     own = cache.Cache(tmp_path / "unpacked", Limits())
     monkeypatch.setattr(cache, "_process_cache", [own])
     discovery = Discovery([str(LOG)])
-    first = discovery.look().logs[0].path
-    assert discovery.look().logs[0].path == discover([str(LOG)]).logs[0].path == first
+    first = discovery.discover().logs[0].path
+    assert discovery.discover().logs[0].path == discover([str(LOG)]).logs[0].path == first
     own.remove()

@@ -66,7 +66,7 @@ def test_the_version_is_stated_or_judged(minor: int) -> None:
     assert (found.least, found.most) == ((2, minor), (2, minor))
     assert (found.stated is not None) == (minor in STATED)
     if minor not in STATED:
-        assert found.told == f"torch 2.{minor}, judging by the fields of its metrics"
+        assert found.description == f"torch 2.{minor}, judging by the fields of its metrics"
         assert f"torch 2.{minor}, judging by the fields" in text(page(of(minor), "", 120))
         assert f"It is of torch 2.{minor}, judging by" in text(page(of(minor), "@absent", 120))
 
@@ -231,10 +231,10 @@ def test_builds_between_two_releases() -> None:
     assert (nightly.least, nightly.most, nightly.words) == ((2, 13), (2, 14), "torch 2.13 to 2.14")
     assert stated_version("2.14.0a0+git1").least == (2, 13) and stated_version("2.14.0+cu130a0").least == (2, 14)
     found = judged_version([("new", Span((2, 9))), ("old", Span(until=(2, 8)))])
-    assert found.told == "torch 2.8 to 2.9, judging by new, old"
-    assert judged_version([]).told is None and stated_version("git").least is None
-    assert judged_version([("a", Span((2, 8)))]).told == "torch 2.8 or later, judging by a"
-    assert judged_version([("a", Span(until=(2, 6)))]).told == "torch 2.6 or before, judging by a"
+    assert found.description == "torch 2.8 to 2.9, judging by new, old"
+    assert judged_version([]).description is None and stated_version("git").least is None
+    assert judged_version([("a", Span((2, 8)))]).description == "torch 2.8 or later, judging by a"
+    assert judged_version([("a", Span(until=(2, 6)))]).description == "torch 2.6 or before, judging by a"
 
 
 def test_what_newer_torch_may_have_changed_is_not_known() -> None:

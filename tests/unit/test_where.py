@@ -188,7 +188,7 @@ class Rank:
 
 def going_on(directory: Path) -> Run:
     """A run that somebody writes."""
-    run = Run(Discovery([str(directory)]).look())
+    run = Run(Discovery([str(directory)]).discover())
     read(run, Follower(run, Discovery([str(directory)]), HeldWriters()))
     return run
 
@@ -428,7 +428,7 @@ def test_asked_after_each_piece_it_reads_what_is_new(tmp_path: Path, monkeypatch
     for count in range(1, len(lines) + 1):
         path.write_text("\n".join(lines[:count]) + "\n", encoding="utf-8")
         if run is None or follower is None:
-            run = Run(Discovery([str(tmp_path)]).look())
+            run = Run(Discovery([str(tmp_path)]).discover())
             follower = Follower(run, Discovery([str(tmp_path)]), HeldWriters())
         read(run, follower)
         process = next(run.processes(), None)

@@ -17,11 +17,11 @@ from tltui.api.nodes import Artifact, Compile, Frame, Node, Nodes, Process, Rank
 from tltui.api.results import page_html
 from tltui.api.session import Session
 from tltui.documents.format import plural
-from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
+from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import parse_ref
 from tltui.model.run import Run as ModelRun
 from tltui.questions.build import build
-from tltui.sources.discover import Discovery, named
+from tltui.sources.discover import Discovery, profiles_at
 from tltui.text.document import Options
 
 PathLike = str | os.PathLike[str]
@@ -59,7 +59,7 @@ class Run:
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """Files that were not opened, and why; logs that could not be read to their end."""
         with self._session.reading() as run:
-            return (*((item.path, item.reason) for item in run.found.skipped), *run.failures.items())
+            return (*((item.path, item.reason) for item in run.discovered.skipped), *run.failures.items())
 
     @property
     def goes_on(self) -> str:
@@ -228,7 +228,7 @@ def open(*paths: PathLike, profiles: PathLike | Iterable[PathLike] = (), latest:
     SETTINGS.limits = _limits
     named_profiles = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     with translated():
-        discovered = Discovery(texts, latest, (), named([os.fspath(path) for path in named_profiles])).look()
+        discovered = Discovery(texts, latest, (), profiles_at([os.fspath(path) for path in named_profiles])).discover()
     session = Session(ModelRun(replace(discovered, is_over=True) if texts == [str(DEMO)] else discovered))
     session.read()
     if named_profiles:
@@ -251,10 +251,10 @@ def read_profiles(session: Session) -> None:
     with session.reading() as run:
         run.profiles.read()
         for file in run.profiles.files:
-            if file.fault and file.found.is_named:
-                raise ProfileError(safe(f"profile {file.found.name}: {file.fault}"))
+            if file.fault and file.export.is_named:
+                raise ProfileError(safe(f"profile {file.export.name}: {file.fault}"))
             if file.fault:
-                warnings.warn(TltuiWarning(safe(f"{file.found.name}: {file.fault}")), stacklevel=3)
+                warnings.warn(TltuiWarning(safe(f"{file.export.name}: {file.fault}")), stacklevel=3)
 
 
 def _check_exists(paths: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ class Session:
     def __init__(self, run: Run) -> None:
         self._run: Run | None = run
         self._lock = run.reading
-        self._follower = Follower(run, run.found.discovery)
+        self._follower = Follower(run, run.discovered.discovery)
 
     @contextmanager
     def reading(self) -> Iterator[Run]:
@@ -34,7 +34,7 @@ class Session:
         """Read newly written records."""
         with self.reading() as run:
             for event in self._follower.read(PIECE):
-                run.take(event)
+                run.update(event)
             settle(run)
 
     def refresh(self) -> bool:
@@ -42,8 +42,8 @@ class Session:
         with self.reading() as run:
             before = _state(run)
             self.read()
-            for event in self._follower.look():
-                run.take(event)
+            for event in self._follower.poll():
+                run.update(event)
             settle(run)
             return _state(run) != before
 
@@ -62,4 +62,4 @@ class Session:
 def _state(run: Run) -> tuple[object, ...]:
     """Return the properties of a run that change with its files."""
     ended = [model.log.ended for model in run.models]
-    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [file.found for file in run.profiles.files]
+    return run.scanned, ended, len(run.lost), dict(run.unreadable), dict(run.failures), [file.export for file in run.profiles.files]

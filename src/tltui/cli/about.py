@@ -41,14 +41,14 @@ ZSH_CHANGES = (
 
 def guide(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield a chapter of the guide, or the list of them."""
-    from tltui.documents.manual.pages import guide_document
+    from tltui.documents.manual import guide_document
 
     yield from as_text(guide_document(options.wanted.removesuffix(".md"), layout(options)), options)
 
 
 def glossary(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the explanation of a word, or of all words."""
-    from tltui.documents.manual.pages import glossary_document
+    from tltui.documents.manual import glossary_document
 
     yield from as_text(glossary_document(" ".join(options.wanted), layout(options)), options)
 

@@ -111,7 +111,7 @@ class _Indexing:
 
     def write(self) -> Iterator[bytes]:
         """Write the index. Raises Failure if it would be empty."""
-        from tltui.inputs.index.reader import IndexFile
+        from tltui.inputs.index.indexed_log import IndexFile
         from tltui.text.safe_files import replacing
         from tltui.work.engines.gather import PieceStore
         from tltui.writers.index import host_of, merged, new_key
@@ -145,7 +145,7 @@ class _Indexing:
             print_error(f"tltui: {note}")
         self._faults += [(path.path, path.reason) for path in discovered.skipped if path.reason in UNREADABLE]
         saved = () if discovered.crowd is None else discovered.crowd.saved
-        hosts = {entry.host for entry in saved if entry.found.index == str(self._target) and not entry.found.is_here} - {self._host}
+        hosts = {entry.host for entry in saved if entry.log.index == str(self._target) and not entry.log.is_here} - {self._host}
         if hosts:
             whose = _names_text(sorted(hosts))
             raise Failure(f"{self._target}: has logs of {whose} that are not here; %h in FILE gives each host its own")

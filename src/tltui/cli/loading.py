@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tltui.cli.exits import Failure, printable
 from tltui.cli.parser import RECORD_HELP
-from tltui.inputs.archives.packed_files import SETTINGS, STANDARD_INPUT, Limits
+from tltui.inputs.archives import SETTINGS, STANDARD_INPUT, Limits
 from tltui.model.ref import BadAddress, named_in, parse_ref
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
@@ -153,7 +153,7 @@ def discover_logs(
     discovery = Discovery(paths, latest, ranks, _requested_profiles(profiles))
     try:
         with _unpacking_progress(paths, waits=not printed):
-            discovered = discovery.look()
+            discovered = discovery.discover()
     except NothingFound as nothing:
         if printed and nothing.outputs:
             return without_logs(paths, nothing)
@@ -168,10 +168,10 @@ def _requested_profiles(paths: Sequence[str]) -> tuple[FoundProfile, ...]:
     """Return the profiles of `--profile`."""
     if not paths:
         return ()
-    from tltui.sources.discover import NoProfileThere, named
+    from tltui.sources.discover import NoProfileThere, profiles_at
 
     try:
-        return named(paths)
+        return profiles_at(paths)
     except NoProfileThere as none:
         raise Failure(f"--profile {none}") from None
 
@@ -233,10 +233,10 @@ def read_profiles(run: Run) -> None:
     """Read the named and discovered profiles: a command that sets `reads_profiles` needs both."""
     run.profiles.read()
     for file in run.profiles.files:
-        if file.fault and file.found.is_named:
-            raise Failure(f"--profile {file.found.name}: {file.fault}")
+        if file.fault and file.export.is_named:
+            raise Failure(f"--profile {file.export.name}: {file.fault}")
         if file.fault:
-            print(printable(f"tltui: {file.found.name}: {file.fault}"), file=sys.stderr)
+            print(printable(f"tltui: {file.export.name}: {file.fault}"), file=sys.stderr)
 
 
 def limits_of(texts: Sequence[str], has_baseline: bool, prefix: str = "") -> tuple[Limit, ...]:
@@ -261,7 +261,7 @@ def _print_refused(run: Run) -> None:
     from tltui.questions.runtime.profile_results import Refused
     from tltui.questions.runtime.profile_sums import runtimes_of
 
-    requested = {file.found.name for file in run.profiles.files if file.found.is_named}
+    requested = {file.export.name for file in run.profiles.files if file.export.is_named}
     for item in runtimes_of(run):
         if isinstance(item, Refused) and item.profile in requested:
             print(printable(f"tltui: --profile {item.profile} was not joined: {item.why}"), file=sys.stderr)
@@ -287,13 +287,13 @@ BEGINNING = 0.3
 def _unpacking_progress(paths: Sequence[str], waits: bool) -> Iterator[None]:
     """Report unpacking on stderr within the context. With `waits` standard input is read to its end first."""
     with _UnpackingProgress(interval=0.25) as progress:
-        SETTINGS.limits, SETTINGS.told = _limits, progress
+        SETTINGS.limits, SETTINGS.progress = _limits, progress
         try:
             if STANDARD_INPUT in paths:
                 _read_standard_input(waits)
             yield
         finally:
-            SETTINGS.told = None
+            SETTINGS.progress = None
 
 
 def _limits() -> Limits:

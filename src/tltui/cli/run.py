@@ -279,7 +279,7 @@ def _print_outcome(job: _Job, traces: _Traces) -> None:
         return
     print_error("")
     _print_summary(traces.run, job.options)
-    for process in still_written(traces.run.found)[:STILL_SHOWN]:
+    for process in still_written(traces.run.discovered)[:STILL_SHOWN]:
         print_error(f"tltui: left behind by the job, and still writing: pid {process.pid}  {process.command}")
     if traces.earlier:
         logs = f"{traces.earlier} log{'s' * (traces.earlier != 1)} of earlier runs"
@@ -296,7 +296,7 @@ def _print_recorded(job: _Job, run: Run | None) -> None:
     from tltui.questions.runtime.page import recording_document
     from tltui.text.safe_files import quoted
 
-    profiles = run.found.profiles if run is not None else ()
+    profiles = run.discovered.profiles if run is not None else ()
     if not profiles:
         print_error("tltui: no profile was written. To record one:")
         write(as_text(recording_document(run, layout(job.options)), job.options))

@@ -153,7 +153,7 @@ def _limit(options: argparse.Namespace) -> int:
 
 def _listed(run: Run, limit: int) -> Iterator[bytes]:
     """Yield a line per compile: the source graph of its script, or why there is none."""
-    from tltui.model.compile_navigation import in_order
+    from tltui.model.run import in_order
     from tltui.writers.repro.script import repro_of
 
     count = scripts = 0

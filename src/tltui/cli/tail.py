@@ -125,7 +125,7 @@ class _Tail:
         while True:
             began = time.monotonic()
             try:
-                return self._discovery.look()
+                return self._discovery.discover()
             except NothingFound as nothing:
                 if all(map(_is_no_log, self._options.paths)):
                     raise Failure(str(nothing)) from None
@@ -151,8 +151,8 @@ class _Tail:
             streams: dict[int, deque[Numbered]] = {}
             over, is_new = [], False
             # before it ends everything is looked at: a file that has been quiet for long has its turn now and then only
-            for event in follower.read() if is_first or self._is_idle() else follower.look():
-                delta = run.take(event)
+            for event in follower.read() if is_first or self._is_idle() else follower.poll():
+                delta = run.update(event)
                 is_new |= delta.new
                 self._note(event)
                 for news in watch.read_event(event, delta):

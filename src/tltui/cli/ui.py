@@ -12,7 +12,7 @@ from tltui import __version__
 from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.parser import Parser, add_paths
 from tltui.cli.registry import COMMANDS, command, grouped
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -52,9 +52,9 @@ def seconds(value: float) -> str:
         return f"{value:.2f} s"
     if value < 99.95:
         return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+    rounded = round(value)
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
     minutes = round(value / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
@@ -86,11 +86,11 @@ def ordinal(value: int) -> str:
     return f"{value}{suffix}"
 
 
-def percent(part: float, whole: float) -> str:
+def percent(part: float, total: float) -> str:
     """`12 %`; `<1 %` for little that is not nothing."""
-    if whole <= 0:
+    if total <= 0:
         return "0 %"
-    share = 100 * part / whole
+    share = 100 * part / total
     return "<1 %" if 0 < share < 0.5 else f"{share:.0f} %"
 
 

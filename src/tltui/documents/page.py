@@ -67,8 +67,8 @@ class Page(Builder):
 
     def _screen_piece(self, piece: Piece) -> Piece:
         text = piece_text(piece)
-        own = self._screen_text(text)
-        return piece if own is text else with_text(piece, own)
+        shown = self._screen_text(text)
+        return piece if shown is text else with_text(piece, shown)
 
     def clip(self, text: str, width: int) -> str:
         """Clip like `format.clip`, but differently from any other text that was clipped on this page."""
@@ -78,10 +78,10 @@ class Page(Builder):
         """Clip like `format.clip_middle`, but differently from any other text that was clipped on this page."""
         return self._apart.cut(self._screen_text(text), width, formatting.name)
 
-    def more(self, what: str = "") -> None:
+    def more(self, part: str = "") -> None:
         """Add a note that the page may grow, and which part."""
         if self.goes_on:
-            self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + what if what else '.'}", "", tokens.WARN)
+            self.say(f"{self.goes_on[:1].upper()}{self.goes_on[1:]}{': ' + part if part else '.'}", "", tokens.WARN)
 
     def so_far(self, text: str) -> str:
         """Qualify a statement of absence in a live run or an incomplete input.

@@ -8,7 +8,7 @@ from typing import TypeVar
 from tltui.documents import format as fmt
 from tltui.documents.format import plural
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
 from tltui.text.frozen import frozen
@@ -64,27 +64,27 @@ def alike_on_ranks(
 
 def on_ranks(refs: Iterable[str], newest: Collection[str] = ()) -> list[OnRanks]:
     """Addresses that differ in nothing but the rank together."""
-    return [OnRanks(tuple(own), said_ranks(own, newest)) for own in alike_on_ranks(refs, str, newest)]
+    return [OnRanks(tuple(group), said_ranks(group, newest)) for group in alike_on_ranks(refs, str, newest)]
 
 
 def said_ranks(refs: Sequence[str], newest: Collection[str] = ()) -> str:
     """`ranks 0–6, 8–511` of addresses of one id, '' of a single one."""
     if len(refs) < 2:
         return ""
-    found = [ref.partition(":")[0].partition(".") for ref in refs]
-    ranks = {int(rank) for rank, _, _ in found if rank.isdecimal()}
-    own = ranges(ranks)
-    text = f"ranks {own}" if len(ranks) > 1 else f"rank {own}"
-    older = found[0][2] and refs[0].partition(":")[0] not in newest
+    parts = [ref.partition(":")[0].partition(".") for ref in refs]
+    ranks = {int(rank) for rank, _, _ in parts if rank.isdecimal()}
+    numbers = ranges(ranks)
+    text = f"ranks {numbers}" if len(ranks) > 1 else f"rank {numbers}"
+    older = parts[0][2] and refs[0].partition(":")[0] not in newest
     return f"older processes of {text}" if older else text
 
 
-def named(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], str] = str) -> list[list[Piece]]:
+def first_refs(page: Page, refs: Iterable[str], shown: int, target: Callable[[str], str] = str) -> list[list[Piece]]:
     """`[0/0] ranks 0–7`, `[7:1/0]`, `and 3 more`: the first few, for `flow`. What is left out is counted in compiles."""
     groups = on_ranks(refs, page.newest)
     left = sum(len(group.refs) for group in groups[shown:])
-    found = [group.pieces(target(group.ref)) for group in groups[:shown]]
-    return [*found, [(f"and {fmt.count(left)} more", tokens.DIM)]] if left else found
+    pieces = [group.pieces(target(group.ref)) for group in groups[:shown]]
+    return [*pieces, [(f"and {fmt.count(left)} more", tokens.DIM)]] if left else pieces
 
 
 def flow(page: Page, groups: Sequence[Sequence[Piece]], indent: str = "  ", lead: Sequence[Piece] = ()) -> None:
@@ -118,21 +118,21 @@ AT_ONCE = 64
 
 
 def add_alike(
-    page: Page, title: str, kinds: Sequence[Sequence[str]], target: Callable[[str], str], what: str = "", said: Sequence[str] = ()
+    page: Page, title: str, kinds: Sequence[Sequence[str]], target: Callable[[str], str], note: str = "", texts: Sequence[str] = ()
 ) -> Generator[None, None, None]:
     """Add a section with one line per kind of equal compiles.
 
     `kinds` are lists of addresses; the first address of each represents the kind. `target` maps an address to its link.
-    `said` is the text after each kind.
+    `texts` has the text after each kind.
     """
     if not kinds:
         return
     page.heading(title)
-    if what:
-        page.say(what, "  ", tokens.DIM)
+    if note:
+        page.say(note, "  ", tokens.DIM)
     for number, refs in enumerate(kinds):
         first, *rest = on_ranks(refs, page.newest)
-        text = f"  {said[number]}" if said else ""
+        text = f"  {texts[number]}" if texts else ""
         lead = first.pieces(target(first.ref))
         if not rest:
             flow(page, [], "  ", [*lead, text or "  the same on all of them"])
@@ -161,23 +161,23 @@ Named = tuple[str, str, str]
 """The address of a compile, the style of its link, and where that leads."""
 
 
-def add_named(page: Page, what: str, head: Sequence[Piece], members: Sequence[Named], indent: str = "  ") -> Iterator[None]:
+def add_named(page: Page, title: str, head: Sequence[Piece], members: Sequence[Named], indent: str = "  ") -> Iterator[None]:
     """Add a line `what` with the pieces `head`, and the compiles folded below it."""
-    page.open(what, folded=True)
-    page.row([(what, tokens.STRONG), "  ", *head], indent)
+    page.open(title, folded=True)
+    page.row([(title, tokens.STRONG), "  ", *head], indent)
     groups = alike_on_ranks(members, lambda member: member[0], page.newest, lambda member: member[1])
     for start in range(0, len(groups), EVERY):
-        named = []
+        links = []
         for group in groups[start : start + EVERY]:
             refs = OnRanks(tuple(ref for ref, _, _ in group), said_ranks([ref for ref, _, _ in group], page.newest))
-            named.append(refs.pieces(group[0][2], group[0][1]))
-        flow(page, named, indent + "  ")
+            links.append(refs.pieces(group[0][2], group[0][1]))
+        flow(page, links, indent + "  ")
         yield
     page.close()
 
 
 def functions(names: Sequence[str | None], room: int) -> Piece:
     """`f, g, h …`: the first few of the functions that compiles are of."""
-    known = list(dict.fromkeys(name or "?" for name in names))
-    shown = ", ".join(known[:4]) + (" …" if len(known) > 4 else "")
+    distinct = list(dict.fromkeys(name or "?" for name in names))
+    shown = ", ".join(distinct[:4]) + (" …" if len(distinct) > 4 else "")
     return (fmt.clip(sanitize(shown), max(room, 12)), tokens.FUNCTION)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from tltui.model.artifacts import Artifact
 from tltui.model.nodes import Compile, Frame, Process, Rank
-from tltui.model.rank_ranges import ranges
-from tltui.model.ref import CompileId, Ref, parse_ref
+from tltui.model.ref import CompileId, Ref, parse_ref, ranges
 from tltui.model.run import Run
 from tltui.text import tokens
 from tltui.text.document import Options, Piece
@@ -50,8 +49,8 @@ def rank_title(rank: Rank) -> str:
 
 def rank_count(run: Run) -> int:
     """Return the number of ranks of the run, including unread ones."""
-    told = () if run.crowd is None else run.crowd.newest
-    return len({*told, *(rank.number for rank in run.ranks if rank.number is not None)})
+    unread = () if run.crowd is None else run.crowd.newest
+    return len({*unread, *(rank.number for rank in run.ranks if rank.number is not None)})
 
 
 def stands_for(run: Run) -> str:
@@ -94,10 +93,10 @@ def key_of(options: Options, command: str) -> str:
     return options.key_of(command) if options.key_of is not None else ""
 
 
-def key_hint(options: Options, command: str, says: str = "press {}", instead: str = "") -> Piece:
+def key_hint(options: Options, command: str, template: str = "press {}", instead: str = "") -> Piece:
     """Return `press e`, or `instead` without such a key."""
     key = key_of(options, command)
-    return (says.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
+    return (template.format(key), tokens.KEY, f"{DOES}{command}") if key else (instead, tokens.KEY)
 
 
 def link_hint(options: Options, ref: str, instead: str = "", page: str = "") -> Piece:

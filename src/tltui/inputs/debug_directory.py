@@ -25,11 +25,10 @@ from tltui.inputs.directory_layouts import (
     written,
 )
 from tltui.text.frozen import frozen
-from tltui.text.payload import ByteSource, Payload
+from tltui.text.payload import ByteSource, Digest, Payload, digest
 from tltui.trace.batch import DECLARED, Batch, Context, Damage, Kind, Named
-from tltui.trace.digest import Digest, digest
-from tltui.trace.envelope import NOTABLE
 from tltui.trace.files import FileBytes, Identity
+from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import Check, Checked, Log
 
 
@@ -115,18 +114,18 @@ def join(units: Iterable[UnitCode[U]], codes: Iterable[TraceCode[C]]) -> dict[U,
     for code in codes:
         by_md5.setdefault(code.md5.lower(), deque()).append(code)
     joined: dict[U, Joined[C]] = {}
-    taken: set[int] = set()
+    joined_records: set[int] = set()
     for unit in units:
         if same := by_md5.get(unit.md5):
             code = same.popleft()
-            taken.add(code.record)
+            joined_records.add(code.record)
             joined[unit.unit] = Joined(code.compile, code.record, How.CODE)
     remaining = [unit for unit in units if unit.unit not in joined and unit.aot_id is not None]
     if not remaining:
         return joined
     by_id: dict[tuple[int, str] | None, deque[TraceCode[C]]] = {}
     for code in codes:
-        if code.record not in taken:
+        if code.record not in joined_records:
             by_id.setdefault(code.aot_id(), deque()).append(code)
     for unit in remaining:
         if same := by_id.get(unit.aot_id):
@@ -194,8 +193,8 @@ class DebugScanner:
         record = self._append(batch, file)
         self._indexed[file.path] = record, file.size
         self._bytes += file.size
-        if file.name == READABLE and (named := self._function_of(record, file)) is not None:
-            batch.named.append(named)
+        if file.name == READABLE and (name_source := self._function_of(record, file)) is not None:
+            batch.name_sources.append(name_source)
 
     def _append(self, batch: Batch, file: UnitFile) -> int:
         kind = written(file.name, bool(file.unit)).kind

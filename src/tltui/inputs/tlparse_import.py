@@ -200,9 +200,9 @@ def lay_out_once(rows: str) -> LaidOut:
     cache = own_cache()
     status = os.stat(rows)
     key = ("tlparse", os.path.realpath(rows), status.st_size, status.st_mtime_ns)
-    if key not in cache.known:
-        cache.known[key] = _Report(rows, cache).lay_out(status.st_mtime)
-    return cache.known[key]  # type: ignore[no-any-return]
+    if key not in cache.results:
+        cache.results[key] = _Report(rows, cache).lay_out(status.st_mtime)
+    return cache.results[key]  # type: ignore[no-any-return]
 
 
 class _Report:

@@ -14,8 +14,7 @@ from tltui.model.ref import Ref
 from tltui.text.frozen import frozen
 from tltui.text.payload import Payload
 from tltui.trace.batch import Kind as LogKind
-from tltui.trace.envelope import METRICS
-from tltui.trace.grammar import parse_json
+from tltui.trace.grammar import METRICS, parse_json
 from tltui.trace.log import Log
 
 UNIT_STARTS = "fx_graph_runnable"
@@ -82,8 +81,8 @@ class Unit:
 
 def artifact_name(kind: LogKind) -> str:
     """Return the name of an artifact in addresses: its own for `artifact` and `graph_dump` records, else the event."""
-    named = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
-    return (kind.name if named else kind.event) or "(no event)"
+    has_name = kind.name and (kind.event in ("artifact", "graph_dump") or not kind.event)
+    return (kind.name if has_name else kind.event) or "(no event)"
 
 
 def is_artifact(kind: LogKind, has_payload: bool) -> bool:

@@ -54,7 +54,7 @@ class Parts:
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.weight = 0
-        self.made = 0
+        self.computed = 0
         """How many parts were made since the run was opened: what did not change is not computed again."""
         self.readers: Lru[Any, Any] = Lru(READERS)
         """Logs → what reads them; kept here so that all questions share it."""
@@ -102,7 +102,7 @@ class Parts:
         """Keep an answer, unless there is no room for more of this question."""
         weight = weigh(value) + OVERHEAD
         with self._lock:
-            self.made += 1
+            self.computed += 1
             answers = self._asked.get(question)
             if answers is None:
                 answers = self._asked[question] = _Asked()

@@ -358,7 +358,7 @@ def absent(outcome: Outcome) -> list[Absent]:
     return missing
 
 
-def there(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:
+def present_artifacts(outcome: Outcome) -> list[tuple[str, str, frozenset[str]]]:
     """Return the expected artifacts that this compile has: name, title, and all accepted names."""
     rows = (row for row in _TABLE if row.wanted(outcome) and _present(row, outcome))
     return [(row.name, _title(row.name), row.also | {row.name}) for row in rows]

@@ -2,7 +2,7 @@
 
     follower = Follower(run)
     for event in follower.read():      # reads files, touches no node: any one thread may do it
-        run.take(event)                # the thread that owns the run
+        run.update(event)                # the thread that owns the run
 
 One `read` reads all available data of all files. `look`, to be called twice a second, polls the files that are due
 (`sources/polling.py`): at most `RATE` polls a second, however many files there are. Their events are never invalidated by more
@@ -24,10 +24,9 @@ from tltui.model.run import Added, Event, Failed, Looked, Lost, Moved, Nothing, 
 from tltui.sources.discover import SNIFF, Discovery, Found, FoundLog, Looking, NothingFound
 from tltui.sources.discovery_results import FoundDump, FoundProfile
 from tltui.sources.file_writers import Writers
-from tltui.sources.polling import Turns, Watching, name_of
+from tltui.sources.polling import Schedule, Watching, name_of
 from tltui.trace.files import CUT_OFF, REPLACED, FileBytes, Gone, Identity, identity_of
-from tltui.trace.log_chunks import Part, parts_of
-from tltui.trace.scan import STEP, Scanner
+from tltui.trace.scan import STEP, Part, Scanner, parts_of
 from tltui.trace.scan_workers import Workers, how_many
 
 Beside = TypeVar("Beside", FoundProfile, FoundDump)
@@ -59,7 +58,7 @@ class _Followed:
     source: FileBytes
     scanner: StepScanner | None
     """None when nothing more will be read."""
-    seen: tuple[int, int] = (-1, -1)  # size and time of the last change when it was read
+    last_read: tuple[int, int] = (-1, -1)  # size and time of the last change when it was read
     short: int = 0
     unreadable: str = ""
     status: os.stat_result | None = None
@@ -70,8 +69,8 @@ class _Followed:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.log_chunks`)."""
-        return self.seen == (-1, -1) and isinstance(self.scanner, Scanner)
+        """Whether nothing of it has been read, and it may be read in parts (`tltui.trace.scan`)."""
+        return self.last_read == (-1, -1) and isinstance(self.scanner, Scanner)
 
     @property
     def done(self) -> bool:
@@ -97,22 +96,22 @@ class Follower:
         self._faulted = faulted  # told of a fault of ours, which then costs one log; without it the fault is raised
         self._discovery = discovery
         self._writers = writers or Writers()
-        self._is_over = run.found.is_over
+        self._is_over = run.discovered.is_over
         self._clock = clock
-        self._results = run.found
+        self._results = run.discovered
         self._logs: list[_Followed] = []
-        self._turns: Turns[int] = Turns()
+        self._schedule: Schedule[int] = Schedule()
         self._watching: Watching | None = None
-        self._looked = clock()
-        self._asked = self._looked  # when it was last found out who writes
+        self._polled_at = clock()
+        self._asked = self._polled_at  # when it was last found out who writes
         self._took = 0.0
-        final = {log.path for log in run.found.logs if log.is_final}
+        final = {log.path for log in run.discovered.logs if log.is_final}
         for model in run.models:
             self._follow(model.source, model.form, model.source.path in final)
 
     def _follow(self, source: FileBytes, form: str, is_final: bool = False) -> _Followed:
         followed = _Followed(source.path, source, scanner_of(form, source), form=form, is_final=is_final)
-        self._turns.add(len(self._logs), self._clock())
+        self._schedule.add(len(self._logs), self._clock())
         self._logs.append(followed)
         return followed
 
@@ -132,30 +131,30 @@ class Follower:
             self._pool = None
 
     def _read_now(self, size: int) -> Iterator[Event]:
-        look: dict[int, os.stat_result] = {}
+        statuses: dict[int, os.stat_result] = {}
         for number in range(len(self._logs)):
             if not self._logs[number].done:
-                yield from self._stat(number, look)
+                yield from self._stat(number, statuses)
         if self._results.search is not None:
-            yield from self._sought(self._results.search, look, size)
+            yield from self._sought(self._results.search, statuses, size)
         else:
             count = len(self._logs)
             yield from self._discover()
             for number in range(count, len(self._logs)):
-                if number not in look:
-                    yield from self._stat(number, look)
-            yield from self._read_all(look, size)
+                if number not in statuses:
+                    yield from self._stat(number, statuses)
+            yield from self._read_all(statuses, size)
         # only then: looking at all processes takes long where there are many. What is there when nobody writes any more is all
-        waiting = {number: status for number, status in look.items() if not self._logs[number].done}
+        waiting = {number: status for number, status in statuses.items() if not self._logs[number].done}
         if waiting:
             ended = self._writers.ended({self._logs[number].path: status for number, status in waiting.items()})
             yield from self._end(waiting, ended, size)
 
-    def _sought(self, search: Looking, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _sought(self, search: Looking, statuses: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read logs while others are still being looked for. What was looked at goes to `look`."""
         search.go_on()
         while (new := search.come()) is not None and not search.is_stopped:
-            yield from self._arrived(new, replace(self._results, logs=(*self._results.logs, *new)), look, size)
+            yield from self._arrived(new, replace(self._results, logs=(*self._results.logs, *new)), statuses, size)
         if search.is_stopped:
             return
         try:
@@ -168,7 +167,7 @@ class Follower:
                 yield Nothing(str(nothing))
             return
         paths = {followed.path for followed in self._logs}
-        yield from self._arrived([log for log in results.logs if log.path not in paths], results, look, size)
+        yield from self._arrived([log for log in results.logs if log.path not in paths], results, statuses, size)
 
     def add(self, logs: Iterable[FoundLog]) -> Iterator[Event]:
         """Read logs that were left out (`Run.unread`), as far as they are written."""
@@ -176,40 +175,40 @@ class Follower:
         if new:
             yield from self._arrived(new, replace(self._results, logs=(*self._results.logs, *new)), {}, STEP)
 
-    def _arrived(self, new: list[FoundLog], results: Found, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _arrived(self, new: list[FoundLog], results: Found, statuses: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read newly discovered logs."""
         self._results = results
         yield Looked(results)
-        statuses: dict[int, os.stat_result] = {}
+        new_statuses: dict[int, os.stat_result] = {}
         for log in new:
             yield self._added(log)
-            yield from self._stat(len(self._logs) - 1, statuses)
-        yield from self._read_all(statuses, size)
-        look |= statuses
+            yield from self._stat(len(self._logs) - 1, new_statuses)
+        yield from self._read_all(new_statuses, size)
+        statuses |= new_statuses
 
-    def _read_all(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _read_all(self, statuses: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Read several logs further, one piece of each in turn, and to the end those without a writer."""
-        new = {self._logs[number].path: status for number, status in look.items() if self._logs[number].seen == (-1, -1)}
+        new = {self._logs[number].path: status for number, status in statuses.items() if self._logs[number].last_read == (-1, -1)}
         over = self._writers.abandoned(new) if not self._is_over else set(new)
-        final = {number for number in look if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
-        fresh = {number: look[number] for number in look if self._logs[number].is_fresh}
+        final = {number for number in statuses if self._is_over or self._logs[number].is_final or self._logs[number].path in over}
+        fresh = {number: statuses[number] for number in statuses if self._logs[number].is_fresh}
         self._large += sum(status.st_size for status in fresh.values())
         if self._workers and self._large >= WORTH:
             yield from self._read_parts(fresh, size)
-        turns = deque(self._read(number, status, number in final, size) for number, status in look.items())
-        while turns:
-            event = next(turns[0], None)
+        readers = deque(self._read(number, status, number in final, size) for number, status in statuses.items())
+        while readers:
+            event = next(readers[0], None)
             if event is None:
-                turns.popleft()
+                readers.popleft()
             else:
                 yield event
-                turns.rotate(-1)
+                readers.rotate(-1)
 
-    def _read_parts(self, look: dict[int, os.stat_result], size: int) -> Iterator[Event]:
+    def _read_parts(self, statuses: dict[int, os.stat_result], size: int) -> Iterator[Event]:
         """Have parts of logs scanned by other processes, but for the last record of each. What they do not find is found here."""
         if self._pool is None:
             self._pool = Workers(self._workers)
-        for number, part, result in self._pool.scan(self._parts(look)):
+        for number, part, result in self._pool.scan(self._parts(statuses)):
             scanner = self._logs[number].scanner
             if not isinstance(scanner, Scanner) or scanner.reached != part.begin:
                 continue  # something was wrong before: it is read on where that was
@@ -220,18 +219,18 @@ class Follower:
             elif not part.is_last:
                 yield from self._read_part(number, scanner, part.end, size)
 
-    def _parts(self, look: dict[int, os.stat_result]) -> Iterator[tuple[int, Part]]:
+    def _parts(self, statuses: dict[int, os.stat_result]) -> Iterator[tuple[int, Part]]:
         """Yield the parts of logs, one of each in turn."""
-        turns: deque[tuple[int, Iterator[Part]]] = deque()
-        for number, status in look.items():
+        readers: deque[tuple[int, Iterator[Part]]] = deque()
+        for number, status in statuses.items():
             source = self._logs[number].source
             source.identity = source.identity or identity_of(status)
-            turns.append((number, parts_of(source, status.st_size)))
-        while turns:
-            number, parts = turns.popleft()
+            readers.append((number, parts_of(source, status.st_size)))
+        while readers:
+            number, parts = readers.popleft()
             if (part := next(parts, None)) is not None:
                 yield number, part
-                turns.append((number, parts))
+                readers.append((number, parts))
 
     def _read_part(self, number: int, scanner: Scanner, end: int, size: int) -> Iterator[Event]:
         """Scan a part here. What fails fails again where the rest is read, and is told there."""
@@ -244,51 +243,51 @@ class Follower:
             is_whole = batch.waiting
             yield Read(number, batch)
 
-    def look(self) -> Iterator[Event]:
+    def poll(self) -> Iterator[Event]:
         """Yield the news of the due files and of the directories; to be called twice a second after `read`."""
         now = self._clock()
-        most = max(int(min(now - self._looked, 1.0) * RATE), FOR_NEW)
-        self._looked = now
+        most = max(int(min(now - self._polled_at, 1.0) * RATE), FOR_NEW)
+        self._polled_at = now
         if self._discovery is not None:
             yield from self._new_logs(self._discovery, now, most // FOR_NEW)
-        for number in self._turns.take(now, most - most // FOR_NEW):
+        for number in self._schedule.due_keys(now, most - most // FOR_NEW):
             yield from self._look_at(number, now)
         yield from self._ends(now)
 
     def has_grown(self) -> bool:
         """Whether there is something to read: looks at the files whose turn it is, and reads nothing."""
         now = self._clock()
-        most = max(int(min(now - self._looked, 1.0) * RATE), 1)
-        self._looked = now
-        for number in self._turns.take(now, most):
-            self._turns.looked(number, now, False)
+        most = max(int(min(now - self._polled_at, 1.0) * RATE), 1)
+        self._polled_at = now
+        for number in self._schedule.due_keys(now, most):
+            self._schedule.polled(number, now, False)
             followed = self._logs[number]
             try:
                 status = os.stat(followed.path)
             except OSError:
                 continue
-            if (status.st_size, status.st_mtime_ns) != followed.seen:
+            if (status.st_size, status.st_mtime_ns) != followed.last_read:
                 return True
         return False
 
     def _look_at(self, number: int, now: float) -> Iterator[Event]:
         followed = self._logs[number]
-        look: dict[int, os.stat_result] = {}
-        yield from self._stat(number, look)
-        status = look.pop(number, None)
-        for other, new in look.items():
+        statuses: dict[int, os.stat_result] = {}
+        yield from self._stat(number, statuses)
+        status = statuses.pop(number, None)
+        for other, new in statuses.items():
             yield from self._read(other, new, False, STEP)
-        changed = status is not None and (status.st_size, status.st_mtime_ns) != followed.seen
+        changed = status is not None and (status.st_size, status.st_mtime_ns) != followed.last_read
         if status is not None and followed.unreadable == DELETED:
             yield from self._unreadable(number, "")
         if status is not None and changed:
             if followed.done:
-                followed.seen = (status.st_size, status.st_mtime_ns)
+                followed.last_read = (status.st_size, status.st_mtime_ns)
                 yield from self._unreadable(number, GOES_ON)
             else:
                 yield from self._read(number, status, False, STEP)
                 yield from self._begun(number)
-        self._turns.looked(number, now, changed and not followed.unreadable)
+        self._schedule.polled(number, now, changed and not followed.unreadable)
 
     def _ends(self, now: float) -> Iterator[Event]:
         """Yield the end of each log without a writer; seldom, since a scan of all processes may take long."""
@@ -297,7 +296,7 @@ class Follower:
         still = {
             number: followed.status
             for number, followed in enumerate(self._logs)
-            if not followed.done and followed.status is not None and self._turns.quiet(number, now) >= STILL
+            if not followed.done and followed.status is not None and self._schedule.quiet(number, now) >= STILL
         }
         if not still:
             return
@@ -307,31 +306,31 @@ class Follower:
         self._asked, self._took = self._clock(), self._clock() - now
         yield from self._end(still, ended, STEP)
 
-    def _end(self, looked: dict[int, os.stat_result], ended: set[str], size: int) -> Iterator[Event]:
+    def _end(self, statuses: dict[int, os.stat_result], ended: set[str], size: int) -> Iterator[Event]:
         """Read logs to their ends into which nobody writes any more. They may have grown since they were looked at."""
-        for number, status in looked.items():
+        for number, status in statuses.items():
             if self._logs[number].path in ended:
-                self._turns.drop(number)
+                self._schedule.drop(number)
                 yield from self._read(number, status, True, size)
 
     def _new_logs(self, discovery: Discovery, now: float, most: int) -> Iterator[Event]:
         if self._watching is None:
             self._watching = Watching(discovery, now)
-        for log in self._watching.look(now, most):
+        for log in self._watching.poll(now, most):
             identity = _identity(log.path)
-            if any(identity == followed.source.identity and not followed.source.gone for followed in self._logs):
+            if any(identity == followed.source.identity and not followed.source.lost_reason for followed in self._logs):
                 continue  # another name of what is read already
             self._results = discovery.with_log(self._results, log)
             yield Looked(self._results)
             yield self._added(log)
-        yield from self._beside(self._watching)
+        yield from self._new_profiles_and_dumps(self._watching)
         if self._watching.has_index:
             self._watching.has_index = False
             yield from self._discover()
         if not self._logs and not self._results.is_over and discovery.has_ended():
             yield from self._came_to_nothing(discovery)
 
-    def _beside(self, watching: Watching) -> Iterator[Event]:
+    def _new_profiles_and_dumps(self, watching: Watching) -> Iterator[Event]:
         """Profiles and dumps of the flight recorder that are new, or were written again."""
         profiles, dumps = _renewed(self._results.profiles, watching.profiles), _renewed(self._results.dumps, watching.dumps)
         watching.profiles.clear()
@@ -343,7 +342,7 @@ class Follower:
     def _came_to_nothing(self, discovery: Discovery) -> Iterator[Event]:
         """Report that standard input has ended without a log."""
         try:
-            self._results = discovery.look()
+            self._results = discovery.discover()
         except NothingFound as nothing:
             self._results = replace(self._results, is_over=True, notes=(str(nothing),))
         yield Looked(self._results)
@@ -373,7 +372,7 @@ class Follower:
         if self._discovery is None:
             return
         try:
-            results = self._discovery.look()
+            results = self._discovery.discover()
         except NothingFound:
             return
         self._results = results
@@ -386,13 +385,13 @@ class Follower:
     def _added(self, log: FoundLog) -> Added:
         return Added(log, self._follow(log.source(), log.form, log.is_final).source)
 
-    def _stat(self, number: int, look: dict[int, os.stat_result]) -> Iterator[Event]:
+    def _stat(self, number: int, statuses: dict[int, os.stat_result]) -> Iterator[Event]:
         """Look at one file: whether it is still the same, and no shorter than before."""
         followed = self._logs[number]
         try:
             status = os.stat(followed.path)
         except OSError as error:
-            if followed.seen == (-1, -1):
+            if followed.last_read == (-1, -1):
                 followed.scanner = None
                 yield Failed(number, error)
             elif isinstance(error, FileNotFoundError) and (name := self._name_of(followed)) is not None:
@@ -405,14 +404,14 @@ class Follower:
             if (name := self._name_of(followed)) is not None:
                 yield from self._moved(number, name)
             else:
-                yield from self._lost(number, REPLACED, status, look)
+                yield from self._lost(number, REPLACED, status, statuses)
         elif followed.scanner is not None and status.st_size < followed.scanner.reached:
             followed.short += 1
             if followed.short >= PATIENCE:
-                yield from self._lost(number, CUT_OFF, status, look)
+                yield from self._lost(number, CUT_OFF, status, statuses)
         else:
             followed.short = 0
-            look[number] = followed.status = status
+            statuses[number] = followed.status = status
 
     @staticmethod
     def _name_of(followed: _Followed) -> str | None:
@@ -428,25 +427,25 @@ class Follower:
         followed.path = followed.source.path = path
         yield Moved(number, path)
 
-    def _lost(self, number: int, reason: str, status: os.stat_result, look: dict[int, os.stat_result]) -> Iterator[Event]:
+    def _lost(self, number: int, reason: str, status: os.stat_result, statuses: dict[int, os.stat_result]) -> Iterator[Event]:
         """Mark the read data of a log as lost; the present file is another log and is appended to `look`."""
         followed = self._logs[number]
-        followed.scanner, followed.source.gone = None, reason
-        self._turns.drop(number)
+        followed.scanner, followed.source.lost_reason = None, reason
+        self._schedule.drop(number)
         yield Lost(number, reason)
         if not stat.S_ISREG(status.st_mode):
             return
         log = FoundLog(followed.path, status.st_size, None, "", status.st_mtime, status.st_mtime, form=followed.form)
-        look[len(self._logs)] = status
+        statuses[len(self._logs)] = status
         yield Added(log, self._follow(log.source(), log.form).source, instead_of=number)
 
     def _read(self, number: int, status: os.stat_result, last: bool, size: int) -> Iterator[Event]:
         """Read a log further; with `last` the present data is complete."""
         followed = self._logs[number]
         now = (status.st_size, status.st_mtime_ns)
-        if now == followed.seen and not last:
+        if now == followed.last_read and not last:
             return
-        is_first, followed.seen, followed.status = followed.seen == (-1, -1), now, status
+        is_first, followed.last_read, followed.status = followed.last_read == (-1, -1), now, status
         finished = False
         while not finished and followed.scanner is not None:
             try:
@@ -454,9 +453,9 @@ class Follower:
                 finished = batch.finished or batch.waiting
                 if finished:
                     followed.source.reached(batch.scanned)
-            except Gone as gone:
+            except Gone as lost:
                 instead: dict[int, os.stat_result] = {}
-                yield from self._lost(number, gone.strerror or "", status, instead)
+                yield from self._lost(number, lost.strerror or "", status, instead)
                 for other, renewed in instead.items():
                     yield from self._read(other, renewed, last, size)
                 return
@@ -465,7 +464,7 @@ class Follower:
                     followed.scanner = None
                     yield Failed(number, error)
                 else:  # it is tried again
-                    followed.seen = FAILED
+                    followed.last_read = FAILED
                     yield from self._unreadable(number, error.strerror or str(error))
                 return
             except Exception as error:
@@ -488,7 +487,7 @@ def open_run(results: Found, writers: Writers | None = None) -> Run:
     """
     run = Run(results)
     for event in Follower(run, writers=writers).read(8 << 20):
-        run.take(event)
+        run.update(event)
     settle(run)
     return run
 

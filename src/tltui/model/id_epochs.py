@@ -11,7 +11,7 @@ from tltui.model.nodes import Compile
 from tltui.model.status import BACKWARD
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Metrics, Started
-from tltui.trace.envelope import NOTABLE
+from tltui.trace.grammar import NOTABLE
 from tltui.trace.log import Log
 
 EVENT = "chromium_event"
@@ -79,7 +79,7 @@ class Epochs:
         self._move(self._stretch[head:], self._goes_to, new)
         self._stretch, self._goes_to = [], new
 
-    def take(self, record: int, fact: Started | Metrics | None) -> Compile:
+    def assign(self, record: int, fact: Started | Metrics | None) -> Compile:
         """Assign a further record and return its compile."""
         if isinstance(fact, Metrics) and not fact.ends_compile and not fact.is_runtime:
             owner = self._backward(record)
@@ -197,7 +197,7 @@ class Epochs:
     def _give(self, record: int, owner: Compile) -> None:
         if owner.holds(record):
             return
-        owner.take([record])
+        owner.add_records([record])
         owner.process.records += 1
         attempt = self.log.context(record).attempt
         if attempt is not None:

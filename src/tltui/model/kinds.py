@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import translate
 from functools import lru_cache
 
-from tltui.model import kinds_aot, kinds_distributed, kinds_dynamo, kinds_inductor, kinds_other, kinds_text
+from tltui.model import kinds_aot, kinds_dynamo, kinds_inductor, kinds_other
 from tltui.model.kind import LANGUAGES, Kind, Phase
 
 __all__ = ["LANGUAGES", "Kind", "Phase", "all_kinds", "kind_of"]
@@ -35,8 +35,7 @@ _EVENT_KEYS_ONLY = frozenset(
 
 _ALL: tuple[Kind, ...] = tuple(
     sorted(
-        kinds_dynamo.ALL + kinds_aot.ALL + kinds_inductor.ALL + kinds_distributed.ALL + kinds_other.ALL
-        + kinds_text.ALL,
+        kinds_dynamo.ALL + kinds_aot.ALL + kinds_inductor.ALL + kinds_other.ALL,
         key=lambda kind: (kind.phase.order, kind.order),
     )
 )

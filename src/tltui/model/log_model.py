@@ -75,7 +75,7 @@ def unfinished_before(log: Log, owner_of: Callable[[int], C], record: int, pid: 
         if rank is not None and context.rank is not None and context.rank != rank:
             continue
         owner = owner_of(other)
-        is_finished = any(log.kind(own).name in FINISHED for own in owner.records)
+        is_finished = any(log.kind(n).name in FINISHED for n in owner.records)
         return None if is_finished else owner
     return None
 
@@ -128,12 +128,12 @@ class LogModel:
         log.apply(batch)
         self.rearranged = False
         touched: dict[int, Compile] = {}
-        taken = self._in_order(batch, touched)
+        applied = self._in_order(batch, touched)
         for number, records in batch.members.items():
             owner = self._owners[number]
-            left = [record for record in records if record not in taken] if owner in self._epochs else records
+            left = [record for record in records if record not in applied] if owner in self._epochs else records
             if left:
-                owner.take(left)
+                owner.add_records(left)
                 owner.process.records += len(left)
                 touched[id(owner)] = owner
         for record in batch.resized:
@@ -155,7 +155,7 @@ class LogModel:
 
         Returns the records already applied: those of ids with several epochs.
         """
-        taken: set[int] = set()
+        applied: set[int] = set()
         facts: dict[int, Started | Metrics] = {}
         events: list[Event] = []
         first = len(self._owners)
@@ -166,7 +166,7 @@ class LogModel:
         facts.update((started.record, started) for started in batch.started)
         facts.update((metrics.record, metrics) for metrics in batch.metrics)
         events += [(record, 1, fact) for record, fact in facts.items()]
-        events += [(named.record, 2, named) for named in batch.named]
+        events += [(fact.record, 2, fact) for fact in batch.name_sources]
         events += [(record, 3, kind) for record, kind in batch.notable]
         if self._epochs:
             for number, records in batch.members.items():
@@ -186,30 +186,30 @@ class LogModel:
             epochs = self._epochs.get(owner)
             if event is None:
                 assert epochs is not None
-                self._take(epochs, record, facts.get(record), touched)
-                taken.add(record)
+                self._assign(epochs, record, facts.get(record), touched)
+                applied.add(record)
             elif isinstance(event, Named):
                 self._name(self.owner(record), event, touched)
             elif epochs is None and begins_again(owner, record, None if isinstance(event, int) else event):
-                for other in self._split(owner, record, batch, taken):
+                for other in self._split(owner, record, batch, applied):
                     heappush(late, (other, 0, None))
             elif epochs is None:
-                self._tell(owner, event, touched)
-        return taken
+                self._apply_fact(owner, event, touched)
+        return applied
 
-    def _split(self, owner: Compile, record: int, batch: Batch, taken: set[int]) -> list[int]:
+    def _split(self, owner: Compile, record: int, batch: Batch, applied: set[int]) -> list[int]:
         """Start a new epoch of the id of `owner` at `record`; return the later records of the batch, to be assigned one by one."""
         numbers = [number for number, other in enumerate(self._owners) if other is owner]
-        own = [other for number in numbers for other in batch.members.get(number, ())]
-        early = sorted(other for other in own if other < record)
+        others = [other for number in numbers for other in batch.members.get(number, ())]
+        early = sorted(other for other in others if other < record)
         if early:
-            owner.take(early)
+            owner.add_records(early)
             owner.process.records += len(early)
-            taken.update(early)
+            applied.update(early)
         self._epochs[owner] = Epochs(owner)
-        return [other for other in own if other >= record]
+        return [other for other in others if other >= record]
 
-    def _take(self, epochs: Epochs, record: int, fact: Started | Metrics | None, touched: dict[int, Compile]) -> None:
+    def _assign(self, epochs: Epochs, record: int, fact: Started | Metrics | None, touched: dict[int, Compile]) -> None:
         """Assign a further record of an id with several epochs."""
         newest = epochs.newest
         if begins_again(newest, record, fact):
@@ -220,13 +220,13 @@ class LogModel:
             new = self._new_compile(process, newest.id.of(process.epochs))
             self._epochs[new] = epochs
             epochs.begin(new)
-        owner = epochs.take(record, fact)
-        touched.update((id(own), own) for own in (owner, *epochs.changed))
+        owner = epochs.assign(record, fact)
+        touched.update((id(compile_), compile_) for compile_ in (owner, *epochs.changed))
         epochs.changed.clear()
         if fact is not None:
             self._rename(owner, touched)
 
-    def _tell(self, owner: Compile, event: Started | Metrics | int, touched: dict[int, Compile]) -> None:
+    def _apply_fact(self, owner: Compile, event: Started | Metrics | int, touched: dict[int, Compile]) -> None:
         """Apply a fact of a record to a compile."""
         if isinstance(event, Started):
             if owner.started is None:
@@ -246,10 +246,10 @@ class LogModel:
             kind = self.log.kinds[event]
             owner.counts = self._one_more(owner.counts, kind.name or kind.event)
 
-    def _name(self, owner: Compile, named: Named, touched: dict[int, Compile]) -> None:
+    def _name(self, owner: Compile, name_source: Named, touched: dict[int, Compile]) -> None:
         """Apply the function name in a record to a compile: certain names win over guessed ones."""
-        if owner.named is None or (owner.named.is_guess and not named.is_guess):
-            owner.named = named
+        if owner.name_source is None or (owner.name_source.is_guess and not name_source.is_guess):
+            owner.name_source = name_source
             self._rename(owner, touched)
 
     def _one_more(self, counts: Counter[str], name: str) -> Counter[str]:
@@ -287,10 +287,10 @@ class LogModel:
 
     def tell_failed(self, owners: Iterable[Compile]) -> None:
         """Mark these compiles as failed according to the output of the job."""
-        told = {id(owner): owner for owner in owners if not owner.is_told_failed}
-        for owner in told.values():
+        newly_failed = {id(owner): owner for owner in owners if not owner.is_told_failed}
+        for owner in newly_failed.values():
             owner.is_told_failed = True
-        self._count(told)
+        self._count(newly_failed)
 
     def owner(self, record: int) -> Compile:
         """Return the compile of a record."""
@@ -314,29 +314,29 @@ class LogModel:
         """
         if pid == 0 and self.processes:  # a line that is no record has no pid of its own
             return self.processes[0]
-        own = self._by_pid.get(pid, [])
-        if not own and self.processes and self.processes[0].pid == 0:
+        processes = self._by_pid.get(pid, [])
+        if not processes and self.processes and self.processes[0].pid == 0:
             self.processes[0].pid = pid
-            own = self._by_pid[pid] = self._by_pid.pop(0)
+            processes = self._by_pid[pid] = self._by_pid.pop(0)
             self.rearranged = True
-        if rank is None and own:
-            return next((process for process in own if compile_id is not None and process.find(compile_id)), own[0])
-        for process in own:
+        if rank is None and processes:
+            return next((process for process in processes if compile_id is not None and process.find(compile_id)), processes[0])
+        for process in processes:
             if process.stated_rank is None:
                 process.stated_rank = rank
                 self.rearranged = True
             if process.stated_rank == rank:
                 return process
-        return self._new_process(pid, rank, own)
+        return self._new_process(pid, rank, processes)
 
-    def _new_process(self, pid: int, rank: int | None, own: list[Process]) -> Process:
+    def _new_process(self, pid: int, rank: int | None, processes: list[Process]) -> Process:
         process = Process(
             self.log, pid, self._rank_by_name, self._launch, self.started, self._is_dated,
             origins=self._origins, parts=self._parts,
         )  # fmt: skip
         process.stated_rank = rank
-        if own:
-            process.strings, process.twin = own[0].strings, len(own)
+        if processes:
+            process.strings, process.twin = processes[0].strings, len(processes)
         elif self.processes and self.form == "trace":  # what others print into one stream they do not inherit
             process.parent, process.inherits = self.processes[0], True
         self.processes.append(process)

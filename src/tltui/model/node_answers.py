@@ -13,7 +13,7 @@ from tltui.model.nodes import Compile, Frame, Process
 from tltui.model.record_reader import Reader
 from tltui.text.lru import Lru
 from tltui.trace.batch import Kind
-from tltui.trace.envelope import METRICS
+from tltui.trace.grammar import METRICS
 from tltui.trace.log import Log
 
 Node = Compile | Frame | Process

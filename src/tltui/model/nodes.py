@@ -32,7 +32,7 @@ from tltui.model.status import (
     with_times,
 )
 from tltui.trace.batch import Metrics, Named, Started
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 from tltui.trace.log import Log
 
 
@@ -58,7 +58,7 @@ class Compile:
     started: Started | None = None
     """Its first `dynamo_start`."""
     started_attempt: int | None = None
-    named: Named | None = None
+    name_source: Named | None = None
     """What else names the function: the best of it, which comes first, and what is sure before what is not."""
     is_told_failed: bool = False
     """Whether a traceback in what the job printed is probably about it (`tltui.model.log_model`)."""
@@ -174,7 +174,7 @@ class Compile:
         """What it is called, whatever its address is by now."""
         return CompileKey(self.process.key, self.id)
 
-    def take(self, records: list[int]) -> None:
+    def add_records(self, records: list[int]) -> None:
         """Add records of one context, in file order. Those of several contexts arrive one after the other."""
         if not self.records:
             self.records = array("I", records)  # without room for more
@@ -213,7 +213,7 @@ class Frame:
     compiles: list[Compile] = field(default_factory=list)
     stamp: int = 0
     """Counts the changes of its compiles."""
-    _told: tuple[str | None, str | None, int | None] | None = None
+    _previous_code: tuple[str | None, str | None, int | None] | None = None
     _first: int = 0
     """`first_code`, as it was found for a stamp."""
     _first_stamp: int = -1
@@ -231,8 +231,8 @@ class Frame:
 
     def learn(self) -> bool:
         """Update the code from the frame's compiles; return whether it changed."""
-        previous, self._told = self._told, self.code
-        return previous != self._told
+        previous, self._previous_code = self._previous_code, self.code
+        return previous != self._previous_code
 
     @property
     def first_code(self) -> int:
@@ -267,8 +267,8 @@ class Frame:
                     return started.name, file, started.line
             if titled is not None:
                 return titled.co_name, titled.co_filename, titled.co_firstlineno
-        named = [compile_.named for compile_ in self.compiles if compile_.named is not None]
-        for name in sorted(named, key=lambda name: name.is_guess)[:1]:
+        name_sources = [compile_.name_source for compile_ in self.compiles if compile_.name_source is not None]
+        for name in sorted(name_sources, key=lambda name: name.is_guess)[:1]:
             return name.name, name.filename, name.line
         return None, None, None
 
@@ -277,7 +277,7 @@ class Frame:
         """Whether `code` is inferred from the last operation of a graph, which may be in an inlined function."""
         return self.code[0] is not None and not any(
             (compile_.started is not None and compile_.started.name) or any(metrics.co_name for metrics in compile_.metrics)
-            or (compile_.named is not None and not compile_.named.is_guess)
+            or (compile_.name_source is not None and not compile_.name_source.is_guess)
             for compile_ in self.compiles
         )  # fmt: skip
 
@@ -358,7 +358,7 @@ class Process:
         """From the records first, from the name second."""
         return self.rank_by_name if self.stated_rank is None else self.stated_rank
 
-    def named(self, number: int, alone: bool, ranks_differ: bool) -> None:
+    def set_name(self, number: int, alone: bool, ranks_differ: bool) -> None:
         """Set the name as the `number`-th process of its rank."""
         names = (self.rank, number, alone, ranks_differ)
         if names != self._names:

@@ -71,7 +71,7 @@ def _value(dump: Dump) -> tuple[float, bool]:
 class ProfileFile:
     """One file."""
 
-    found: FoundProfile
+    export: FoundProfile
     profile: Profile | None = None
     """None while it is not read, or could not be."""
     fault: str = ""
@@ -86,15 +86,15 @@ class ProfileFile:
 class Profiles:
     """The profiles of a run. Any thread may read; one at a time calls `steps`."""
 
-    def __init__(self, found: Iterable[FoundProfile] = ()) -> None:
-        self.files = tuple(map(ProfileFile, found))
+    def __init__(self, exports: Iterable[FoundProfile] = ()) -> None:
+        self.files = tuple(map(ProfileFile, exports))
         self.version = 0
         """Counts what came to be read."""
         self.lock = threading.Lock()
         """Held while what they say is put together."""
-        self.kept: tuple[object, object] = (None, ())
+        self.cached: tuple[object, object] = (None, ())
         """What was made of them last, and of what: for `tltui.questions.runtime.profile_sums`."""
-        self.kept_for: tuple[int, int] = (-1, -1)
+        self.cached_for: tuple[int, int] = (-1, -1)
         """For which versions of the run and of the profiles that was found to be true."""
         self._derived: dict[int, tuple[Profile, object]] = {}
 
@@ -116,18 +116,18 @@ class Profiles:
         from tltui.inputs.profile_reader import NoProfile, Reading  # few runs have a profile
 
         unread = self.unread
-        size = sum(file.found.size for file in unread) or 1
+        size = sum(file.export.size for file in unread) or 1
         before = 0
         for file in unread:
-            reading = Reading(file.found.path)
+            reading = Reading(file.export.path)
             try:
                 for part in reading.steps():
-                    yield min((before + part * file.found.size) / size, 1.0)
-                reading.profile.path = file.found.name
+                    yield min((before + part * file.export.size) / size, 1.0)
+                reading.profile.path = file.export.name
                 file.profile = reading.profile
             except NoProfile as no:
                 file.fault = str(no)
-            before += file.found.size
+            before += file.export.size
             self.version += 1
 
     def read(self) -> None:
@@ -148,7 +148,7 @@ class Profiles:
 
     def add(self, profiles: Iterable[FoundProfile]) -> None:
         """There are more, or others of the same name: those are read anew."""
-        previous = {file.found: file for file in self.files}
+        previous = {file.export: file for file in self.files}
         files = tuple(previous.get(profile) or ProfileFile(profile) for profile in profiles)
         if files != self.files:
             self.files = files

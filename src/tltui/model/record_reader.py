@@ -33,7 +33,7 @@ class Reader:
 
     def __init__(self, log: Log, ahead: int = AHEAD) -> None:
         self.log = log
-        self.kept: Lru[object, Any] = Lru(KEPT)
+        self.cache: Lru[object, Any] = Lru(KEPT)
         """Texts that were laid out last: whoever puts them there sees to it that they are still true."""
         self._ahead = ahead
         self._block: tuple[ByteSource, int, bytes] = (log.source, 0, b"")  # one thing: another thread may read as well
@@ -81,7 +81,7 @@ class Reader:
         if not size:
             return b""
         if not self.log.is_stored(record):
-            return self._made(record, limit)
+            return self._converted(record, limit)
         start = columns.offset[record]
         if not columns.flags[record] & ORPHAN:
             start += columns.head[record] + 1
@@ -93,7 +93,7 @@ class Reader:
             return self.log.head(record)
         return self._bytes(record, self.log.columns.offset[record], self.log.columns.head[record])
 
-    def _made(self, record: int, limit: int) -> bytes:
+    def _converted(self, record: int, limit: int) -> bytes:
         payload = self.log.payload(record)
         return b"" if payload is None else replace(payload, size=min(payload.size, limit)).read()
 
@@ -170,7 +170,7 @@ def _names(log: Log) -> list[str]:
     return names
 
 
-def named(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+def records_of(compile_: Compile, names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(record, name) of the records of a compile that have one of these event keys or artifact names, in file order."""
     log = compile_.process.log
     wanted_names = frozenset(names)
@@ -211,7 +211,7 @@ def addresses(compile_: Compile, names: Iterable[str]) -> dict[int, str]:
     log, base = compile_.process.log, str(compile_.ref)
     same: dict[str, list[int]] = {}
     by_record: dict[int, str] = {}
-    for record, name in named(compile_, names):
+    for record, name in records_of(compile_, names):
         if is_artifact(log.kind(record), log.has_payload(record)):
             same.setdefault(name, []).append(record)
         else:

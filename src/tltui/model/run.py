@@ -6,10 +6,11 @@ import difflib
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.forms import FORMS, TEXT, StepScanner, scanner_of
 from tltui.model.artifacts import Artifact, artifacts_of
 from tltui.model.derived_cache import Parts
@@ -17,8 +18,8 @@ from tltui.model.input_joining import Joining, processes_of_job
 from tltui.model.log_model import LogModel
 from tltui.model.nodes import Compile, Frame, Process, Rank
 from tltui.model.profiles_and_dumps import Dumps, Profiles
-from tltui.model.ref import NORANK, BadAddress, CompileId, Ref, parse_ref
-from tltui.model.status import NO_TALLY, Tally, total
+from tltui.model.ref import NO_ID, NORANK, BadAddress, CompileId, Ref, parse_ref
+from tltui.model.status import NO_TALLY, Tally, is_visited, total
 from tltui.sources.discover import Found, FoundLog
 from tltui.sources.saved_indexes import Crowd
 from tltui.text.frozen import frozen
@@ -56,7 +57,7 @@ class Failed:
 class Added:
     """A log that was not there before: the next number is its own."""
 
-    found: FoundLog
+    entry: FoundLog
     source: FileBytes
     instead_of: int | None = None
     """The number of the log that had its name before."""
@@ -90,7 +91,7 @@ class Unreadable:
 class Looked:
     """The current contents of the paths of the run."""
 
-    found: Found
+    discovered: Found
 
 
 @frozen
@@ -132,21 +133,21 @@ Node = Rank | Process | Frame | Compile | Artifact
 
 
 class Run:
-    """The files of one job. `tltui.model.follow` reads them and `take` applies its events; everything else reads."""
+    """The files of one job. `tltui.model.follow` reads them and `update` applies its events; everything else reads."""
 
-    def __init__(self, found: Found) -> None:
-        self.found = found
+    def __init__(self, discovered: Found) -> None:
+        self.discovered = discovered
         self.parts = Parts()
         """What was derived from its nodes."""
         self.reading = threading.RLock()
         """The gate: held while nodes are read off the UI thread, in slices, and while a batch is applied."""
-        self.models = [self._model(log, log.source()) for log in found.logs]
+        self.models = [self._model(log, log.source()) for log in discovered.logs]
         """The logs, in the order in which they were found."""
         self.version = 0
         """Bumped by every batch."""
-        self.profiles = Profiles(found.profiles)
+        self.profiles = Profiles(discovered.profiles)
         """What torch.profiler exported of it: read when somebody asks for run times."""
-        self.dumps = Dumps(found.dumps)
+        self.dumps = Dumps(discovered.dumps)
         """What torch's flight recorder wrote of it: read when somebody asks where it is."""
         self.failures: dict[str, str] = {}
         """Path of a log → why it could not be read to its end."""
@@ -171,7 +172,7 @@ class Run:
         """One scanner for each log, in the order of `models`."""
         return [scanner_of(model.form, model.source) for model in self.models]
 
-    def take(self, event: Event) -> Delta:
+    def update(self, event: Event) -> Delta:
         """Apply an event about the files."""
         with self.reading:
             if isinstance(event, Read):
@@ -188,15 +189,15 @@ class Run:
             elif isinstance(event, Unreadable):
                 self._say_unreadable(event)
             elif isinstance(event, Looked):
-                self._look(event.found)
+                self._set_discovered(event.discovered)
         return Delta((), True)
 
     def _add(self, event: Added) -> None:
-        opened, before = event.found, event.instead_of
+        opened, before = event.entry, event.instead_of
         generation = 0
         if before is not None:
             generation = sum(model.log.path == opened.name for model in self.models)
-            same = next((log for log in self.found.logs if log.path == opened.path), opened)
+            same = next((log for log in self.discovered.logs if log.path == opened.path), opened)
             opened = replace(opened, rank=same.rank, launch=same.launch)
         self.models.append(self._model(opened, event.source, generation))
 
@@ -212,9 +213,9 @@ class Run:
         else:
             self.unreadable.pop(path, None)
 
-    def _look(self, results: Found) -> None:
+    def _set_discovered(self, results: Found) -> None:
         """Update the sizes and start times of the logs and the list of profiles."""
-        self.found = results
+        self.discovered = results
         self.profiles.add(results.profiles)
         self.dumps.add(results.dumps)
         began = {log.name: (log.started, log.clock is not None) for log in results.logs}
@@ -252,12 +253,12 @@ class Run:
     @property
     def is_sought(self) -> bool:
         """Whether its logs are still being looked for: there may be more."""
-        return self.found.search is not None
+        return self.discovered.search is not None
 
     @property
     def is_awaited(self) -> bool:
         """Whether there is no log yet, and a job may run that writes one."""
-        return not self.models and not self.found.is_over and not self.is_sought
+        return not self.models and not self.discovered.is_over and not self.is_sought
 
     @property
     def is_read(self) -> bool:
@@ -293,14 +294,14 @@ class Run:
     @property
     def size(self) -> int:
         """Bytes of all logs when they were found."""
-        return max(sum(log.size for log in self.found.logs), 1)
+        return max(sum(log.size for log in self.discovered.logs), 1)
 
     @property
     def title(self) -> str:
         """The name of the opened input."""
         names = [
             "standard input" if path == STANDARD_INPUT else os.path.basename(os.path.abspath(os.path.expanduser(path)))
-            for path in self.found.paths
+            for path in self.discovered.paths
         ]
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
@@ -325,7 +326,7 @@ class Run:
     @property
     def crowd(self) -> Crowd | None:
         """The processes listed in saved indexes, unread ones included."""
-        return self.found.crowd
+        return self.discovered.crowd
 
     def unread(self, refs: Iterable[Ref]) -> list[FoundLog]:
         """Return the indexed but unread logs of the ranks in these addresses."""
@@ -333,7 +334,7 @@ class Run:
             return []
         read = {rank.number for rank in self.ranks}
         unread_ranks = {ref.rank for ref in refs if ref.rank is not None and ref.rank not in read}
-        return [log for log in self.crowd.logs_of(unread_ranks) if log not in self.found.logs]
+        return [log for log in self.crowd.logs_of(unread_ranks) if log not in self.discovered.logs]
 
     @property
     def restarted(self) -> frozenset[str]:
@@ -366,7 +367,7 @@ class Run:
             self._let_stand_for(self.crowd)
         for rank in self._ranks:
             for place, process in enumerate(rank.processes, 1):
-                process.named(place, len(rank.processes) == 1, len(self._ranks) > 1)
+                process.set_name(place, len(rank.processes) == 1, len(self._ranks) > 1)
         self.joining.name_members()
 
     def _let_stand_for(self, crowd: Crowd) -> None:
@@ -404,8 +405,8 @@ class Run:
         nodes: list[Frame] | list[Compile] = processes[0].frames_of(ref.id) if ref.is_frame else processes[0].epochs_of(ref.id)
         if len(nodes) < 2:
             return ""
-        named, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
-        return f"{named} is the newest of {len(nodes)}, {nodes[-1].ref}: ids began again. There are also {older}"
+        newest, older = Ref(ref.rank, ref.process, ref.id), _listed(str(node.ref) for node in nodes[:-1])
+        return f"{newest} is the newest of {len(nodes)}, {nodes[-1].ref}: ids began again. There are also {older}"
 
     def _place(self, ref: Ref) -> Rank | Process | None:
         if ref.rank is None:
@@ -443,16 +444,16 @@ class Run:
     def _artifact(self, ref: Ref, nodes: list[Frame] | list[Compile]) -> Artifact:
         owners = [node for node in nodes if isinstance(node, Compile)]
         all_of_them = [artifact for owner in owners for artifact in artifacts_of(owner)]
-        named = [artifact for artifact in all_of_them if artifact.name == ref.artifact]
+        matching = [artifact for artifact in all_of_them if artifact.name == ref.artifact]
         if ref.attempt is not None:
-            named = [artifact for artifact in named if artifact.attempt == ref.attempt]
-        matches = named if ref.n is None else [artifact for artifact in named if artifact.n == ref.n]
+            matching = [artifact for artifact in matching if artifact.attempt == ref.attempt]
+        matches = matching if ref.n is None else [artifact for artifact in matching if artifact.n == ref.n]
         if len(matches) == 1:
             return matches[0]
         if matches:
             raise BadAddress(f"{ref} is not clear. It could be: {_listed(str(a.ref) for a in matches)}")
-        if named:
-            raise BadAddress(f"there is no {ref}. There are: {_listed(str(a.ref) for a in named)}")
+        if matching:
+            raise BadAddress(f"there is no {ref}. There are: {_listed(str(a.ref) for a in matching)}")
         near = difflib.get_close_matches(ref.artifact or "", {artifact.name for artifact in all_of_them}, 6, 0.4)
         names = near or sorted({artifact.name for artifact in all_of_them})
         hint = f"It has: {_listed(names)}" if names else "It has no artifacts."
@@ -487,3 +488,87 @@ def settle(run: Run) -> None:
     """Find the parents of forked processes and join processes, after a scan or a part of one."""
     run.join()
     find_parents(list(run.processes()))
+
+
+T = TypeVar("T")
+
+
+def in_order(run: Run) -> Iterator[Compile]:
+    """Yield the compiles in the order of the tree, without the nodes of records without an id."""
+    for process in run.processes():
+        for frame in process.frames.values():
+            if frame.key != NO_ID:
+                yield from frame.compiles
+
+
+def has_error(compile_: Compile) -> bool:
+    """Return whether a compile failed or runs in eager mode (a predicate for `next_compile`)."""
+    return is_visited(compile_, "e")
+
+
+def has_break(compile_: Compile) -> bool:
+    """For `next_compile`: also of compiles that failed."""
+    return is_visited(compile_, "b")
+
+
+def next_compile(
+    run: Run, current: Compile | None, matches: Callable[[Compile], bool], back: bool = False
+) -> Compile | None:
+    """Return the next matching compile in tree order; without a current one from the beginning (or the end)."""
+    order = list(in_order(run))
+    if back:
+        order.reverse()
+    start = order.index(current) + 1 if current in order else 0
+    return next((compile_ for compile_ in order[start:] if matches(compile_)), None)
+
+
+def next_in_frame(current: Compile, back: bool = False) -> Compile | None:
+    """Return the compile of the same frame after (or before) this one."""
+    return _after(current.frame.compiles, current, back)
+
+
+def next_artifact(compile_: Compile, current: Artifact | None, back: bool = False) -> Artifact | None:
+    """Return the artifact of the compile after (or before) the current one, in record order."""
+    artifacts = artifacts_of(compile_)
+    if current is None:
+        return (artifacts[-1] if back else artifacts[0]) if artifacts else None
+    records = [artifact.record for artifact in artifacts]
+    place = records.index(current.record) + (-1 if back else 1) if current.record in records else 0
+    return artifacts[place] if 0 <= place < len(artifacts) else None
+
+
+def on_next_rank(run: Run, current: Compile, back: bool = False) -> tuple[Compile | None, str]:
+    """Return the compile of the same code object on the next rank that has it, and a remark.
+
+    The same code object: same name, file and line, and ordinal. The remark: ids differ between ranks, or there is no such compile.
+    """
+    processes = [rank.processes[-1] for rank in run.ranks]
+    index = next((place for place, rank in enumerate(run.ranks) if current.process in rank.processes), 0)
+    code, ordinal = current.frame.code, _ordinal(current)
+    candidates = processes[index + 1 :] if not back else list(reversed(processes[:index]))
+    if code[0] is None:
+        return None, f"{current.label} has no code object to look for on other ranks"
+    for passed, process in enumerate(candidates):
+        same = _same_code(process, code)
+        if len(same) > ordinal:
+            target = same[ordinal]
+            remark = "" if target.id == current.id else f"there it is {target.label}, not {current.label}"
+            if passed:
+                remark = f"{remark}; " * bool(remark) + f"{passed} rank(s) in between did not compile it"
+            return target, remark
+    if not candidates:
+        return None, f"there is no rank {'before' if back else 'after'} this one"
+    return None, f"no {'earlier' if back else 'further'} rank compiled {code[0]} as often"
+
+
+def _same_code(process: Process, code: tuple[str | None, str | None, int | None]) -> list[Compile]:
+    return [c for frame in process.frames.values() if frame.code == code for c in frame.compiles]
+
+
+def _ordinal(compile_: Compile) -> int:
+    return _same_code(compile_.process, compile_.frame.code).index(compile_)
+
+
+def _after(items: Sequence[T], current: T, back: bool) -> T | None:
+    place = items.index(current) + (-1 if back else 1)
+    return items[place] if 0 <= place < len(items) else None

@@ -11,7 +11,7 @@ from tltui.model.artifacts import artifact_name
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, json_in, named, text_in
+from tltui.model.record_reader import Reader, json_in, records_of, text_in
 from tltui.model.torch_versions import ALWAYS, CLUE, Span, TorchVersion, clues_of, judged_version, stated_version
 from tltui.trace.batch import Metrics
 
@@ -50,7 +50,7 @@ def torch_version(process: Process, reader: Reader | None = None) -> str | None:
     for compile_ in process.compiles.values():
         if not compile_.counts["torch_version"]:
             continue
-        for record, _ in named(compile_, ("torch_version",)):
+        for record, _ in records_of(compile_, ("torch_version",)):
             if version := text_in(reader.json(record), "pytorch_version"):
                 return version
     return None

@@ -27,7 +27,7 @@ def dotted(minor: Minor) -> str:
     return f"{minor[0]}.{minor[1]}"
 
 
-def _beside(minor: Minor, step: int) -> Minor:
+def _shifted(minor: Minor, step: int) -> Minor:
     return minor[0], max(minor[1] + step, 0)
 
 
@@ -100,7 +100,7 @@ class TorchVersion:
         return f"torch {dotted(self.least)}" + (f" to {dotted(self.most)}" if self.most != self.least else "")
 
     @property
-    def told(self) -> str | None:
+    def description(self) -> str | None:
         """A description, `torch 2.13.0+cpu`, or `torch 2.8 to 2.9, judging by …`; None if unknown."""
         if self.stated is not None:
             return f"torch {self.stated}"
@@ -115,8 +115,8 @@ def stated_version(version: str) -> TorchVersion:
     minor = minor_of(version)
     if minor is None:
         return TorchVersion(version)
-    between = any(mark in version.partition("+")[0] for mark in ("a0", "dev"))
-    return TorchVersion(version, _beside(minor, -1) if between else minor, minor)
+    is_prerelease = any(mark in version.partition("+")[0] for mark in ("a0", "dev"))
+    return TorchVersion(version, _shifted(minor, -1) if is_prerelease else minor, minor)
 
 
 def judged_version(clues: Iterable[tuple[str, Span]]) -> TorchVersion:

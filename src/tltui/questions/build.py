@@ -83,13 +83,13 @@ def _pages(run: Run, ref: Ref, options: Options) -> Document:
 
 
 def _guide(run: Run, ref: Ref, options: Options) -> Document:
-    from tltui.documents.manual.pages import guide_document
+    from tltui.documents.manual import guide_document
 
     return guide_document(ref.artifact or "", options)
 
 
 def _glossary(run: Run, ref: Ref, options: Options) -> Document:
-    from tltui.documents.manual.pages import glossary_document
+    from tltui.documents.manual import glossary_document
 
     return glossary_document(ref.artifact or "", options)
 

@@ -16,9 +16,8 @@ from tltui.commands import BY_ID, Command, Situation, Where
 from tltui.documents.format import plural
 from tltui.documents.scope import DOES, in_output, place_of
 from tltui.messages import Again, Scanned
-from tltui.model.compile_navigation import has_break, has_error, next_compile
 from tltui.model.ref import BadAddress, Ref, parse_ref
-from tltui.model.run import Run
+from tltui.model.run import Run, has_break, has_error, next_compile
 from tltui.model.torch_version import torch_version
 from tltui.questions.index import BY_NAME, Entry
 from tltui.screens.child_processes import ExternalPrograms, JobControl, Processes
@@ -231,7 +230,7 @@ class BrowserCommands(MainScreen):
             has_errors=next_compile(run, None, has_error) is not None,
             has_breaks=next_compile(run, None, has_break) is not None,
             has_ranks=len(run.ranks) > 1,
-            has_output=self.around.job is not None or bool(run.found.outputs) or has_outputs(run),
+            has_output=self.around.job is not None or bool(run.discovered.outputs) or has_outputs(run),
             is_live=bool(run.goes_on),
             has_orders=page is not None and bool(page.sorts),
             has_sections=view.has_sections,
@@ -314,14 +313,14 @@ class BrowserCommands(MainScreen):
     def action_copy(self) -> None:
         """Copy the selection or the line; in the tree the address."""
         if self.tree_view.has_focus:
-            self.copy(self.current_node.ref or self.trace.found.paths[0])
+            self.copy(self.current_node.ref or self.trace.discovered.paths[0])
         else:
             self.copy_lines(self.document_view)
 
     def action_copy_address(self) -> None:
         """Copy address and file, as words for a shell."""
         compile_ = self.current_compile
-        path = compile_.process.log.path if compile_ else self.trace.found.paths[0]
+        path = compile_.process.log.path if compile_ else self.trace.discovered.paths[0]
         self.copy(" ".join(quoted(word) for word in (path, self.shown_ref) if word))
 
     def action_export(self) -> None:
@@ -536,11 +535,11 @@ class Browser(BrowserCommands):
         self.scheduler.do(self._discover_again(), place=Place.LONG)
 
     def _discover_again(self) -> Steps:
-        discovered = self.trace.found
+        discovered = self.trace.discovered
         latest = discovered.discovery is not None and discovered.discovery.latest
         try:
             profiles = discovered.discovery.profiles if discovered.discovery is not None else ()
-            again = replace(Discovery(discovered.paths, latest, profiles=profiles).look(), is_over=discovered.is_over)
+            again = replace(Discovery(discovered.paths, latest, profiles=profiles).discover(), is_over=discovered.is_over)
         except NothingFound as error:
             self.answer(partial(self.show_message, f"{str(error).splitlines()[0]}; what was read stays", tokens.WARN))
             return

@@ -232,7 +232,7 @@ class JobControl:
 
     def _only_output(self) -> str:
         """Return the page of what a job printed where there is nothing else; '' where there are logs, or nothing."""
-        discovered = self._bench.trace.found
+        discovered = self._bench.trace.discovered
         if not all(log.is_output for log in discovered.logs):
             return ""
         return REF if discovered.outputs else "@log" if discovered.logs else ""
@@ -262,11 +262,11 @@ class JobControl:
     def show(self) -> None:
         """Show the output, where it was left."""
         bench = self._bench
-        if self._job is None and not bench.trace.found.outputs and has_outputs(bench.trace):
+        if self._job is None and not bench.trace.discovered.outputs and has_outputs(bench.trace):
             bench.show_ref("@log")
             bench.document_view.focus()
             return
-        if self._job is None and not bench.trace.found.outputs:
+        if self._job is None and not bench.trace.discovered.outputs:
             bench.show_message("there is no output here: tltui run --view keeps what a job prints")
             return
         bench.show_ref(REF)
@@ -277,7 +277,7 @@ class JobControl:
     def _make(self, run: Run, options: Options) -> Document:
         """Return the document of the output; runs off the UI thread."""
         if options.raw not in self._documents:
-            path = self._job.output if self._job is not None else (run.found.outputs or ("",))[-1]
+            path = self._job.output if self._job is not None else (run.discovered.outputs or ("",))[-1]
             self._documents[options.raw] = OutputDocument(path, options.raw)
             self._bench.answer(self._watched)
         return self._documents[options.raw]
@@ -301,7 +301,7 @@ class JobControl:
                 self._bench.answer(partial(self._say_trouble, f"{error.filename or 'the output'}: {error.strerror or error}"))
         if (state := self._current_state()) != self._last_state:
             has_ended = state[1] or (state[0] is not None and state[0].ended is not None)
-            is_awaited = not has_ended or bool(awaited(self._bench.trace.found.paths).logs)
+            is_awaited = not has_ended or bool(awaited(self._bench.trace.discovered.paths).logs)
             self._bench.answer(partial(self._became, *state, is_awaited))
         elif self._watch is not None and self._is_over():
             self._watch.stop()
@@ -341,7 +341,7 @@ class JobControl:
         bench, before = self._bench, self._last_state[0]
         self._last_state = state, is_lost
         if not is_awaited and bench.trace.is_awaited:
-            bench.trace.found = replace(bench.trace.found, is_over=True)
+            bench.trace.discovered = replace(bench.trace.discovered, is_over=True)
             bench.trace.version += 1
         bench.job_changed(self._remark())
         if state is None or state.ended is None or (before is not None and before.ended is not None):

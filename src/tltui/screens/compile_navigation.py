@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tltui.documents.scope import called
 from tltui.model.artifacts import Artifact
-from tltui.model.compile_navigation import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.run import has_break, has_error, next_artifact, next_compile, next_in_frame, on_next_rank
 from tltui.screens.main_screen import MainScreen
 from tltui.work.scheduler import Steps
 

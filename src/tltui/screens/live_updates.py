@@ -170,7 +170,7 @@ class ProfileReading:
 
     def _report_progress(self, part: float) -> None:
         if self.is_reading and not self._is_stopped:  # a stopped task goes on to the end of its slice
-            names = [file.found.name for file in self._run.profiles.unread]
+            names = [file.export.name for file in self._run.profiles.unread]
             profile = formatting.path(names[0], 60) if len(names) == 1 else plural(len(names), "profile")
             self._bench.show_message(f"reading {profile} … {part:.0%}", tokens.DIM)
 
@@ -214,7 +214,7 @@ class LiveUpdates:
         self._run = bench.trace
         self._clock = clock
         self._waiting: deque[tuple[Event | None, ...]] = deque()
-        discovered = self._run.found
+        discovered = self._run.discovered
         discovery = None if discovered.is_over else discovered.discovery or Discovery(discovered.paths)
         follower = Follower(self._run, discovery, faulted=faulted)
         self._scan = Scan(follower, lambda events: bench.post_message(Scanned(events)), faulted, self._say_grown)
@@ -257,7 +257,7 @@ class LiveUpdates:
 
     def _is_young(self) -> bool:
         """Return whether the job may be running, by the age of its logs."""
-        discovered = self._run.found
+        discovered = self._run.discovered
         return not discovered.is_over and (not discovered.logs or min(map(self._age, discovered.logs)) < YOUNG)
 
     def toggle(self) -> None:
@@ -313,10 +313,10 @@ class LiveUpdates:
             return
         number = getattr(event, "log", -1)
         before = len(self._run.models[number].log) if number >= 0 else 0
-        delta = self._run.take(event)
+        delta = self._run.update(event)
         self._is_new |= delta.new
         if isinstance(event, Added) and not self._is_read:
-            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.found)
+            self._last[len(self._run.models) - 1] = self._clock() - self._age(event.entry)
         if number >= 0 and len(self._run.models[number].log) > before and self._is_read:
             self._last[number] = self._clock()
             self._inside.pop(number, None)
@@ -414,7 +414,7 @@ class LiveUpdates:
 
     def _silent(self, quiet: dict[int, float]) -> Silent | None:
         long = {number: seconds for number, seconds in quiet.items() if silence(seconds)}
-        from tltui.model.rank_ranges import ranges
+        from tltui.model.ref import ranges
 
         # those with nothing open train, or wait for the others: that is no news
         busy = {number: seconds for number, seconds in long.items() if self._inside.get(number)}

@@ -94,7 +94,7 @@ class MainScreen(Workbench[None]):
             yield TraceTree(OutlineRows(root(self.trace)), mouse=self.mouse, ascii_only=self.ascii_only, id="tree")
             yield Divider(least=LEAST, width=read_width(TREE_PANE), mouse=self.mouse, ascii_only=self.ascii_only, id="divider")
             yield DocumentView(mouse=self.mouse, ascii_only=self.ascii_only, id="document")
-        has_output = self.around.job is not None or bool(self.trace.found.outputs)
+        has_output = self.around.job is not None or bool(self.trace.discovered.outputs)
         hints = self.hints(Where.EVERYWHERE, ("app.output",) * has_output + FOOTER)
         down, up = (self.key_of(f"document.cursor_{way}") for way in ("down", "up"))
         hints[1:1] = [(self.key_of(FOLLOW), "open"), (f"{down} {up}", "move")]

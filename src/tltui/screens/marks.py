@@ -103,7 +103,7 @@ class MarkCommands:
     @property
     def file(self) -> Path:
         """Where they are kept."""
-        return file_of(state_path(), self._bench.trace.found.paths)
+        return file_of(state_path(), self._bench.trace.discovered.paths)
 
     def mark(self) -> None:
         """Mark the line, or the node of the tree; a mark that is there goes."""

@@ -9,12 +9,11 @@ from itertools import islice
 from tltui.commands import COMMANDS, Command, Situation, Where, commands_for, commands_of, key_label, key_labels, match_commands
 from tltui.config import Config, config_path
 from tltui.documents.format import wrap
-from tltui.documents.manual.texts import CHAPTERS, title_of
+from tltui.documents.manual import CHAPTERS, title_of
 from tltui.documents.page import Page
-from tltui.model.compile_navigation import in_order
 from tltui.model.nodes import Compile
 from tltui.model.ref import BadAddress, named_in, parse_ref
-from tltui.model.run import Run
+from tltui.model.run import Run, in_order
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, glyph
 from tltui.questions.provenance.graph_names import Names
 from tltui.screens.prompts import Question, Row

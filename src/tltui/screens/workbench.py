@@ -480,7 +480,7 @@ class PanesScreen(Workbench[T]):
         """Show pages of the guide in place of help; esc leads back to the panes."""
         if not self.is_helping:
             return
-        from tltui.documents.manual.pages import manual_document
+        from tltui.documents.manual import manual_document
 
         view = self.query_one("#help", DocumentView)
         width = max(self.size.width - view.gutter_width - 1, 40)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.directory_layouts import Layout, layout_of
 from tltui.inputs.flight_recorder import is_dump, rank_in
 from tltui.inputs.forms import DEBUG_DIR, TEXT, TRACE, form_of
@@ -65,7 +65,7 @@ def again(profile: FoundProfile) -> FoundProfile:
     return replace(profile, size=status.st_size, changed=status.st_mtime_ns)
 
 
-def named(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
+def profiles_at(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
     """Return the named profiles and those in named directories. Raises `NoProfileThere`."""
     profiles: list[FoundProfile] = []
     for name in paths:
@@ -179,7 +179,7 @@ def discover(paths: Iterable[str], latest: bool = False) -> Found:
     With `latest` only the newest run is kept: the logs whose times overlap with that of the newest one.
     Raises `NothingFound` when there is none.
     """
-    return Discovery(paths, latest).look()
+    return Discovery(paths, latest).discover()
 
 
 def awaited(paths: Iterable[str]) -> Found:
@@ -187,15 +187,15 @@ def awaited(paths: Iterable[str]) -> Found:
     paths = tuple(paths)
     try:
         return discover(paths)
-    except NothingFound as nothing:
-        return without_logs(paths, nothing)
+    except NothingFound as no_logs:
+        return without_logs(paths, no_logs)
 
 
-def without_logs(paths: Iterable[str], nothing: NothingFound) -> Found:
+def without_logs(paths: Iterable[str], no_logs: NothingFound) -> Found:
     """Return the contents of paths with output of jobs but no log yet."""
-    states = [state for output in nothing.outputs if (state := read_state(output)) is not None]
+    states = [state for output in no_logs.outputs if (state := read_state(output)) is not None]
     may_come = any(state.ended is None and is_recorded_job(state) is not False for state in states)
-    return Found(tuple(paths), (), (), is_over=not may_come, outputs=nothing.outputs)
+    return Found(tuple(paths), (), (), is_over=not may_come, outputs=no_logs.outputs)
 
 
 class Discovery:
@@ -214,8 +214,8 @@ class Discovery:
         self._ranks = ranks
         self.unpacks = False
         """Whether something packed was met: what unpacks it tells how far it is where there is no screen yet."""
-        self._named = frozenset(os.path.expanduser(path) for path in self.paths)
-        self._known: dict[str, tuple[tuple[int, int, int], Opened]] = {}
+        self._named_paths = frozenset(os.path.expanduser(path) for path in self.paths)
+        self._entries: dict[str, tuple[tuple[int, int, int], Opened]] = {}
         self._others: set[str] = set()  # what was counted only, at the last look at everything
         self._indexes = Indexes()
         self._printed: dict[str, FoundLog] = {}  # what jobs printed, by path: it is read when there is a log beside it
@@ -227,17 +227,17 @@ class Discovery:
         """Return whether the search must end before a log can be opened: only the newest run is requested, or an index is used."""
         return self.latest or self._indexes.are_there
 
-    def look(self) -> Found:
+    def discover(self) -> Found:
         """Search the paths now. Raises `NothingFound` when there is no log."""
-        looking = self.looking()
+        search = self.search()
         while True:
             try:
-                next(looking)
+                next(search)
             except StopIteration as end:
                 results: Found = end.value
                 return results
 
-    def looking(self) -> Generator[FoundLog | None, None, Found]:
+    def search(self) -> Generator[FoundLog | None, None, Found]:
         """`look`, file by file: each log when it is found, None for a file that is none."""
         logs: list[FoundLog] = []
         skipped: list[Skipped] = []
@@ -257,7 +257,7 @@ class Discovery:
             candidates = walk(path, skipped) if directory else iter((path,))
             fresh = (candidate_path for candidate_path in candidates if _is_new(os.path.realpath(candidate_path), paths_seen))
             top = path if directory else os.path.dirname(path)
-            for candidate, entry in self._found(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
+            for candidate, entry in self._detected(fresh, top, directory, notes) if name != STANDARD_INPUT else self._come(notes):
                 if isinstance(entry, FoundProfile):
                     profiles.setdefault(entry.path, entry)
                 elif isinstance(entry, FoundDump):
@@ -297,12 +297,12 @@ class Discovery:
             profiles=tuple(profiles.values()), dumps=tuple(dumps), discovery=self, crowd=crowd,
         )  # fmt: skip
 
-    def _found(
+    def _detected(
         self, paths: Iterable[str], top: str, in_directory: bool, notes: list[str]
     ) -> Iterator[tuple[str, Opened]]:
         """Yield each file with its detected type, and the files packed in it."""
         for path in paths:
-            entry = self._look(path, top)
+            entry = self._detect(path, top)
             if isinstance(entry, Skipped) and entry.reason == PACKED:
                 self.unpacks = True
                 for inside in self._packed().inside(path, path, not in_directory, notes):
@@ -310,14 +310,14 @@ class Discovery:
             elif isinstance(entry, Skipped) and entry.reason == REPORT:
                 yield path, self._packed().report(path, notes)
             elif isinstance(entry, Skipped) and entry.reason == INDEX:
-                if reason := self._indexes.add(path, self._known[path][0]):
+                if reason := self._indexes.add(path, self._entries[path][0]):
                     yield path, Skipped(path, reason)
             else:
                 yield path, entry
 
     def _needs_log(self, log: FoundLog) -> bool:
         """Tell whether it is read only beside a log: an output without a record of torch that nobody named."""
-        return log.is_output and log.path not in self._named and log.name != STANDARD_INPUT
+        return log.is_output and log.path not in self._named_paths and log.name != STANDARD_INPUT
 
     def _outputs_to_read(self, outputs: Iterable[str]) -> list[FoundLog]:
         """Return, once, the job output files next to logs: those written by tltui, and those recognised by their text."""
@@ -350,14 +350,14 @@ class Discovery:
         from tltui.sources.packed_sources import Packed
 
         def walked(top: str, notes: list[str]) -> Iterator[tuple[str, Opened]]:
-            return self._found(walk(top, []), top, True, notes)
+            return self._detected(walk(top, []), top, True, notes)
 
-        return Packed(lambda path: self._look(path, "", True), walked, why_no_log)
+        return Packed(lambda path: self._detect(path, "", True), walked, why_no_log)
 
     def look_at(self, path: str) -> Opened:
         """One file below the paths."""
         tops = [top for name in self.paths if path.startswith((top := os.path.expanduser(name)).rstrip(os.sep) + os.sep)]
-        return self._look(path, max(tops, key=len, default=os.path.dirname(path)))
+        return self._detect(path, max(tops, key=len, default=os.path.dirname(path)))
 
     def with_log(self, results: Found, log: FoundLog) -> Found:
         """Return the results with one more log, which had no records or did not exist before."""
@@ -369,17 +369,17 @@ class Discovery:
     def is_new_index(self, path: str, entry: Opened) -> bool:
         """Whether a file is a saved index that can be opened, and was not there at the last look at everything."""
         is_index = isinstance(entry, Skipped) and entry.reason == INDEX
-        return is_index and not self._indexes.knows(path) and not self._indexes.add(path, self._known[path][0])
+        return is_index and not self._indexes.contains(path) and not self._indexes.add(path, self._entries[path][0])
 
-    def knows(self, path: str) -> bool:
+    def is_settled(self, path: str) -> bool:
         """Return whether the type of a file is final."""
-        (_, size, _), entry = self._known.get(path, ((0, 0, 0), None))
+        (_, size, _), entry = self._entries.get(path, ((0, 0, 0), None))
         if isinstance(entry, (FoundProfile, FoundDump)):  # written at once: whole when nothing changed for a moment
             return time.time_ns() - entry.changed >= WRITTEN
         if isinstance(entry, FoundLog):
             return self._has_logs or not self._needs_log(entry)
         if isinstance(entry, Skipped) and entry.reason == INDEX:
-            return self._indexes.knows(path)  # else it may still be copied here
+            return self._indexes.contains(path)  # else it may still be copied here
         return entry is not None and size >= UNDECIDED and not may_become(path, size)
 
     def come(self) -> list[FoundLog]:
@@ -397,27 +397,27 @@ class Discovery:
 
     def forget(self, path: str) -> None:
         """Another file has this name now."""
-        self._known.pop(path, None)
+        self._entries.pop(path, None)
 
-    def _look(self, path: str, top: str, is_named: bool | None = None) -> Opened:
+    def _detect(self, path: str, top: str, is_named: bool | None = None) -> Opened:
         if is_job_output(path):
             return Skipped(path, KEPT)
         try:
             status = os.stat(path)
         except OSError as error:
-            gone = isinstance(error, FileNotFoundError) and os.path.islink(path)
-            return Skipped(path, "a symbolic link that leads nowhere" if gone else error.strerror or str(error))
+            is_dangling = isinstance(error, FileNotFoundError) and os.path.islink(path)
+            return Skipped(path, "a symbolic link that leads nowhere" if is_dangling else error.strerror or str(error))
         now = (status.st_ino, status.st_size, status.st_mtime_ns)
-        before, entry = self._known.get(path, ((0, 0, 0), Skipped(path, "")))
+        before, entry = self._entries.get(path, ((0, 0, 0), Skipped(path, "")))
         if now == before:
             return entry
         is_same = isinstance(entry, FoundLog) and now[0] == before[0] and not self._needs_log(entry)
         if isinstance(entry, FoundLog) and is_same and (entry.clock is not None or SNIFF <= before[1] <= now[1]):
             entry = _again(entry, status)
         else:
-            is_given = path in self._named
-            entry = _look(path, top, status, is_given if is_named is None else is_named, is_given)
-        self._known[path] = (now, entry)
+            is_given = path in self._named_paths
+            entry = _detect_file(path, top, status, is_given if is_named is None else is_named, is_given)
+        self._entries[path] = (now, entry)
         return entry
 
 
@@ -448,7 +448,7 @@ def _again(log: FoundLog, status: os.stat_result) -> FoundLog:
     return replace(log, size=status.st_size, started=started, ended=status.st_mtime)
 
 
-def _look(path: str, top: str, status: os.stat_result, is_named: bool = True, opens_plain: bool = False) -> Opened:
+def _detect_file(path: str, top: str, status: os.stat_result, is_named: bool = True, opens_plain: bool = False) -> Opened:
     """One file, or directory of units: a log, or the reason why it is none."""
     try:
         is_directory = stat.S_ISDIR(status.st_mode)
@@ -517,7 +517,7 @@ class Search:
         self.discovery = discovery
         self.count = 0
         """Logs found so far."""
-        self._found: Found | None = None
+        self._results: Found | None = None
         self._error: Exception | None = None
         self._new: list[FoundLog] = []
         self._changed = threading.Condition()
@@ -559,8 +559,8 @@ class Search:
             return without_logs(self.discovery.paths, self._error)
         if self._error is not None:
             raise self._error
-        assert self._found is not None
-        return self._found
+        assert self._results is not None
+        return self._results
 
     def come(self) -> list[FoundLog] | None:
         """Return the new logs, oldest first; None when the search has ended.
@@ -574,21 +574,21 @@ class Search:
 
     def _run(self) -> None:
         try:
-            self._look()
+            self._search()
         except Exception as error:
             self._error = error
         with self._changed:
             self.is_over = True
             self._changed.notify_all()
 
-    def _look(self) -> None:
-        looking = self.discovery.looking()
+    def _search(self) -> None:
+        search = self.discovery.search()
         while not self.is_stopped:
             self._may.wait()
             try:
-                log = next(looking)
+                log = next(search)
             except StopIteration as end:
-                self._found = end.value
+                self._results = end.value
                 return
             if log is None:
                 continue

@@ -6,7 +6,7 @@ import re
 from dataclasses import field
 
 from tltui.inputs.forms import TRACE, source_of
-from tltui.inputs.index.reader import SavedProcess
+from tltui.inputs.index.indexed_log import SavedProcess
 from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
 
@@ -131,7 +131,7 @@ def labels(parts: list[str]) -> tuple[int | None, str]:
 class Saved:
     """A process listed in a saved index; its log need not be read to compare ranks."""
 
-    found: FoundLog
+    log: FoundLog
     """Opens the log that it wrote."""
     rank: int | None
     pid: int
@@ -143,5 +143,5 @@ class Saved:
     compiles: int
     course: bytes
     """Equal for processes that did the same, whatever their times (`tltui.questions.ranks.rank_course`)."""
-    kept: SavedProcess | None = field(default=None, repr=False, compare=False)
+    process: SavedProcess | None = field(default=None, repr=False, compare=False)
     """What the index keeps of it: `tltui.questions.ranks.lanes` makes its course and its times of that."""

@@ -265,10 +265,10 @@ def doing_of(process: LogProcess) -> str:
     """
     text = STATES.get(process.state, f"state {sanitize(process.state)}")
     text += ", at work" if process.cpu_percent >= AT_WORK else ""
-    named = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
-    if named:
-        states = [STATES.get(child.state, "in another state") for child in named]
-        shown = [f"{child.command or child.name}, {state}" for child, state in zip(named[:CHILDREN_SHOWN], states, strict=False)]
+    at_work = [child for child in process.children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
+    if at_work:
+        states = [STATES.get(child.state, "in another state") for child in at_work]
+        shown = [f"{child.command or child.name}, {state}" for child, state in zip(at_work[:CHILDREN_SHOWN], states, strict=False)]
         text += f"; child processes: {'; '.join(shown)}"
     return text
 
@@ -290,12 +290,12 @@ def _children(children: Sequence[Child]) -> list[str]:
         return []
     count, busy = len(children), sum(child.cpu_percent >= AT_WORK for child in children)
     several = f"{count} child process{'es' * (count != 1)}"
-    named = [child for child in children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
-    shown = named[:CHILDREN_SHOWN]
+    at_work = [child for child in children if child.cpu_percent >= AT_WORK or not child.name.startswith("python")]
+    shown = at_work[:CHILDREN_SHOWN]
     lines = [f"  {several}, {f'{busy} at work' if busy else 'none at work' if count > 1 else 'not at work'}"]
     lines += [f"    pid {child.pid}  {child.command or child.name}  {_doing(child)}" for child in shown]
-    if len(named) > len(shown):
-        lines.append(f"    and {len(named) - len(shown)} more")
+    if len(at_work) > len(shown):
+        lines.append(f"    and {len(at_work) - len(shown)} more")
     return lines
 
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tltui.inputs.archives.packed_files import INSIDE, packing_of
+from tltui.inputs.archives import INSIDE, packing_of
 from tltui.inputs.directory_layouts import RAW_LOG, RAW_ROWS, Report, is_rows, layout_of, report_in
 from tltui.inputs.flight_recorder import is_dump
 from tltui.inputs.forms import TEXT, form_of
@@ -115,8 +115,8 @@ def _one_job(run: list[FoundLog]) -> tuple[list[FoundLog], list[str]]:
     same = [name for name in repeated if began[name] == began[order[0]]]
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began[order[0]]))
     place = os.path.join(common, order[0])
-    named = _listed(common, same or repeated)
-    how = f"began {when}, and so did {named}" if same else f"began last, {when}, while {named} ran"
+    listed = _listed(common, same or repeated)
+    how = f"began {when}, and so did {listed}" if same else f"began last, {when}, while {listed} ran"
     chosen = [log for name in order if name not in repeated for log in jobs[name]]
     return chosen, [f"--latest: {place} is open: it {how}; {'that is' if len(repeated) == 1 else 'these are'} left out"]
 
@@ -266,7 +266,7 @@ class _Chosen:
     def __init__(self) -> None:
         self.listed = 0
         """Files and directories whose names were read."""
-        self._files = self._named = 0
+        self._files = self._log_like = 0
 
     def takes(self, name: str) -> bool:
         """Whether the next file is opened."""
@@ -274,17 +274,17 @@ class _Chosen:
         self.listed += 1
         if self._files <= MAX_FILES:
             return True
-        if self._named == MAX_FILES or not is_named_like_a_log(name):
+        if self._log_like == MAX_FILES or not is_named_like_a_log(name):
             return False
-        self._named += 1
+        self._log_like += 1
         return True
 
     def stopped(self, is_all: bool) -> str:
         """How many files were not opened; '' where all were."""
-        opened = min(self._files, MAX_FILES) + self._named
+        opened = min(self._files, MAX_FILES) + self._log_like
         if is_all and opened == self._files:
             return ""
-        more, first = "" if is_all else "more than ", ", those with names of logs first" if self._named else ""
+        more, first = "" if is_all else "more than ", ", those with names of logs first" if self._log_like else ""
         return f"stopped after {opened:,} of {more}{self._files:,} files{first}: name the log or its directory"
 
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tltui.inputs.archives import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of, size_of
 from tltui.inputs.archives.cache import Cache, own_cache, standard_input
 from tltui.inputs.archives.decompress import CannotUnpack
 from tltui.inputs.archives.members import ENCRYPTED
-from tltui.inputs.archives.packed_files import BLOCK, COMPRESSED, STANDARD_INPUT, is_named_packed, packing_of, size_of
 from tltui.inputs.archives.unpack import Contents, Judge, unpack
 from tltui.inputs.flight_recorder import rank_in
 from tltui.inputs.tlparse_import import lay_out_once
@@ -40,8 +40,8 @@ class _Inside:
 class Packed:
     """A reader of packed files. Each file is unpacked once while it is unchanged."""
 
-    def __init__(self, look: Look, walk: Walk, judge: Judge) -> None:
-        self._look = look
+    def __init__(self, detect: Look, walk: Walk, judge: Judge) -> None:
+        self._detect = detect
         self._walk = walk
         self._judge = judge
 
@@ -56,7 +56,7 @@ class Packed:
             yield Skipped(label, OTHER if inside.is_foreign and not is_named else inside.reason)
             return
         for copy in inside.contents.copies:
-            yield _called(self._look(copy.path), copy.label, list(copy.parts), copy.fault)
+            yield _called(self._detect(copy.path), copy.label, list(copy.parts), copy.fault)
         for tree in inside.contents.trees:
             for file, entry in self._walk(tree.path, notes):
                 name = file[len(tree.path) :]
@@ -75,9 +75,9 @@ class Packed:
             return _Inside(reason=TOO_LARGE.format(size_of(status.st_size)))
         cache = own_cache()
         key = (os.path.realpath(path), status.st_ino, status.st_size, status.st_mtime_ns)
-        if key not in cache.known:
-            cache.known[key] = _unpacked(path, label, cache, self._judge)
-        return cache.known[key]  # type: ignore[no-any-return]
+        if key not in cache.results:
+            cache.results[key] = _unpacked(path, label, cache, self._judge)
+        return cache.results[key]  # type: ignore[no-any-return]
 
     def report(self, path: str, notes: list[str]) -> Opened:
         """Convert the rows of a report of tlparse to a trace."""
@@ -88,7 +88,7 @@ class Packed:
         except OSError as error:
             return Skipped(path, error.strerror or str(error))
         notes += [note for note in laid.notes if note not in notes]
-        return _called(self._look(laid.path), path, path.split(os.sep), laid.fault)
+        return _called(self._detect(laid.path), path, path.split(os.sep), laid.fault)
 
     def come(self, notes: list[str]) -> Iterator[Opened]:
         """Yield the files received through standard input. Packed input is read to its end first."""
@@ -98,7 +98,7 @@ class Packed:
             yield Skipped(STANDARD_INPUT, str(cannot))
             return
         has_ended = stream.has_ended
-        entry = self._look(stream.path)
+        entry = self._detect(stream.path)
         if isinstance(entry, FoundLog):
             yield replace(entry, rank=None, label=STANDARD_INPUT, is_final=has_ended, fault=stream.fault if has_ended else "")
         elif has_ended and stream.packing:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Generic, TypeVar
 
-from tltui.inputs.archives.packed_files import STANDARD_INPUT
+from tltui.inputs.archives import STANDARD_INPUT
 from tltui.sources.discover import Discovery, FoundLog
 from tltui.sources.discovery_results import FoundDump, FoundProfile, Opened
 from tltui.sources.log_files import MAX_DEPTH, MAX_FILES, is_named_like_a_log
@@ -36,41 +36,41 @@ class _Turn:
     """When it was last seen to have changed."""
 
 
-class Turns(Generic[K]):
+class Schedule(Generic[K]):
     """When each of some things is to be looked at again. All times are seconds of one clock that never goes back."""
 
     def __init__(self) -> None:
-        self._turns: dict[K, _Turn] = {}
+        self._schedule: dict[K, _Turn] = {}
 
     def add(self, key: K, now: float, quiet: float = 0.0) -> None:
         """Something more to look at, from now on. `quiet`: for how many seconds it has not changed."""
-        self._turns[key] = _Turn(now, now - quiet)
+        self._schedule[key] = _Turn(now, now - quiet)
 
     def drop(self, key: K) -> None:
         """Nobody needs to look at it any more."""
-        self._turns.pop(key, None)
+        self._schedule.pop(key, None)
 
     def __contains__(self, key: K) -> bool:
-        return key in self._turns
+        return key in self._schedule
 
     def quiet(self, key: K, now: float) -> float:
         """For how many seconds something has not changed."""
-        return now - self._turns[key].changed
+        return now - self._schedule[key].changed
 
-    def take(self, now: float, most: int) -> list[K]:
+    def due_keys(self, now: float, most: int) -> list[K]:
         """Return at most `most` keys to poll now: the most active first, among them those that have waited for longest."""
-        due = [(turn.due, key) for key, turn in self._turns.items() if turn.due <= now]
+        due = [(turn.due, key) for key, turn in self._schedule.items() if turn.due <= now]
         if len(due) <= most:
             return [key for _, key in due]
-        lively = [item for item in due if now - self._turns[item[1]].changed < LIVELY]
-        quiet = [item for item in due if now - self._turns[item[1]].changed >= LIVELY]
+        lively = [item for item in due if now - self._schedule[item[1]].changed < LIVELY]
+        quiet = [item for item in due if now - self._schedule[item[1]].changed >= LIVELY]
         for_quiet = min(len(quiet), max(int(most * FOR_QUIET), most - len(lively), 1))
         chosen = nsmallest(most - for_quiet, lively, key=_due) + nsmallest(for_quiet, quiet, key=_due)
         return [key for _, key in chosen]
 
-    def looked(self, key: K, now: float, changed: bool) -> None:
+    def polled(self, key: K, now: float, changed: bool) -> None:
         """Record a poll of the key and whether the file had changed."""
-        turn = self._turns.get(key)
+        turn = self._schedule.get(key)
         if turn is None:
             return
         if changed:
@@ -99,7 +99,7 @@ class Watching:
     def __init__(self, discovery: Discovery, now: float) -> None:
         self._discovery = discovery
         self._directories: dict[str, _Directory] = {}
-        self._turns: Turns[str] = Turns()
+        self._schedule: Schedule[str] = Schedule()
         self._settled: set[str] = set()
         """Files that are known: logs, and what will never be one."""
         self.profiles: list[FoundProfile] = []
@@ -110,19 +110,19 @@ class Watching:
         """Whether a saved index is new: what it tells of is only known by looking at everything again."""
         for path in discovery.paths:
             if path == STANDARD_INPUT:
-                self._turns.add(path, now)
+                self._schedule.add(path, now)
             else:
                 self._add_directory(os.path.expanduser(path), 0, now)
 
     def _add_directory(self, path: str, depth: int, now: float) -> None:
         if path not in self._directories and len(self._directories) < MAX_FILES:
             self._directories[path] = _Directory(depth)
-            self._turns.add(path, now)
+            self._schedule.add(path, now)
 
-    def look(self, now: float, most: int) -> list[FoundLog]:
+    def poll(self, now: float, most: int) -> list[FoundLog]:
         """Return new logs, with at most about `most` calls of the file system that may query a server."""
         entries: list[Opened] = []
-        queue = self._turns.take(now, most)
+        queue = self._schedule.due_keys(now, most)
         for path in queue:  # what a directory is found to have comes behind it
             if path in self._directories:
                 changed = self._list(path, now)
@@ -131,15 +131,15 @@ class Watching:
                 come = self._discovery.come()
                 entries += come
                 if has_ended or come:
-                    self._turns.drop(path)
+                    self._schedule.drop(path)
                     continue
             else:
-                file = self._look(path)
+                file = self._detect(path)
                 changed = isinstance(file, FoundLog)
                 entries.append(file)
-            self._turns.looked(path, now, changed)
+            self._schedule.polled(path, now, changed)
             if path == queue[-1]:
-                queue += self._turns.take(now, most - len(queue))
+                queue += self._schedule.due_keys(now, most - len(queue))
         return self._discovery.with_outputs(entries)
 
     def renamed(self, path: str) -> None:
@@ -159,7 +159,7 @@ class Watching:
             with os.scandir(path) as entries:
                 listing = list(entries)
         except NotADirectoryError:
-            self._turns.drop(path)  # a file that was named, and has been found
+            self._schedule.drop(path)  # a file that was named, and has been found
             return False
         except OSError:
             return False  # not there, or not now
@@ -169,12 +169,12 @@ class Watching:
             if entry.is_dir(follow_symlinks=False):
                 if directory.depth < MAX_DEPTH:
                     self._add_directory(entry.path, directory.depth + 1, now)
-            elif entry.path not in self._settled and entry.path not in self._turns and self._has_room(entry.name):
+            elif entry.path not in self._settled and entry.path not in self._schedule and self._has_room(entry.name):
                 news = True
-                if self._discovery.knows(entry.path):
+                if self._discovery.is_settled(entry.path):
                     self._settled.add(entry.path)
                 else:
-                    self._turns.add(entry.path, now)
+                    self._schedule.add(entry.path, now)
         return news
 
     def _has_room(self, name: str) -> bool:
@@ -182,17 +182,17 @@ class Watching:
         most = 2 * MAX_FILES if is_named_like_a_log(name) else MAX_FILES
         return len(self._settled) < most
 
-    def _look(self, path: str) -> Opened:
+    def _detect(self, path: str) -> Opened:
         """Look at a file that may be a log."""
         entry = self._discovery.look_at(path)
         self.has_index |= self._discovery.is_new_index(path, entry)
-        if isinstance(entry, FoundProfile) and self._discovery.knows(path):
+        if isinstance(entry, FoundProfile) and self._discovery.is_settled(path):
             self.profiles.append(entry)
-        if isinstance(entry, FoundDump) and self._discovery.knows(path):
+        if isinstance(entry, FoundDump) and self._discovery.is_settled(path):
             self.dumps.append(entry)
-        if self._discovery.knows(path):
+        if self._discovery.is_settled(path):
             self._settled.add(path)
-            self._turns.drop(path)
+            self._schedule.drop(path)
         return entry
 
 

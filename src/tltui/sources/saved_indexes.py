@@ -9,8 +9,7 @@ from functools import cached_property
 
 from tltui.inputs.forms import TRACE
 from tltui.inputs.index.format import MAGIC, BadIndex
-from tltui.inputs.index.indexed_log import opened
-from tltui.inputs.index.reader import IndexFile, SavedLog, SavedProcess
+from tltui.inputs.index.indexed_log import IndexFile, SavedLog, SavedProcess, opened
 from tltui.sources.discovery_results import FoundLog, Saved
 from tltui.trace.files import FileBytes
 
@@ -51,7 +50,7 @@ class Crowd:
 
     def logs_of(self, ranks: Collection[int]) -> list[FoundLog]:
         """Return the logs of all processes of these ranks."""
-        return _once(process.found for process in self.saved if process.rank in ranks)
+        return _once(process.log for process in self.saved if process.rank in ranks)
 
     def to_read(self, ranks: Collection[int] = (), most: int = READ) -> list[FoundLog]:
         """Return the logs to read at once: all of them, or one of each class and in any case those of `ranks`.
@@ -59,7 +58,7 @@ class Crowd:
         Of too many classes those of the most ranks, and of these the first ones.
         """
         if sum(process.compiles for process in self.saved) <= most:
-            return _once(process.found for process in self.saved)
+            return _once(process.log for process in self.saved)
         chosen, remaining = set(ranks), most
         for members in self.classes:
             remaining -= self.newest[members[0]].compiles
@@ -68,11 +67,11 @@ class Crowd:
             chosen.add(members[0])
         unnumbered = [process for process in self.saved if process.rank is None]
         numbered = [self.newest[rank] for rank in sorted(chosen) if rank in self.newest]
-        return _once(process.found for process in (*numbered, *(unnumbered if remaining > 0 else ())))
+        return _once(process.log for process in (*numbered, *(unnumbered if remaining > 0 else ())))
 
     def is_partial(self, logs: Collection[FoundLog]) -> bool:
         """Whether some are not among these logs."""
-        return len(self.saved) > len(logs) and any(process.found not in logs for process in self.saved)
+        return len(self.saved) > len(logs) and any(process.log not in logs for process in self.saved)
 
 
 def _age(process: Saved) -> tuple[int, float, int]:
@@ -127,7 +126,7 @@ class Indexes:
         """Whether there is one."""
         return bool(self._files)
 
-    def knows(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether it is one of them."""
         return any(index.path == path for index in self._files)
 
@@ -185,10 +184,10 @@ class Indexes:
     def chosen(self, logs: Sequence[FoundLog], ranks: Collection[int] = ()) -> tuple[list[FoundLog], Crowd | None]:
         """Return the logs to read, those of `ranks` included, and all indexed processes; None without an index."""
         present = set(logs)
-        crowd = Crowd(item for item in self.saved if item.found in present and item.kept is not None and not item.kept.is_forked)
+        crowd = Crowd(saved for saved in self.saved if saved.log in present and saved.process and not saved.process.is_forked)
         if not crowd.saved:
             return list(logs), None
-        indexed, chosen = {process.found for process in crowd.saved}, set(crowd.to_read(ranks))
+        indexed, chosen = {process.log for process in crowd.saved}, set(crowd.to_read(ranks))
         return [log for log in logs if log in chosen or log not in indexed], crowd
 
     def _matched(self, logs: Iterable[FoundLog], indexed: dict[tuple[str, str], tuple[IndexFile, SavedLog]]) -> list[FoundLog]:

@@ -77,79 +77,79 @@ def without(line: Line, parts: Columns) -> Line:
 class Unannotated:
     """A `Document` displayed without annotations; `whole` is the full document."""
 
-    def __init__(self, whole: Document) -> None:
-        self.whole = whole
+    def __init__(self, base: Document) -> None:
+        self.base = base
         self.opening: re.Pattern[str] | None = None
         """What is searched for: lines with a hit in what is left out are shown whole. Who sets it draws all lines again."""
-        self.start: int = getattr(whole, "start", 0)
+        self.start: int = getattr(base, "start", 0)
         self._lines: Lru[tuple[int, re.Pattern[str] | None], Line] = Lru(KEPT)
 
     # what is the same as in the document
 
     @property
     def ref(self) -> str:
-        return self.whole.ref
+        return self.base.ref
 
     @property
     def title(self) -> str:
-        return self.whole.title
+        return self.base.title
 
     @property
     def language(self) -> str:
-        return self.whole.language
+        return self.base.language
 
     @property
     def badge(self) -> str:
-        return self.whole.badge
+        return self.base.badge
 
     @property
     def version(self) -> int:
-        return self.whole.version
+        return self.base.version
 
     @property
     def complete(self) -> bool:
-        return self.whole.complete
+        return self.base.complete
 
     def __len__(self) -> int:
-        return len(self.whole)
+        return len(self.base)
 
     def width(self) -> int:
-        return self.whole.width()
+        return self.base.width()
 
     def advance(self, size: int = 4 << 20) -> bool:
-        return self.whole.advance(size)
+        return self.base.advance(size)
 
     def sections(self) -> Sequence[Section]:
-        return self.whole.sections()
+        return self.base.sections()
 
     def anchor(self, n: int) -> str:
-        return self.whole.anchor(n)
+        return self.base.anchor(n)
 
     def where(self, anchor: str) -> int | None:
-        return self.whole.where(anchor)
+        return self.base.where(anchor)
 
     def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
-        return self.whole.text(lo, hi)
+        return self.base.text(lo, hi)
 
     def data(self) -> object | None:
-        return self.whole.data()
+        return self.base.data()
 
     # what is shown
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        if self.whole.length(n) > LONGEST:
-            return self.whole.line(n, lo, hi)
+        if self.base.length(n) > LONGEST:
+            return self.base.line(n, lo, hi)
         opening = self.opening
         shown = self._lines.get((n, opening))
         if shown is None:
-            shown = self._made(n, opening)
+            shown = self._annotated(n, opening)
             self._lines.put((n, opening), shown, len(shown.text) + 64)
         if lo == 0 and (hi is None or hi >= len(shown.text)):
             return shown
         return Line(shown.text[lo:hi], shown.spans, shown.links, lo)
 
-    def _made(self, n: int, opening: re.Pattern[str] | None) -> Line:
-        line = self.whole.line(n)
+    def _annotated(self, n: int, opening: re.Pattern[str] | None) -> Line:
+        line = self.base.line(n)
         if is_aside(self.language, line.text):
             return Line(line.text, (Span(0, len(line.text), tokens.DIM),), line.links)
         return without(line, self._parts(line.text, opening))
@@ -164,14 +164,14 @@ class Unannotated:
         return parts
 
     def length(self, n: int) -> int:
-        length = self.whole.length(n)
+        length = self.base.length(n)
         return length if length > LONGEST or self.language not in GRAPHS else len(self.line(n).text)
 
     # searching
 
     def find(self, pattern: re.Pattern[str], start: int = 0, back: bool = False) -> Iterator[Hit | None]:
         """Yield hits in the full text at their displayed columns; a hit in an omitted part is at the start of that part."""
-        hits = self.whole.find(pattern, start, back)
+        hits = self.base.find(pattern, start, back)
         last = -1
         parts: Columns = ()
         try:
@@ -193,15 +193,15 @@ class Unannotated:
 
         A match that spans an omitted part is no hit.
         """
-        if self.whole.length(n) > LONGEST:
+        if self.base.length(n) > LONGEST:
             return None
-        text = self.whole.line(n).text
+        text = self.base.line(n).text
         parts = self._parts(text, self.opening)
         spans = (match.span() for match in pattern.finditer(text))
         shown = [(shown_column(first, parts), shown_column(last, parts)) for first, last in spans]
         return [(first, last) for first, last in shown if first < last]
 
     def _parts_of(self, n: int) -> Columns:
-        return () if self.whole.length(n) > LONGEST else self._parts(self.whole.line(n).text, self.opening)
+        return () if self.base.length(n) > LONGEST else self._parts(self.base.line(n).text, self.opening)
 
 

@@ -29,10 +29,10 @@ def links(text: str) -> tuple[Link, ...]:
         return ()
     places = []
     for match in _PLACE.finditer(text):
-        which = (match.lastgroup or "p1")[1:]
-        path, line = match["p" + which], match["l" + which]
-        start = match.start("p" + which)
-        places.append(Link(start, match.end("l" + which), f"file:{path}:{line}"))
+        number = (match.lastgroup or "p1")[1:]
+        path, line = match["p" + number], match["l" + number]
+        start = match.start("p" + number)
+        places.append(Link(start, match.end("l" + number), f"file:{path}:{line}"))
     return tuple(places)
 
 

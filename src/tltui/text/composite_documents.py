@@ -102,25 +102,25 @@ class DocumentPart:
     version = 0
     complete = True
 
-    def __init__(self, whole: Document, lines: Sequence[int]) -> None:
-        self.ref, self.title, self.language, self.badge = whole.ref, whole.title, whole.language, whole.badge
-        self._whole = whole
+    def __init__(self, base: Document, lines: Sequence[int]) -> None:
+        self.ref, self.title, self.language, self.badge = base.ref, base.title, base.language, base.badge
+        self._base = base
         self._lines = lines
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def line(self, n: int, lo: int = 0, hi: int | None = None) -> Line:
-        return self._whole.line(self._lines[n], lo, hi)
+        return self._base.line(self._lines[n], lo, hi)
 
     def length(self, n: int) -> int:
-        return self._whole.length(self._lines[n])
+        return self._base.length(self._lines[n])
 
     def width(self) -> int:
-        return self._whole.width()
+        return self._base.width()
 
     def advance(self, size: int = 4 << 20) -> bool:
-        return self._whole.advance(size)
+        return self._base.advance(size)
 
     def sections(self) -> Sequence[Section]:
         return ()
@@ -131,19 +131,19 @@ class DocumentPart:
             yield from reversed(hits) if back else hits
 
     def anchor(self, n: int) -> str:
-        return self._whole.anchor(self._lines[n])
+        return self._base.anchor(self._lines[n])
 
     def where(self, anchor: str) -> int | None:
-        line = self._whole.where(anchor)
+        line = self._base.where(anchor)
         return self._lines.index(line) if line is not None and line in self._lines else None
 
     def text(self, lo: int = 0, hi: int | None = None) -> Iterator[str]:
         lines = self._lines[lo:hi]
         if isinstance(lines, range):
-            yield from self._whole.text(lines.start, lines.stop)
+            yield from self._base.text(lines.start, lines.stop)
         else:
             for n in lines:
-                yield from self._whole.text(n, n + 1)
+                yield from self._base.text(n, n + 1)
 
     def data(self) -> object | None:
         return None

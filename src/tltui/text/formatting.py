@@ -163,33 +163,33 @@ def apart(texts: Sequence[str], width: int, cut: Callable[[str, int], str] = nam
     shown = {text: cut(text, width) for text in texts}
     for _ in range(ROUNDS):  # told from its like a text may come to look like another one
         for same in _alike(shown):
-            shown.update(_told_apart(same, width))
-    taken = set(shown.values())
+            shown.update(_distinguished(same, width))
+    used = set(shown.values())
     for same in _alike(shown):
         first = _first(same)
         for text in same[1:]:  # each by itself
-            ways = (way(text, width, first) for way in WAYS)
-            shown[text] = next((way for way in ways if way not in taken), shown[text])
-            taken.add(shown[text])
+            cuts = (way(text, width, first) for way in WAYS)
+            shown[text] = next((way for way in cuts if way not in used), shown[text])
+            used.add(shown[text])
     return [shown[text] for text in texts]
 
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
     """Group the different texts that look equal after cutting."""
     groups: dict[str, list[str]] = {}
-    for text, look in shown.items():
-        groups.setdefault(look, []).append(text)
+    for text, cropped in shown.items():
+        groups.setdefault(cropped, []).append(text)
     return [texts for texts in groups.values() if len(texts) > 1]
 
 
-def _told_apart(texts: list[str], width: int) -> dict[str, str]:
+def _distinguished(texts: list[str], width: int) -> dict[str, str]:
     """Cut the texts in the way that distinguishes most of them; recurse on those that still look equal."""
     first = _first(texts)
-    ways = [{text: way(text, width, first) for text in texts} for way in WAYS]
-    best = max(ways, key=lambda way: len(set(way.values())))
+    candidates = [{text: way(text, width, first) for text in texts} for way in WAYS]
+    best = max(candidates, key=lambda way: len(set(way.values())))
     for same in _alike(best):
         if len(same) < len(texts):
-            best.update(_told_apart(same, width))
+            best.update(_distinguished(same, width))
     return best
 
 
@@ -238,8 +238,8 @@ class Apart:
         other = self._shown.setdefault(shown, text)
         if other != text:
             first = _first((other, text))
-            ways = (way(text, width, first) for way in WAYS)
-            shown = next((way for way in ways if self._shown.get(way, text) == text), shown)
+            cuts = (way(text, width, first) for way in WAYS)
+            shown = next((way for way in cuts if self._shown.get(way, text) == text), shown)
             self._shown[shown] = text
         return shown
 
@@ -295,8 +295,8 @@ class Script:
 class AsciiScript(Script):
     r"""A script that draws `\u00e9` for non-ASCII characters and substitutes for tltui's own signs."""
 
-    def __init__(self, own: bool) -> None:
-        self._table = _Escapes(OWN if own else {})
+    def __init__(self, draws_own: bool) -> None:
+        self._table = _Escapes(OWN if draws_own else {})
 
     def drawn(self, text: str) -> str:
         return text if text.isascii() else text.translate(self._table)
@@ -315,9 +315,9 @@ class AsciiScript(Script):
 
 
 REAL = Script()
-WORDS = AsciiScript(own=True)
+WORDS = AsciiScript(draws_own=True)
 """For what we wrote: pages, labels, titles, bars."""
-PAYLOAD = AsciiScript(own=False)
+PAYLOAD = AsciiScript(draws_own=False)
 """For what torch or the user wrote: of it every character can be told."""
 
 

@@ -159,10 +159,10 @@ def _delete(self: Any, name: str) -> None:
     object.__delattr__(self, name)
 
 
-def _refuse(instance: Any, name: str, what: str) -> None:
+def _refuse(instance: Any, name: str, action: str) -> None:
     """Raise `FrozenInstanceError` for every attribute of a record and for the fields of a class that is derived from one."""
     if "__dataclass_params__" in vars(type(instance)) or name in instance.__match_args__:
-        raise dataclasses.FrozenInstanceError(f"cannot {what} field {name!r}")
+        raise dataclasses.FrozenInstanceError(f"cannot {action} field {name!r}")
 
 
 def _state(self: Any) -> list[Any]:

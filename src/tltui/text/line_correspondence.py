@@ -236,25 +236,25 @@ class Renewed:
 
     def __init__(self, old: Document, new: Document) -> None:
         self._old, self._new = old, new
-        self._there: array[int] | None = None
-        self._kept: array[int] = array("q")
+        self._forward: array[int] | None = None
+        self._remaining: array[int] = array("q")
         """Lines of the old page that are in the new one, ascending."""
         self._back: array[int] = array("q")
         if isinstance(old, TextDocument) and isinstance(new, TextDocument):
             matching = _Matching(old, new)
-            self._there, self._back = matching.there, matching.back
-            self._kept = array("q", (n for n, place in enumerate(matching.there) if place >= 0))
+            self._forward, self._back = matching.forward, matching.back
+            self._remaining = array("q", (n for n, place in enumerate(matching.forward) if place >= 0))
 
-    def kept(self, line: int) -> int | None:
+    def counterpart(self, line: int) -> int | None:
         """Where a line is now; None when it went away."""
-        if self._there is None:
+        if self._forward is None:
             return self._new.where(self._old.anchor(line)) if 0 <= line < len(self._old) else None
-        place = self._there[line] if 0 <= line < len(self._there) else -1
+        place = self._forward[line] if 0 <= line < len(self._forward) else -1
         return None if place < 0 else place
 
     def was(self, line: int) -> int | None:
         """Which line of the old page a line of the new one was; None for a new one."""
-        if self._there is None:
+        if self._forward is None:
             return self._old.where(self._new.anchor(line))
         place = self._back[line]
         return None if place < 0 else place
@@ -262,14 +262,14 @@ class Renewed:
     def line(self, line: int) -> int:
         """Return the new line of an old line, or of its replacement."""
         end = max(len(self._new) - 1, 0)
-        match = self.kept(line)
-        if match is not None or self._there is None:
+        match = self.counterpart(line)
+        if match is not None or self._forward is None:
             return min(line if match is None else match, end)
-        at = bisect_left(self._kept, line)
-        above = self._kept[at - 1] if at else -1
-        under = self._kept[at] if at < len(self._kept) else max(len(self._there), line + 1)
-        first = self._there[above] + 1 if at else 0
-        last = self._there[under] - 1 if at < len(self._kept) else end
+        at = bisect_left(self._remaining, line)
+        above = self._remaining[at - 1] if at else -1
+        under = self._remaining[at] if at < len(self._remaining) else max(len(self._forward), line + 1)
+        first = self._forward[above] + 1 if at else 0
+        last = self._forward[under] - 1 if at < len(self._remaining) else end
         if first > last:
             place = min(first, end)
         elif line - above <= under - line:
@@ -321,11 +321,11 @@ class _Matching:
 
     def __init__(self, old: TextDocument, new: TextDocument) -> None:
         self._left, self._right = old.lines, new.lines
-        self.there: array[int] = array("q", [-1]) * len(old.lines)
+        self.forward: array[int] = array("q", [-1]) * len(old.lines)
         self.back: array[int] = array("q", [-1]) * len(new.lines)
         if self._ends() and old.lines:
             self._pair_titled(old, new)
-            if self.there[0] < 0 and self.back[0] < 0 and self._are_first():
+            if self.forward[0] < 0 and self.back[0] < 0 and self._are_first():
                 self._pair(0, 0)
             numbers: dict[tuple[str, ...], int] = {}
             self._places = _places(old, numbers), _places(new, numbers)
@@ -333,7 +333,7 @@ class _Matching:
                 self._round(key)
 
     def _pair(self, left: int, right: int) -> None:
-        self.there[left], self.back[right] = right, left
+        self.forward[left], self.back[right] = right, left
 
     def _ends(self) -> bool:
         """Pair the equal lines at the beginning and at the end; return False if no line remains."""
@@ -351,7 +351,7 @@ class _Matching:
     def _pair_titled(self, old: TextDocument, new: TextDocument) -> None:
         for name, line in old.anchors.items():
             place = new.anchors.get(name)
-            if place is not None and self.there[line] < 0 and self.back[place] < 0:
+            if place is not None and self.forward[line] < 0 and self.back[place] < 0:
                 self._pair(line, place)
 
     def _are_first(self) -> bool:
@@ -364,7 +364,7 @@ class _Matching:
 
     def _round(self, key: Key) -> None:
         """Pair lines that are the only ones of their kind on both sides, and those beside pairs that are alike."""
-        lefts = {n: key(self._places[0][n], self._left[n]) for n in self._open[0] if self.there[n] < 0}
+        lefts = {n: key(self._places[0][n], self._left[n]) for n in self._open[0] if self.forward[n] < 0}
         if not lefts:
             return
         rights = {n: key(self._places[1][n], self._right[n]) for n in self._open[1] if self.back[n] < 0}
@@ -375,17 +375,17 @@ class _Matching:
                 self._pair(line, place)
         for order, step in ((self._open[0], 1), (reversed(self._open[0]), -1)):
             for line in order:
-                if self.there[line] >= 0 or lefts[line] is None:
+                if self.forward[line] >= 0 or lefts[line] is None:
                     continue
-                place = self._beside(line, step)
+                place = self._neighbour(line, step)
                 if place in rights and self.back[place] < 0 and rights[place] == lefts[line]:
                     self._pair(line, place)
 
-    def _beside(self, line: int, step: int) -> int:
+    def _neighbour(self, line: int, step: int) -> int:
         """Return the new line next to the match of the neighbouring line (`step` 1: the previous line, -1: the next)."""
         near = line - step
-        if 0 <= near < len(self.there):
-            return self.there[near] + step if self.there[near] >= 0 else -1
+        if 0 <= near < len(self.forward):
+            return self.forward[near] + step if self.forward[near] >= 0 else -1
         return 0 if step > 0 else len(self.back) - 1
 
 

@@ -321,18 +321,18 @@ Row = tuple[int, int]
 def line_pairs(left: Sequence[str], right: Sequence[str]) -> list[Row]:
     """Return the rows of a changed stretch: similar lines side by side, the other lines alone or in order."""
     if len(left) * len(right) > LARGEST or not left or not right:
-        return _beside(range(len(left)), range(len(right)))
+        return _aligned(range(len(left)), range(len(right)))
     rows: list[Row] = []
     a = b = 0
     for x, y in [*_alike(left, right), (len(left), len(right))]:
-        rows += _beside(range(a, x), range(b, y))
+        rows += _aligned(range(a, x), range(b, y))
         if x < len(left):
             rows.append((x, y))
         a, b = x + 1, y + 1
     return rows
 
 
-def _beside(left: range, right: range) -> list[Row]:
+def _aligned(left: range, right: range) -> list[Row]:
     size = max(len(left), len(right))
     return [(left[n] if n < len(left) else -1, right[n] if n < len(right) else -1) for n in range(size)]
 
@@ -346,8 +346,8 @@ def _alike(left: Sequence[str], right: Sequence[str]) -> list[Row]:
     score = [[_likeness(a, b) for b in words_b] for a in words_a]
     for x in range(height - 1, -1, -1):
         for y in range(width - 1, -1, -1):
-            taken = score[x][y] + best[x + 1][y + 1] if score[x][y] >= ALIKE else 0.0
-            best[x][y] = max(taken, best[x + 1][y], best[x][y + 1])
+            paired = score[x][y] + best[x + 1][y + 1] if score[x][y] >= ALIKE else 0.0
+            best[x][y] = max(paired, best[x + 1][y], best[x][y + 1])
     pairs: list[Row] = []
     x = y = 0
     while x < height and y < width:

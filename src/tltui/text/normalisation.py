@@ -186,9 +186,9 @@ def _group_rules(text: str) -> tuple[Rule, ...]:
     if "_c10d_functional" not in text and "setup_fake_process_groups" not in text:
         return ()
     lines = [line for line in text.split("\n") if "_c10d_functional" in line or "setup_fake" in line]
-    named = (match[0] for line in lines for pattern in (_GROUP, _GROUP_BARE) for match in pattern.finditer(line))
+    groups = (match[0] for line in lines for pattern in (_GROUP, _GROUP_BARE) for match in pattern.finditer(line))
     numbers: dict[str, str] = {"0": "0"}
-    for name in named:
+    for name in groups:
         numbers.setdefault(name, f"‹group {len(numbers)}›")
 
     def sign(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from array import array
 from bisect import bisect_right
@@ -144,12 +145,12 @@ class LineIndex:
             if not data:  # the file was cut off: what is there is all there is
                 self._finish()
                 return True
-            self._take(data)
+            self._add(data)
         if self.scanned >= payload.size and not self.complete:
             self._finish()
         return self.complete
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         """Add the lines that begin in `data`, the bytes at offset `scanned`."""
         pieces = data.split(b"\n")
         last = pieces.pop()
@@ -252,3 +253,44 @@ class LineIndex:
             first = max(min(first, hi - 1), lo)
             yield first, hi
             hi = first
+
+
+PIECE = 4 << 20
+
+
+@frozen
+class Digest:
+    """md5, bytes and lines of a payload."""
+
+    md5: str
+    size: int
+    lines: int
+
+
+def digest(payload: Payload, step: int = PIECE) -> Digest:
+    """Hash a payload in pieces, so that a large one is never in memory at once."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    size, lines, at, carry, begun = 0, 1, 0, b"\n", False
+    while at < payload.size:
+        data = payload.source.read(payload.offset + at, min(step, payload.size - at))
+        if not data:
+            break
+        at += len(data)
+        data = carry + data
+        # keep back what may be the beginning of a line end that goes on in the next piece
+        cut = len(data)
+        while at < payload.size and data[cut - 1 : cut] in (b"\n", b"\r"):
+            cut -= 1
+        data, carry = data[:cut], data[cut:]
+        if payload.crlf:
+            data = data.replace(b"\r\n", b"\n")
+            if at >= payload.size:
+                data = data.removesuffix(b"\r")
+        if payload.strip:
+            data = data.replace(b"\n" + payload.strip, b"\n")
+        if not begun and data:
+            data, begun = data[1:], True  # the line end that the first piece was given
+        size += len(data)
+        lines += data.count(b"\n")
+        md5.update(data)
+    return Digest(md5.hexdigest(), size, lines)

@@ -58,10 +58,10 @@ class TerminalLines(LineIndex):
             self.payload = replace(self.payload, size=size)
             self.complete = False
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         """Add data; the longest line is measured by its longest state."""
         before = self.longest
-        super()._take(data)
+        super()._add(data)
         if b"\r" in data and not self._is_raw:
             self.longest = max(before, *map(len, data.replace(b"\r", b"\n").split(b"\n")))
 

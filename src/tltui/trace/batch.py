@@ -185,7 +185,7 @@ class Batch:
     strings: list[tuple[int, int, str]] = field(default_factory=list)
     """(pid, id, string) of the string table."""
     started: list[Started] = field(default_factory=list)
-    named: list[Named] = field(default_factory=list)
+    name_sources: list[Named] = field(default_factory=list)
     metrics: list[Metrics] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     scanned: int = 0
@@ -215,6 +215,6 @@ class Batch:
         self.notable = [(record + base, kinds[kind]) for record, kind in self.notable]
         if base:
             self.started = [start._replace(record=start.record + base) for start in self.started]
-            self.named = [start._replace(record=start.record + base) for start in self.named]
+            self.name_sources = [start._replace(record=start.record + base) for start in self.name_sources]
             self.metrics = [start._replace(record=start.record + base) for start in self.metrics]
             self.damage = [start._replace(record=start.record + base) for start in self.damage]

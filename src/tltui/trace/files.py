@@ -94,7 +94,7 @@ class FileBytes:
     has changed since `reached` was called.
     """
 
-    __slots__ = ("_beginning", "_checked", "_place", "_reached", "gone", "identity", "path")
+    __slots__ = ("_beginning", "_checked", "_place", "_reached", "identity", "lost_reason", "path")
     is_saved: ClassVar[bool] = False
     """Whether a saved index keeps what was found in it."""
 
@@ -102,7 +102,7 @@ class FileBytes:
         self.path = path
         self.identity: Identity | None = None
         """Which file was opened; None before."""
-        self.gone = ""
+        self.lost_reason = ""
         """Why there are no bytes any more; '' while there are."""
         self._reached = 0
         self._beginning = b""
@@ -113,8 +113,8 @@ class FileBytes:
         return os.stat(self.path).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        if self.gone:
-            raise Gone(self.gone, self.path)
+        if self.lost_reason:
+            raise Gone(self.lost_reason, self.path)
         fd = _descriptors.of(self)
         try:
             if self._reached:

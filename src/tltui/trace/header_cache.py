@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.batch import Kind
-from tltui.trace.envelope import NAMED
-from tltui.trace.grammar import IDS
+from tltui.trace.grammar import IDS, NAMED
 
 STAMP = b"V0000 00:00:00.000000 "
 """The beginning of a first line with all `DIGITS` as 0."""
@@ -25,17 +24,17 @@ Place = tuple[int, int, bool]
 """Kind, context, whether the record is notable."""
 
 
-class Seen:
-    """A cache of parsed first lines. A scanner reads `known` directly, since most of its time passes there.
+class HeaderCache:
+    """A cache of parsed first lines. A scanner reads `places` directly, since most of its time passes there.
 
     A line is a front (site, event and the event's own fields) and ids. Fronts and ids repeat more often than full lines: each
     compile has new ids, but its records have fronts that came before.
     """
 
-    __slots__ = ("_fronts", "_heads", "_ids", "known")
+    __slots__ = ("_fronts", "_heads", "_ids", "places")
 
     def __init__(self) -> None:
-        self.known: dict[bytes, Place] = {}
+        self.places: dict[bytes, Place] = {}
         """First lines with a payload, without their time and md5."""
         self._fronts: dict[bytes, tuple[int, bool, int]] = {}
         """Site, event and its fields → kind, whether notable, process."""
@@ -44,7 +43,7 @@ class Seen:
         self._ids: dict[tuple[int, bool, bytes], tuple[int, int]] = {}
         """Process, whether a payload follows, ids → context, and how many keys the ids have."""
 
-    def familiar(self, line: bytes, declared: bool) -> Place | None:
+    def lookup(self, line: bytes, declared: bool) -> Place | None:
         """Return the place of a line with cached site, event and ids; None for anything else.
 
         Where only site and event are cached, its own fields are not inspected, but the line must be well-formed and hold nothing
@@ -69,7 +68,7 @@ class Seen:
                 return None
             place = (kind, id_place[0], notable)
             if declared and len(line) < CACHED:
-                self._know(line, place)
+                self._put_line(line, place)
             return place
         heads = self._heads.get(line[TIME:head])
         id_place = self._ids.get((heads[2], declared, line[ids:end])) if heads is not None else None
@@ -81,7 +80,7 @@ class Seen:
             return None
         return (heads[0], id_place[0], heads[1]) if len(envelope) == 1 + id_place[1] + declared else None
 
-    def remember(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool, pid: int) -> None:
+    def put(self, line: bytes, brace: int, keys: int, kind: Kind, place: Place, declared: bool, pid: int) -> None:
         """Cache the site with these fields, and these ids, so that the next such line need not be parsed.
 
         Its envelope begins at `brace` and has `keys` keys.
@@ -94,7 +93,7 @@ class Seen:
             if not _declares(line, end):
                 return
             if len(line) < CACHED:
-                self._know(line, place)
+                self._put_line(line, place)
         head = line.find(b'": ', TIME, CACHED)
         ids = line.rfind(b'}, "', head, end)
         if not brace < head < ids or not IDS.fullmatch(line, ids, end):
@@ -111,10 +110,10 @@ class Seen:
         if kind.event not in NAMED:
             self._heads[line[TIME:head]] = (place[0], place[2], pid, brace)
 
-    def _know(self, line: bytes, place: Place) -> None:
-        if len(self.known) >= CACHE_SIZE:
-            self.known.clear()
-        self.known[line[TIME:-AFTER_MD5]] = place
+    def _put_line(self, line: bytes, place: Place) -> None:
+        if len(self.places) >= CACHE_SIZE:
+            self.places.clear()
+        self.places[line[TIME:-AFTER_MD5]] = place
 
 
 def _declares(line: bytes, end: int) -> bool:

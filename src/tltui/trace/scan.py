@@ -1,26 +1,39 @@
 """A log → batches of columns, fast.
 
 A record is one first line and the lines after it that begin with a tab. So a region of the log is cut at every line
-that does not begin with a tab, with one search: nothing but a real first line can take payload lines, and payloads
-are never looked at.
+that does not begin with a tab, with one search: only a real first line can have payload lines, and payloads are never
+parsed.
 
 Records of call sites and ids that came before need not be taken apart (`tltui.trace.header_cache`). Everything else goes line
-by line through `_line`.
+by line through `_line`. A part of a log is scanned by itself in another process: it is cut where a record begins (`parts_of`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from tltui.text.payload import ByteSource, Payload
+from tltui.text.payload import ByteSource, Payload, digest
 from tltui.trace.batch import DECLARED, ORPHAN, Batch, Context, Damage, Kind, Tail
-from tltui.trace.digest import digest
-from tltui.trace.envelope import METRICS, NOTABLE, context_of, kind_of, metrics_of, started_of, string_of
-from tltui.trace.grammar import BEGUN, INNER, NO_RECORD, NOT_JSON, PREFIX, parse_line
-from tltui.trace.header_cache import AFTER_MD5, DIGITS, HEX, MD5_END, STAMP, TIME, Seen
+from tltui.trace.files import FileBytes, Identity
+from tltui.trace.grammar import (
+    BEGUN,
+    INNER,
+    METRICS,
+    NO_RECORD,
+    NOT_JSON,
+    NOTABLE,
+    PREFIX,
+    context_of,
+    kind_of,
+    metrics_of,
+    parse_line,
+    started_of,
+    string_of,
+)
+from tltui.trace.header_cache import AFTER_MD5, DIGITS, HEX, MD5_END, STAMP, TIME, HeaderCache
 
 STEP = 1 << 20
 """Bytes read in one step: well below the 20 ms that a step may hold the interpreter."""
@@ -50,49 +63,49 @@ ENDS_IN_PAYLOAD = "cut off: the log ends inside its payload"
 
 
 class State(NamedTuple):
-    """Where a scan has stopped, besides the kinds and contexts that it has found: it can go on from there."""
+    """Where a scan has stopped, without its kinds and contexts; another scan can resume there."""
 
     reached: int
     """Bytes of whole records."""
-    taken: int
-    """Records. The others are of the last one, as far as it may take further payload lines (see `Scanner`)."""
+    records: int
+    """The number of records. The fields below are of the last one, to which payload lines may still be added (see `Scanner`)."""
     at: int
     last: int
     start: int
     end: int
     declared: bool
     blank: bool
-    hungry: int
-    hungry_at: int
+    awaiting: int
+    awaiting_at: int
 
 
 class Scanner:
     r"""Reads one log in steps, also one that is still being written.
 
-    A record is taken when it is known to be whole: at the next `\nV`, without payload at its newline, with one when its md5 is
-    right. What stands after the last record that is whole is the *open tail*: it is looked at again with each step and never
-    damage, until the caller knows that the writer has ended (`last`).
+    A record is scanned when it is whole: at the next `\nV`, without payload at its newline, with one when its md5 is right. The
+    bytes after the last whole record are the *open tail*: they are read again with each step and never damage, until the caller
+    knows that the writer has ended (`last`).
 
     How a log is cut into blocks depends on nothing but the place in the log, so that a scan which begins at a cut
-    (`tltui.trace.log_chunks`) finds what one from the beginning finds.
+    (`scan_part`) finds what one from the beginning finds.
     """
 
     def __init__(self, source: ByteSource, begin: int = 0) -> None:
-        r"""`begin`: 0, or the place behind a `\n` at which a record begins (`tltui.trace.log_chunks`)."""
+        r"""`begin`: 0, or the place behind a `\n` at which a record begins (`scan_part`)."""
         self._source = source
         self._until: int | None = None  # a step ends here: a record begins at this place
-        self._closed = begin  # up to here lines are taken, or may be
-        self._seen = begin  # up to here bytes have been looked at for the next record
+        self._closed = begin  # up to here lines are scanned, or may be
+        self._searched = begin  # up to here bytes were searched for the next record
         self._ahead: bytes | None = b""  # those from `_closed` to `_seen`; None where these are many
-        self._read = begin  # up to here bytes are taken, or in `_carry`
+        self._read = begin  # up to here bytes are scanned, or in `_carry`
         self._carry = b""  # the incomplete last line before `_read`
-        self._final = False  # all of the log may be taken
+        self._final = False  # all of the log may be scanned
         self._cut = False  # it does not end at a line end
-        self._count = 0  # records found
+        self._count = 0  # records so far
         self._kinds: dict[Kind, int] = {}
         self._contexts: dict[Context, int] = {}
         self._context_list: list[Context] = []
-        self._seen_lines = Seen()
+        self._headers = HeaderCache()
         self._batch = Batch(0)
         # The last record, as far as it may take further payload lines:
         self._at = 0  # where it begins
@@ -101,34 +114,34 @@ class Scanner:
         self._end = CLOSED  # where it ends so far (exclusive, without the line end)
         self._declared = False  # its envelope says that there is one
         self._blank = False  # an empty line followed, which is part of it if a payload line comes next
-        self._hungry = -1  # the number of a record whose declared payload has not come
-        self._hungry_at = 0
+        self._awaiting = -1  # the number of a record whose declared payload has not come
+        self._awaiting_at = 0
 
     @property
     def reached(self) -> int:
-        """Bytes before this place have been taken: they are in the batches."""
+        """The offset up to which all bytes are in the batches."""
         return self._read - len(self._carry)
 
     @property
     def state(self) -> State:
-        """Where it stands at the end of what was taken: after a batch that said `waiting`, or at `until`."""
+        """The state at `reached`, to resume from: after a batch with `waiting`, or at `until`."""
         return State(
             self.reached, self._count, self._at, self._last, self._start, self._end, self._declared, self._blank,
-            self._hungry, self._hungry_at if self._hungry >= 0 else 0,
+            self._awaiting, self._awaiting_at if self._awaiting >= 0 else 0,
         )  # fmt: skip
 
     def resume(self, state: State, kinds: Sequence[Kind], contexts: Sequence[Context]) -> None:
-        """Go on where another scan of these bytes stood. `kinds` and `contexts` are what it had found, in that order."""
-        self._closed = self._seen = self._read = state.reached
-        self._count, self._at, self._last = state.taken, state.at, state.last
+        """Resume another scan of these bytes. `kinds` and `contexts` are those of that scan, in its order."""
+        self._closed = self._searched = self._read = state.reached
+        self._count, self._at, self._last = state.records, state.at, state.last
         self._start, self._end, self._declared, self._blank = state.start, state.end, state.declared, state.blank
-        self._hungry, self._hungry_at = state.hungry, state.hungry_at
+        self._awaiting, self._awaiting_at = state.awaiting, state.awaiting_at
         self._kinds = {kind: number for number, kind in enumerate(kinds)}
         self._contexts = {context: number for number, context in enumerate(contexts)}
         self._context_list = list(contexts)
 
     def step(self, size: int = STEP, last: bool = True, until: int | None = None) -> Batch:
-        r"""Scan on; the batch of what was found. Raises OSError.
+        r"""Scan further and return the batch. Raises OSError.
 
         With `last` the writer has ended: the end of the log is the end of its last record, and the batch says `finished`. Else it
         says `waiting` when there is nothing more to take for now.
@@ -136,43 +149,43 @@ class Scanner:
         """
         self._batch = batch = Batch(self._count)
         self._until = until
-        left = size
+        remaining = size
         try:
-            while left > 0 and not (batch.finished or batch.waiting or self._read == until):
+            while remaining > 0 and not (batch.finished or batch.waiting or self._read == until):
                 if self._read < self._closed:
-                    left -= self._take(min(BLOCK, self._closed - self._read))
+                    remaining -= self._scan_closed(min(BLOCK, self._closed - self._read))
                 elif self._final:
                     self._flush()
                     self._finish()
                 else:
-                    left -= self._look(min(BLOCK - self._seen % BLOCK, size), last)
+                    remaining -= self._search(min(BLOCK - self._searched % BLOCK, size), last)
         except OSError:
             if self._count == batch.first:
                 raise
-            # what was found is handed over first; the next step fails again if the file still does
+            # the records before the error are handed over first; the next step fails again if the file still does
         batch.scanned = self._read
         if (batch.finished or batch.waiting) and self._count:
-            found = CLOCK.search(self._source.read(self._at, 80))
-            batch.clock = found[1].decode() if found else ""
+            match = CLOCK.search(self._source.read(self._at, 80))
+            batch.clock = match[1].decode() if match else ""
         return batch
 
-    def _look(self, size: int, last: bool) -> int:
-        """Look for the beginning of the last record in the next `size` bytes: what stands before it can be taken."""
+    def _search(self, size: int, last: bool) -> int:
+        """Search the next `size` bytes for the beginning of the last record: all before it can be scanned."""
         if self._until is not None:
-            size = min(size, self._until - self._seen)
-        data = self._source.read(self._seen, size)
-        self._seen += len(data)
-        if self._seen == self._until:
+            size = min(size, self._until - self._searched)
+        data = self._source.read(self._searched, size)
+        self._searched += len(data)
+        if self._searched == self._until:
             if self._ahead is not None:
                 self._region(self._ahead + data, self._closed)
-                self._read = self._seen
-            self._closed, self._ahead = self._seen, b""
+                self._read = self._searched
+            self._closed, self._ahead = self._searched, b""
             return size
         if len(data) < size and last:
-            self._closed, self._final = self._seen, True
+            self._closed, self._final = self._searched, True
             if self._ahead is not None:
                 self._carry = self._ahead + data
-                self._read = self._seen
+                self._read = self._searched
             return size
         if self._ahead is not None:
             ahead = self._ahead
@@ -188,29 +201,29 @@ class Scanner:
             if len(self._ahead) > HELD:
                 self._ahead = None
         else:
-            joint = self._source.read(self._seen - len(data) - 1, 1) + data
+            joint = self._source.read(self._searched - len(data) - 1, 1) + data
             if cut := joint.rfind(b"\nV") + 1:
-                self._closed = self._seen = self._seen - len(joint) + cut
+                self._closed = self._searched = self._searched - len(joint) + cut
                 self._ahead = b""
         if len(data) < size:
             self._wait()
         return size
 
     def _wait(self) -> None:
-        """All that is there for now has been looked at: take the last record if it is whole. The rest is read again next time."""
-        size = self._seen - self._closed
+        """Scan the last record if it is whole. The rest of the open tail is read again in the next step."""
+        size = self._searched - self._closed
         if self._is_whole(size):
             if self._ahead is not None:
                 self._region(self._ahead, self._closed)
-                self._read = self._seen
-            self._closed = self._seen
+                self._read = self._searched
+            self._closed = self._searched
         elif size:
             self._batch.tail = Tail(self._closed, size)
-        self._seen, self._ahead = self._closed, b""
+        self._searched, self._ahead = self._closed, b""
         self._batch.waiting = self._read == self._closed
 
     def _is_whole(self, size: int) -> bool:
-        """Whether the `size` bytes after what was taken are one record that is complete."""
+        """Return whether the `size` bytes from `_closed` on are one complete record."""
         head = self._source.read(self._closed, min(size, 1 << 16)) if self._ahead is None else self._ahead
         eol = head.find(b"\n")
         if eol < 0 or not head.startswith(b"V"):
@@ -222,8 +235,8 @@ class Scanner:
         payload = Payload(self._source, self._closed + eol + 1, size - eol - 2, b"\t")
         return digest(payload).md5 == head[eol - AFTER_MD5 : eol - 2].decode().lower()
 
-    def _take(self, size: int) -> int:
-        """Take the next `size` bytes of a long stretch that is known to be closed; the incomplete last line is carried over."""
+    def _scan_closed(self, size: int) -> int:
+        """Scan the next `size` bytes before `_closed`; the incomplete last line is carried over."""
         data = self._source.read(self._read, size)
         if len(data) < size:  # it has become shorter: whoever follows the log will find out
             self._closed = self._read + len(data)
@@ -237,10 +250,9 @@ class Scanner:
         return size
 
     def _long_line(self, data: bytes) -> None:
-        """A line longer than a block: read on piece by piece, and put it together once.
+        """Read a line longer than a block piece by piece, and join it once.
 
-        Blocks of NULs are what a file that was cut off and written on has in its hole: nothing of them is kept, and a line
-        does not go on behind them.
+        A file that was cut off and written on has blocks of NULs in its hole: they are dropped, and end a line.
         """
         parts, first = [self._carry, data], self._read - len(data) - len(self._carry)
         while self._read < self._closed:
@@ -254,19 +266,19 @@ class Scanner:
             parts.append(more)
             if b"\n" in more:
                 break
-        whole = b"".join(parts)
-        cut = whole.rfind(b"\n") + 1
-        self._region(whole[:cut], first)
-        self._carry = whole[cut:]
+        lines = b"".join(parts)
+        cut = lines.rfind(b"\n") + 1
+        self._region(lines[:cut], first)
+        self._carry = lines[cut:]
 
     def _flush(self) -> None:
-        """Take what is left at the end of the log, an incomplete line too."""
+        """Scan the last line of the log, which may be incomplete."""
         rest, self._carry = self._carry, b""
         self._region(rest, self._read - len(rest))
         self._cut = bool(rest) and rest[-1] != NEWLINE
 
     def _region(self, region: bytes, begin: int) -> None:
-        """Take whole lines; `begin` is the offset of the first one in the log."""
+        """Scan whole lines; `begin` is the offset of the first one in the log."""
         if not region:
             return
         size = len(region) - (region[-1] == NEWLINE)
@@ -280,9 +292,9 @@ class Scanner:
             self._segments(region, starts, begin)
 
     def _segments(self, region: bytes, starts: list[int], begin: int) -> None:
-        """Take segments: one line that does not begin with a tab, and the tab lines after it."""
-        batch, known, familiar, count, waiting = (
-            self._batch, self._seen_lines.known, self._seen_lines.familiar, self._count, self._hungry >= 0
+        """Scan segments: one line that does not begin with a tab, and the tab lines after it."""
+        batch, places, lookup, count, waiting = (
+            self._batch, self._headers.places, self._headers.lookup, self._count, self._awaiting >= 0
         )  # fmt: skip
         columns, members, notable = batch.columns, batch.members, batch.notable
         offsets, heads, sizes = columns.offset.append, columns.head.append, columns.size.append
@@ -293,9 +305,9 @@ class Scanner:
             eol = region.find(b"\n", at, last)
             if eol >= 0:
                 declared = DECLARED
-                hit = known.get(region[at + TIME : eol - AFTER_MD5])
+                hit = places.get(region[at + TIME : eol - AFTER_MD5])
                 if hit is None:
-                    hit = familiar(region[at:eol], True)
+                    hit = lookup(region[at:eol], True)
                 elif (
                     region[at : at + TIME].translate(DIGITS) != STAMP
                     or region[eol - AFTER_MD5 : eol].translate(HEX) != MD5_END
@@ -303,16 +315,16 @@ class Scanner:
                     hit = None
             else:
                 eol, declared = last, 0
-                hit = familiar(region[at:eol], False)
+                hit = lookup(region[at:eol], False)
             if hit is None:
                 self._count = count
-                self._slowly(region[at:eol], begin + at)
+                self._scan_line(region[at:eol], begin + at)
                 if eol < last:
                     self._payload(begin + eol + 1, begin + last)
-                count, waiting = self._count, self._hungry >= 0
+                count, waiting = self._count, self._awaiting >= 0
             else:
                 if waiting:
-                    self._starved()
+                    self._end_awaiting()
                     waiting = False
                 kind, context, counted = hit
                 offsets(begin + at)
@@ -330,8 +342,8 @@ class Scanner:
             at = stop
         self._count = count
 
-    def _slowly(self, line: bytes, at: int) -> None:
-        """A line that does not begin with a tab and is not like an earlier one."""
+    def _scan_line(self, line: bytes, at: int) -> None:
+        """Scan a line that does not begin with a tab and whose header is not cached."""
         if line.strip(b"\r \x00"):
             self._line(line, at)
         elif len(line) <= 1 and self._end == at - 1:
@@ -339,18 +351,18 @@ class Scanner:
             self._blank = True
 
     def _payload(self, start: int, end: int) -> None:
-        """Payload lines from `start` to `end` (exclusive, without the last line end)."""
+        """Add payload lines from `start` to `end` (exclusive, without the last line end) to the last record."""
         blank, self._blank = self._blank, False
         if self._end == CLOSED or (self._end != start - 1 and not blank):
-            self._starved()
+            self._end_awaiting()
             self._append(start, 0, Kind("", ORPHANS), Context(self._pid()), ORPHAN)
             self._damage(start, "payload lines without a record before them")
             self._start, self._declared = start, True
         elif not self._declared:
             self._declared = True
             self._damage(self._at, "payload lines although the envelope declares none")
-        if self._hungry == self._count - 1:
-            self._hungry = -1
+        if self._awaiting == self._count - 1:
+            self._awaiting = -1
         record = self._count - 1
         index = record - self._batch.first
         if index >= 0:
@@ -360,13 +372,13 @@ class Scanner:
         self._end = end
 
     def _line(self, line: bytes, at: int) -> None:
-        """A line that is neither payload nor blank: a record, damage, or several records whose line ends are lost."""
+        """Parse a line that is neither payload nor blank: a record, damage, or several records whose line ends are lost."""
         pid, brace, envelope, reason = parse_line(line)
         if envelope is not None:
             self._record(line, at, pid, brace, envelope)
             return
-        own = PREFIX.match(line)
-        torn = [match.start() for match in INNER.finditer(line, own.start(1) + 1 if own else 0)]
+        prefix = PREFIX.match(line)
+        torn = [match.start() for match in INNER.finditer(line, prefix.start(1) + 1 if prefix else 0)]
         if not torn:
             self._bad(line, at, pid, reason)
             return
@@ -388,8 +400,8 @@ class Scanner:
                     self._damage(at + lo, "its line end is missing")
 
     def _record(self, line: bytes, at: int, pid: int, brace: int, envelope: dict[str, object]) -> None:
-        """A record with a good envelope."""
-        self._starved()
+        """Add a record with a good envelope."""
+        self._end_awaiting()
         kind = kind_of(envelope)
         context, odd = context_of(envelope, pid)
         declared = envelope.get("has_payload") is not None
@@ -400,17 +412,17 @@ class Scanner:
             self._batch.notable.append((record, self._kinds[kind]))
         self._facts(kind.event, envelope.get(kind.event), record, pid)
         if declared:
-            self._hungry, self._hungry_at = record, at
+            self._awaiting, self._awaiting_at = record, at
         self._start, self._end = at + len(line) + 1, at + len(line)
         self._declared, self._blank = declared, False
         if odd:
             self._damage(at, f"an id is not a whole number below 2^63: {odd}")
         elif not context.stack and kind.event not in FACTS:
             place = (self._kinds[kind], self._contexts[context], notable)
-            self._seen_lines.remember(line, brace, len(envelope), kind, place, declared, pid)
+            self._headers.put(line, brace, len(envelope), kind, place, declared, pid)
 
     def _facts(self, event: str, value: object, record: int, pid: int) -> None:
-        """What the tree and the statuses need of an envelope."""
+        """Add the fields of an envelope that the tree and the statuses need."""
         if event == "str":
             if pid and (pair := string_of(value)):  # 0 is that of a broken prefix: nobody's string table
                 self._batch.strings.append((pid, *pair))
@@ -421,7 +433,7 @@ class Scanner:
 
     def _bad(self, line: bytes, at: int, pid: int, reason: str) -> None:
         """Keep a line without a usable envelope: with the payload that follows where it has the prefix of a record."""
-        self._starved()
+        self._end_awaiting()
         self._end, self._blank = CLOSED, False
         if reason != NO_RECORD:
             self._append(at, len(line), Kind("", BROKEN), Context(pid), 0)
@@ -433,57 +445,57 @@ class Scanner:
         self._damage(at, reason)
 
     def take_over(self, batches: list[Batch], state: State) -> None:
-        """Go on behind what another scanner found, which began where this one has come to, at a good record.
+        """Continue behind the batches of another scanner, which began where this one ends, at a good record.
 
-        Its batches, at least one, get the numbers that records, kinds and contexts have here: they are changed in place.
+        These batches, at least one, are renumbered in place: they get the numbers that records, kinds and contexts have here.
         """
         base, self._batch = self._count, Batch(self._count)
         kinds: list[int] = []
         contexts: list[int] = []
         for batch in batches:
-            batch.kinds = _known(self._kinds, batch.kinds, kinds)
-            batch.contexts = _known(self._contexts, batch.contexts, contexts)
+            batch.kinds = _numbered(self._kinds, batch.kinds, kinds)
+            batch.contexts = _numbered(self._contexts, batch.contexts, contexts)
             self._context_list += batch.contexts
             batch.renumber(base, kinds, contexts)
-        self._starved()
+        self._end_awaiting()
         batches[0].damage[:0] = self._batch.damage
-        self._count = base + state.taken
-        self._closed = self._seen = self._read = state.reached
+        self._count = base + state.records
+        self._closed = self._searched = self._read = state.reached
         self._ahead = self._carry = b""
         self._at, self._start, self._end = state.at, state.start, state.end
         self._last = contexts[state.last] if contexts else 0
         self._declared, self._blank = state.declared, state.blank
-        self._hungry, self._hungry_at = state.hungry + base if state.hungry >= 0 else -1, state.hungry_at
+        self._awaiting, self._awaiting_at = state.awaiting + base if state.awaiting >= 0 else -1, state.awaiting_at
 
-    def _starved(self) -> None:
-        """The payload that a record declares did not come."""
-        if self._hungry >= 0:
-            self._batch.damage.append(Damage(self._hungry_at, self._hungry, NO_PAYLOAD))
-            self._hungry = -1
+    def _end_awaiting(self) -> None:
+        """Note that a record lacks the payload that it declares."""
+        if self._awaiting >= 0:
+            self._batch.damage.append(Damage(self._awaiting_at, self._awaiting, NO_PAYLOAD))
+            self._awaiting = -1
 
     def _finish(self) -> None:
-        """The log ends here: what is incomplete now stays so."""
+        """End the log: a record that is incomplete now stays so."""
         batch, damage, cut = self._batch, self._batch.damage, self._cut
-        if self._hungry >= 0:
-            damage.append(Damage(self._hungry_at, self._hungry, ENDS_BEFORE_PAYLOAD))
-            self._hungry = -1
+        if self._awaiting >= 0:
+            damage.append(Damage(self._awaiting_at, self._awaiting, ENDS_BEFORE_PAYLOAD))
+            self._awaiting = -1
         elif cut and self._end > self._start:
-            if self._end == self._read and not self._whole():
+            if self._end == self._read and not self._matches_md5():
                 damage.append(Damage(self._at, self._count - 1, ENDS_IN_PAYLOAD))
         elif cut and damage and self._torn(damage[-1]):
             damage[-1] = damage[-1]._replace(reason=ENDS_IN_LINE)
-        self._seen_lines = Seen()
+        self._headers = HeaderCache()
         batch.finished = True
 
     def _torn(self, damage: Damage) -> bool:
-        """Whether the log ends inside the first line that this is about."""
+        """Return whether the log ends inside the damaged first line."""
         if damage.record != self._count - 1 or self._at + self._batch.columns.head[-1] != self._read:
             return False
         line = self._source.read(self._at, 4096)
         return damage.reason.startswith(NOT_JSON) or (damage.reason == NO_RECORD and bool(BEGUN.fullmatch(line)))
 
-    def _whole(self) -> bool:
-        """Whether the payload of the last record, at the end of the log, matches its md5. A large one is not read."""
+    def _matches_md5(self) -> bool:
+        """Return whether the payload of the last record, at the end of the log, matches its md5. A large one is not read."""
         size = self._end - self._start
         line = self._source.read(self._at, max(self._start - self._at - 1, 0))
         tail = line[-AFTER_MD5:]
@@ -492,7 +504,7 @@ class Scanner:
         return digest(Payload(self._source, self._start, size, b"\t")).md5 == tail[:32].decode().lower()
 
     def _pid(self) -> int:
-        """The process that wrote the last record; 0 before the first."""
+        """Return the process that wrote the last record; 0 before the first."""
         return self._context_list[self._last].pid if self._context_list else 0
 
     def _append(self, at: int, head: int, kind: Kind, context: Context, flags: int) -> None:
@@ -521,12 +533,124 @@ class Scanner:
         self._batch.damage.append(Damage(at, self._count - 1, reason))
 
 
-def _known(numbers: dict[T, int], theirs: list[T], table: list[int]) -> list[T]:
-    """Those of `theirs` that have no number yet: they get one. The numbers of all go to `table`."""
+def _numbered(numbers: dict[T, int], theirs: list[T], table: list[int]) -> list[T]:
+    """Add a number for each of `theirs` that has none yet; return these. The numbers of all go to `table`."""
     new = []
-    for own in theirs:
-        if own not in numbers:
-            numbers[own] = len(numbers)
-            new.append(own)
-        table.append(numbers[own])
+    for key in theirs:
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            new.append(key)
+        table.append(numbers[key])
     return new
+
+
+PART = 8 << 20
+"""Bytes of a part: little enough to be done again."""
+SLICE = 4 << 20
+"""Bytes that a batch is made of."""
+SIGHT = 64 << 10
+"""Bytes read at once to find the beginning of a record."""
+LONGEST = 4 << 20
+"""Bytes of a first line at a cut that is still checked."""
+
+
+class Part(NamedTuple):
+    """A stretch of a log that is scanned by itself."""
+
+    path: str
+    identity: Identity
+    begin: int
+    """0, or where a record begins."""
+    end: int
+    """Where a record begins; of the last part of a log the size of the log: then the part ends where the last record begins."""
+    is_last: bool
+
+
+class Scanned(NamedTuple):
+    """The scan result of a part."""
+
+    batches: list[Batch]
+    """Without `members`; their numbers begin with 0 at the part."""
+    state: State
+
+
+def parts_of(source: FileBytes, size: int) -> Iterator[Part]:
+    """Yield the parts of a log that has `size` bytes so far. Ends where the log cannot be read."""
+    assert source.identity is not None
+    begin = 0
+    try:
+        for cut in cuts(source, size, PART):
+            yield Part(source.path, source.identity, begin, cut, False)
+            begin = cut
+    except OSError:
+        return
+    yield Part(source.path, source.identity, begin, size, True)
+
+
+def cuts(source: ByteSource, size: int, part: int) -> Iterator[int]:
+    r"""Yield cuts of a log: behind the first `\n` before a `V` in every `part` bytes. Reads only near each. Raises OSError."""
+    for edge in range(part, size, part):
+        at = next_record(source, edge, min(edge + part, size))
+        if at is not None:
+            yield at
+
+
+def next_record(source: ByteSource, begin: int, end: int) -> int | None:
+    r"""Return the first offset after `begin` at which a line begins with `V`, up to the byte before `end`. Raises OSError."""
+    at = begin
+    while at + 1 < end:
+        data = source.read(at, min(SIGHT, end - at))
+        at_v = data.find(b"\nV")
+        if at_v >= 0:
+            return at + at_v + 1
+        if len(data) < min(SIGHT, end - at):
+            return None
+        at += len(data) - 1
+    return None
+
+
+def last_record(source: ByteSource, begin: int, end: int) -> int | None:
+    r"""Return the last such offset. Raises OSError."""
+    stop = end
+    while stop > begin + 1:
+        start = max(stop - SIGHT, begin)
+        at_v = source.read(start, stop - start).rfind(b"\nV")
+        if at_v >= 0:
+            return start + at_v + 1
+        if start == begin:
+            return None
+        stop = start + 1
+    return None
+
+
+def scan_part(part: Part) -> Scanned | None:
+    """Scan a part; None where the scan depends on the bytes before it. Raises OSError."""
+    source = FileBytes(part.path)
+    source.identity = part.identity
+    end = last_record(source, part.begin, part.end) if part.is_last else part.end
+    if end is None or (part.begin and not _begins_well(source, part.begin, end)):
+        return None
+    scanner = Scanner(source, part.begin)
+    batches: list[Batch] = []
+    while scanner.reached < end:
+        batch = scanner.step(SLICE, False, end)
+        if batch.waiting:
+            return None  # it has become shorter
+        batch.members.clear()
+        batches.append(batch)
+    return Scanned(batches, scanner.state) if batches else None
+
+
+def _begins_well(source: ByteSource, begin: int, end: int) -> bool:
+    """Return whether the line at a cut is a record as torch writes it. The end of a line with NULs is known to the scanner only."""
+    line, at = b"", begin
+    while at < min(end, begin + LONGEST):
+        data = source.read(at, min(SIGHT, end - at))
+        eol = data.find(b"\n")
+        line += data if eol < 0 else data[:eol]
+        if eol >= 0:
+            return b"\x00" not in line and parse_line(line)[2] is not None
+        if not data:
+            return False
+        at += len(data)
+    return False

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from tltui.settings import said_by
 from tltui.trace import worker
-from tltui.trace.log_chunks import Part, Scanned
+from tltui.trace.scan import Part, Scanned
 
 MOST = 8
 """Processes: with more of them one that takes over what they find is behind."""

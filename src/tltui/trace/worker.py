@@ -42,9 +42,9 @@ def serve(source: BinaryIO, out: BinaryIO) -> None:
     Failures are answered with None: the caller then scans the part itself, and reports the reason.
     """
     sys.path[:] = _received(source)
-    from tltui.trace.log_chunks import scan
+    from tltui.trace.scan import scan_part
 
-    answer: Callable[[Any], object] = scan
+    answer: Callable[[Any], object] = scan_part
     while (part := _received(source)) is not None:
         try:
             result = answer(part)

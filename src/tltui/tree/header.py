@@ -152,13 +152,13 @@ def _left_pieces(run: Run, version: str, ascii_only: bool, words: bool = True) -
         pieces.append((61, (f"  {plural(len(run.lost), 'log')} changed, ctrl+r", tokens.WARN)))
     if run.unreadable:
         pieces.append((60, (f"  {plural(len(run.unreadable), 'log')} out of reach, ctrl+r", tokens.WARN)))
-    if skipped := len(run.found.skipped) + len(run.failures):
+    if skipped := len(run.discovered.skipped) + len(run.failures):
         pieces.append((8, (f"  {skipped} not opened", tokens.WARN)))
     return pieces
 
 
 def _right_pieces(run: Run, state_piece: Piece | None, live: Live) -> list[Ranked]:
-    search = run.found.search
+    search = run.discovered.search
     if search is not None and not search.is_over:
         doing = "looking for the newest run" if search.discovery.latest else "looking for logs"
         return [(0, (f"{doing}: {search.count:,} found", tokens.DIM))]

@@ -45,7 +45,7 @@ def listing_document(run: Run, options: Options) -> TextDocument:
         builder.add((f"incomplete record at the end of {path}: {run.goes_on}", tokens.DIM))
     for path, reason in run.lost:
         builder.add((f"{path}: what was read before is {reason}", tokens.WARN))
-    for skipped in run.found.skipped:
+    for skipped in run.discovered.skipped:
         builder.add((f"not opened: {skipped.path}: {skipped.reason}", tokens.WARN))
     return builder.document()
 
@@ -190,9 +190,9 @@ def listing_data(run: Run, check: bool = False) -> Listing:
         ranks.append(row)
     return {
         "schema": SCHEMA,
-        "path": list(run.found.paths) if len(run.found.paths) != 1 else run.found.paths[0],
+        "path": list(run.discovered.paths) if len(run.discovered.paths) != 1 else run.discovered.paths[0],
         "ranks": ranks,
-        "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in run.found.skipped],
+        "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in run.discovered.skipped],
     }
 
 

@@ -113,7 +113,7 @@ class RenewingCanvas(SelectingCanvas):
         document, lines = renewal.document, renewal.lines
         offset = self._cursor_row() - self.scroll_offset.y
         is_at_end = 0 < self._cursor_row() == len(self._rows) - 1 and self._selected_from is None
-        is_at_end = is_at_end and lines.kept(self._cursor_line) is not None
+        is_at_end = is_at_end and lines.counterpart(self._cursor_line) is not None
         # whoever is at the top wants to see what comes in there
         place = 0 if not self._cursor_row() and not self.scroll_offset.y else lines.line(self._cursor_line)
         column = self._column_in(document, place)
@@ -206,14 +206,14 @@ class RenewingCanvas(SelectingCanvas):
         moved.counted, moved.capped, moved.counting = search.counted, search.capped, search.counting
         if isinstance(document, TextDocument):
             for hit in search.hits:
-                place = lines.kept(hit.line)
+                place = lines.counterpart(hit.line)
                 if place is not None and self._document.line(hit.line).text == document.line(place).text:
                     moved.hits.append(replace(hit, line=place))
             moved.hits.sort(key=lambda hit: (hit.line, hit.start))
         else:
             moved.hits = search.hits
         if current is not None:
-            place = lines.kept(current.line)
+            place = lines.counterpart(current.line)
             self._hit = None if place is None else replace(current, line=place)
         return moved
 

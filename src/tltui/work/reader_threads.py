@@ -125,7 +125,7 @@ class Scan:
                     self._post_all(self._follower.add(self._wanted.popleft()))
                 if self._follows:
                     has_grown = False
-                    self._post_all(self._follower.look())
+                    self._post_all(self._follower.poll())
                 elif not has_grown and self._follower.has_grown():
                     has_grown = True
                     self._grown()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tltui.documents.format import plural, size_of, wrap
-from tltui.inputs.archives.packed_files import COMPRESSED_NAME, STANDARD_INPUT
+from tltui.inputs.archives import COMPRESSED_NAME, STANDARD_INPUT
 from tltui.inputs.index.indexed_log import IndexBytes
 from tltui.model.artifacts import Artifact, artifact_name
 from tltui.model.kinds import kind_of
@@ -31,8 +31,7 @@ from tltui.text.frozen import frozen
 from tltui.text.safe_files import replacing, safe_name
 from tltui.trace.batch import ORPHAN
 from tltui.trace.grammar import PREFIX, whole_number
-from tltui.trace.joined_log import JoinedLog
-from tltui.trace.log import Log
+from tltui.trace.log import JoinedLog, Log
 from tltui.writers.redact.redact import Redacted, Redactor
 from tltui.writers.redact.torch_words import is_word
 from tltui.writers.redact.user_names import NAME, Learned, nested_json

@@ -152,7 +152,7 @@ class Case:
             return
         names: set[str] = set()
         for model in self.run.models:
-            if model.log.path in self.run.found.outputs:
+            if model.log.path in self.run.discovered.outputs:
                 continue  # with its state, below
             if not is_complete(model):
                 self._left_out[ONLY_INDEXED] += 1
@@ -161,7 +161,7 @@ class Case:
             else:
                 name = _unique(os.path.join(model.form, *_labels(model.log.path)), names)
                 yield _Entry(name, model.form, lambda log=model.log: _stored(log), model)  # type: ignore[misc]
-        for path in self.run.found.outputs:
+        for path in self.run.discovered.outputs:
             for sibling in (path, os.path.join(os.path.dirname(path), "output.json")):
                 if os.path.isfile(sibling):
                     name = _unique(os.path.join("output", safe_name(os.path.basename(sibling))), names)
@@ -210,7 +210,7 @@ class Case:
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
             elif model.form != TRACE:
                 self._left_out["inputs of a form that cannot be redacted"] += 1
-        if unread := set(self.run.found.outputs).difference(model.log.path for model in self.run.models):
+        if unread := set(self.run.discovered.outputs).difference(model.log.path for model in self.run.models):
             self._left_out["files with what the job printed"] += len(unread)
 
     def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, names: set[str]) -> Iterator[_Entry]:

@@ -15,8 +15,7 @@ from tltui import __version__
 from tltui.inputs.forms import TRACE, scanner_of
 from tltui.inputs.index import writer
 from tltui.inputs.index.format import BadIndex, Keep, keep, pack_extents
-from tltui.inputs.index.indexed_log import IndexScanner, check_log, opened
-from tltui.inputs.index.reader import EXTENTS, RECORDS, SavedLog
+from tltui.inputs.index.indexed_log import EXTENTS, RECORDS, IndexScanner, SavedLog, check_log, opened
 from tltui.inputs.index.scan_records import Saved, pack_records, together
 from tltui.model.artifacts import artifact_name, is_artifact
 from tltui.model.kinds import Phase, kind_of
@@ -64,7 +63,7 @@ def to_index(discovered: Found, target: str) -> list[FoundLog]:
 
     Logs that only an older `target` has are dropped: that file only makes the new one faster.
     """
-    indexed = () if discovered.crowd is None else [process.found for process in discovered.crowd.saved]
+    indexed = () if discovered.crowd is None else [process.log for process in discovered.crowd.saved]
     logs = dict.fromkeys((*discovered.logs, *indexed))
     return sorted((log for log in logs if log.is_here or log.index != target), key=lambda log: (log.name, log.path, log.number))
 
@@ -182,7 +181,7 @@ def _scan(run: Run, source: FileBytes, log: FoundLog) -> Saved:
     while log.is_final and not (last and last[-1].finished):
         last.append(scanner.step(STEP, True))
         run.apply(0, last[-1])
-    return Saved(main, state, together(last, state.taken, main.kinds) if last else None)
+    return Saved(main, state, together(last, state.records, main.kinds) if last else None)
 
 
 def _pieces(log_file: FoundLog, source: FileBytes, model: LogModel, saved: Saved, lean: bool, is_redacted: bool) -> Iterator[bytes]:
@@ -211,7 +210,7 @@ def _facts(log: FoundLog, source: FileBytes, saved: Saved) -> dict[str, Any]:
         "path": _name(log), "host": "", "size": size,
         "changed": status.st_mtime_ns, "head": head, "tail": tail, "reached": reached, "ended": saved.last is not None,
         "rank": log.rank, "launch": log.launch, "started": log.started, "clock": log.clock, "fault": log.fault,
-        "records": saved.state.taken,
+        "records": saved.state.records,
     }  # fmt: skip
 
 

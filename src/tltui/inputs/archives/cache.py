@@ -16,8 +16,8 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from tltui.inputs.archives import BLOCK, RESERVE, SETTINGS, STANDARD_INPUT, Limits, Progress, packing_of, size_of
 from tltui.inputs.archives.decompress import PIECE, CannotUnpack
-from tltui.inputs.archives.packed_files import BLOCK, RESERVE, SETTINGS, STANDARD_INPUT, Limits, Progress, packing_of, size_of
 
 DIRECTORY, FILE = 0o700, 0o600
 LOCK = "lock"
@@ -38,7 +38,7 @@ class Cache:
         self.limits = limits
         self.written = 0
         """Bytes in it."""
-        self.known: dict[Hashable, Any] = {}
+        self.results: dict[Hashable, Any] = {}
         """What was unpacked, by what it was unpacked from."""
         self.progress = progress
         self._directory: Path | None = None
@@ -129,7 +129,7 @@ class Cache:
             return
         with self._guard:
             directory, self._directory, self.written = self._directory, None, 0
-            self.known.clear()
+            self.results.clear()
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
             os.close(self._lock)
@@ -205,7 +205,7 @@ def own_cache() -> Cache:
     """Return the cache of this process."""
     with _cache_lock:
         if not _process_cache:
-            _process_cache.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.tell))
+            _process_cache.append(Cache(user_cache_path("tltui") / "unpacked", SETTINGS.limits(), SETTINGS.report))
             atexit.register(_process_cache[0].remove)
         return _process_cache[0]
 
@@ -263,7 +263,7 @@ class StandardInput:
                     data = os.read(self._descriptor, PIECE)
                     if not data:
                         break
-                    self._take(data)
+                    self._write(data)
         except OSError as error:
             self.fault = self.fault or f"standard input could not be read on: {error.strerror or error}"
         finally:
@@ -271,7 +271,7 @@ class StandardInput:
             self._begun.set()
             self._ended.set()
 
-    def _take(self, data: bytes) -> None:
+    def _write(self, data: bytes) -> None:
         if not self._begun.is_set():
             self._head += data
             self.packing = packing_of(self._head)

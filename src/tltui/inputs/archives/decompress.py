@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from tltui.inputs.archives.packed_files import BZIP2, GZIP, XZ, ZSTD, size_of
+from tltui.inputs.archives import BZIP2, GZIP, XZ, ZSTD, size_of
 
 PIECE = 1 << 16
 """Bytes that are read or unpacked at once."""
@@ -374,17 +374,17 @@ class Head:
 class Counted:
     """The packed file, and how far it was read."""
 
-    def __init__(self, file: IO[bytes], size: int, tell: Callable[[int, int], object]) -> None:
+    def __init__(self, file: IO[bytes], size: int, report: Callable[[int, int], object]) -> None:
         self._file = file
         self._size = size
-        self._tell = tell
+        self._report = report
         self._read = 0
         self.fault = ""
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
         self._read += len(data)
-        self._tell(self._read, self._size)
+        self._report(self._read, self._size)
         return data
 
     def close(self) -> None:

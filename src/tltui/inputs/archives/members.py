@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import IO, cast
 
+from tltui.inputs.archives import Limits
 from tltui.inputs.archives.decompress import PIECE, RAW, CannotUnpack, Deflated, ForwardFile, Oversized, Stream, Unpacked
-from tltui.inputs.archives.packed_files import Limits
 
 LINK, HARD_LINK, DEVICE, FIFO, SPECIAL = "a symbolic link", "a hard link", "a device", "a named pipe", "no regular file"
 ABSOLUTE, UPWARDS = "its name is an absolute path", "its name leads out of the archive"

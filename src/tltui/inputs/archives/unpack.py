@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
+from tltui.inputs.archives import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
 from tltui.inputs.archives.cache import Cache, Full, Member
 from tltui.inputs.archives.decompress import HEAD, PIECE, Allowance, CannotUnpack, Counted, Head, Plain, Stream, unpacked
 from tltui.inputs.archives.members import Entry, Members, members_of_tar, members_of_zip
-from tltui.inputs.archives.packed_files import BLOCK, COMPRESSED, COMPRESSED_NAME, TAR, ZIP, packing_of
 from tltui.inputs.directory_layouts import (
     CACHED,
     CODE,
@@ -154,7 +154,7 @@ class Contents:
         """Whether nothing of it can be opened."""
         return not self.copies and not self.trees
 
-    def take(self, other: Contents) -> None:
+    def merge(self, other: Contents) -> None:
         """Add the contents of an archive in this one."""
         self.copies += other.copies
         self.trees += other.trees
@@ -184,7 +184,7 @@ class _Unpacking:
         self._name = name
         self._changed = status.st_mtime
         self._allowance = Allowance(status.st_size)
-        self._seen = (0, 0)
+        self._progress = (0, 0)
         self._written: list[Member] = []
 
     def drop(self) -> None:
@@ -193,11 +193,11 @@ class _Unpacking:
             member.drop()
 
     def _read_so_far(self, read: int, size: int) -> None:
-        self._seen = (read, size)
-        self._tell()
+        self._progress = (read, size)
+        self._report()
 
-    def _tell(self) -> None:
-        self._cache.progress(self._name, *self._seen, self._cache.written)
+    def _report(self) -> None:
+        self._cache.progress(self._name, *self._progress, self._cache.written)
 
     # a packed file
 
@@ -282,7 +282,7 @@ class _Unpacking:
     def _archive(self, path: str, label: str, name: str, depth: int) -> Contents:
         contents = Contents()
         names: list[Parts] = []
-        taken: dict[Parts, list[Copy]] = {}
+        copies_by_path: dict[Parts, list[Copy]] = {}
         used = self._allowance.used
         with self._members(path, name, depth) as members:
             for entry in members:
@@ -293,20 +293,20 @@ class _Unpacking:
                     contents.refused.append((label_inside, entry.refused))
                 else:
                     names.append(entry.parts)
-                    self._member(entry, label_inside, depth, contents, taken)
-                    self._tell()
+                    self._member(entry, label_inside, depth, contents, copies_by_path)
+                    self._report()
         faults = [*members.faults, self._allowance.fault]
         contents.refused += [(label, fault) for fault in dict.fromkeys(faults) if fault]
         trees = {tree.parts: tree for tree in trees_in(names)}
         if trees:
-            self._without_trees(trees, names, taken, contents)
+            self._without_trees(trees, names, copies_by_path, contents)
             self._allowance.used = used
             with self._members(path, name, depth) as members:
                 self._lay_out(label, members, trees, contents)
-        contents.copies += _numbered([copy for copies in taken.values() for copy in copies])
+        contents.copies += _numbered([copy for copies in copies_by_path.values() for copy in copies])
         return contents
 
-    def _member(self, entry: Entry, label: str, depth: int, contents: Contents, taken: dict[Parts, list[Copy]]) -> None:
+    def _member(self, entry: Entry, label: str, depth: int, contents: Contents, copies_by_path: dict[Parts, list[Copy]]) -> None:
         """Look at one member, and write it where it is a log."""
         stream = Head(entry.stream)
         if packing_of(stream.head, entry.name):
@@ -314,14 +314,14 @@ class _Unpacking:
             copies = [copy for copy in inside.copies if copy.label == label]
             inside.copies = [copy for copy in inside.copies if copy.label != label]
             if copies:  # a compressed log: in the archive it is what it unpacks to
-                taken.setdefault(entry.parts, []).extend(Copy(c.path, c.label, entry.parts, c.fault) for c in copies)
-            contents.take(inside)
+                copies_by_path.setdefault(entry.parts, []).extend(Copy(c.path, c.label, entry.parts, c.fault) for c in copies)
+            contents.merge(inside)
         elif not stream.head and stream.fault:
             contents.refused.append((label, stream.fault))
         elif self._judge(stream.head, entry.name, False):
             contents.others += 1
         else:
-            self._keep(self._copy(stream, label, entry.parts, entry.changed), taken.setdefault(entry.parts, []), contents)
+            self._keep(self._copy(stream, label, entry.parts, entry.changed), copies_by_path.setdefault(entry.parts, []), contents)
 
     def _keep(self, copy: Copy, copies: list[Copy], contents: Contents) -> None:
         """Take a file over, unless nothing of it came out."""
@@ -332,15 +332,15 @@ class _Unpacking:
             copies.append(copy)
 
     def _without_trees(
-        self, trees: dict[Parts, Tree], names: list[Parts], taken: dict[Parts, list[Copy]], contents: Contents
+        self, trees: dict[Parts, Tree], names: list[Parts], copies_by_path: dict[Parts, list[Copy]], contents: Contents
     ) -> None:
         """Drop members of recognised directories from the logs and the unknown files, whatever their contents."""
         for parts in names:
             tree = tree_of(parts, trees)
-            if tree is None or (tree.only and parts == (*tree.parts, tree.only) and parts in taken):
+            if tree is None or (tree.only and parts == (*tree.parts, tree.only) and parts in copies_by_path):
                 continue
-            if parts in taken:
-                for copy in taken.pop(parts):
+            if parts in copies_by_path:
+                for copy in copies_by_path.pop(parts):
                     self._forget(copy)
             else:
                 contents.others = max(contents.others - 1, 0)
@@ -398,8 +398,8 @@ class _Unpacking:
         try:
             while data := stream.read(PIECE):
                 member.write(data)
-                ends.take(data)
-                self._tell()
+                ends.feed(data)
+                self._report()
             fault = stream.fault
         except Full as full:
             fault = f"{CUT}{full}"
@@ -418,7 +418,7 @@ class _Ends:
         self._size = 0
         self.last = 0
 
-    def take(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Add the next piece."""
         window = self._edge + data
         place = window.rfind(self._mark)
@@ -431,12 +431,12 @@ class _Ends:
 def _numbered(copies: list[Copy]) -> list[Copy]:
     """Members of one name are told apart: `x.log`, `x.log (2)`."""
     count: dict[str, int] = {}
-    named = []
+    numbered = []
     for copy in copies:
         number = count[copy.label] = count.get(copy.label, 0) + 1
         label = copy.label if number == 1 else f"{copy.label} ({number})"
-        named.append(Copy(copy.path, label, copy.parts, copy.fault))
-    return named
+        numbered.append(Copy(copy.path, label, copy.parts, copy.fault))
+    return numbered
 
 
 def _below(label: str, parts: Parts) -> str:

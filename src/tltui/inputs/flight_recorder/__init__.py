@@ -37,22 +37,22 @@ class _Reader:
         self.stack: list[object] = []
         self.memo: dict[int, object] = {}
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         end = self.at + size
         if size < 0 or end > len(self.data):
             raise NotPlain("it is cut off")
-        taken = self.data[self.at : end]
+        chunk = self.data[self.at : end]
         self.at = end
-        return taken
+        return chunk
 
     def skip(self, size: int) -> None:
-        self.take(size)
+        self.read(size)
 
     def number(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "little")
+        return int.from_bytes(self.read(size), "little")
 
     def text(self, size: int) -> None:
-        self.stack.append(self.take(self.number(size)).decode("utf-8", "replace"))
+        self.stack.append(self.read(self.number(size)).decode("utf-8", "replace"))
 
     def pop(self) -> object:
         if not self.stack:
@@ -99,7 +99,7 @@ class _Reader:
         size = self.number(1)
         if size > 8:
             raise NotPlain("it has a number of more than 64 bits")
-        self.stack.append(int.from_bytes(self.take(size), "little", signed=True))
+        self.stack.append(int.from_bytes(self.read(size), "little", signed=True))
 
     def last(self, count: int) -> None:
         """Push a tuple of the last values."""
@@ -121,11 +121,11 @@ OPCODES: dict[int, Callable[[_Reader], None]] = {
     ord("N"): _push(lambda: None),
     0x88: _push(lambda: True),
     0x89: _push(lambda: False),
-    ord("J"): lambda reader: reader.stack.append(int.from_bytes(reader.take(4), "little", signed=True)),
+    ord("J"): lambda reader: reader.stack.append(int.from_bytes(reader.read(4), "little", signed=True)),
     ord("K"): lambda reader: reader.stack.append(reader.number(1)),
     ord("M"): lambda reader: reader.stack.append(reader.number(2)),
     0x8A: _Reader.long,
-    ord("G"): lambda reader: reader.stack.append(struct.unpack(">d", reader.take(8))[0]),
+    ord("G"): lambda reader: reader.stack.append(struct.unpack(">d", reader.read(8))[0]),
     0x8C: lambda reader: reader.text(1),
     ord("X"): lambda reader: reader.text(4),
     0x8D: lambda reader: reader.text(8),

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tltui.inputs.index.format import BadIndex, dump_json, load_json
 from tltui.trace.batch import Batch, Columns, Context, Damage, Kind, Metrics, Started, Tail
-from tltui.trace.envelope import NOTABLE
-from tltui.trace.grammar import LARGEST, MOST
+from tltui.trace.grammar import LARGEST, MOST, NOTABLE
 from tltui.trace.scan import State
 
 Row = TypeVar("Row", bound=NamedTuple)
@@ -65,7 +64,7 @@ def unpack_records(data: bytes) -> Saved:
     if at != len(data):
         raise BadIndex(_DAMAGED)
     state = _row(State, value.get("state"), (_int, _int, _int, _int, _int, _signed, _flag, _flag, _signed, _int))
-    if state.taken != len(batches[0].columns) or (state.taken and not state.last < len(contexts)):
+    if state.records != len(batches[0].columns) or (state.records and not state.last < len(contexts)):
         raise BadIndex(_DAMAGED)
     return Saved(batches[0], state, batches[1] if len(batches) > 1 else None)
 

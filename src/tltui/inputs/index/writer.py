@@ -7,8 +7,7 @@ from typing import Any
 
 from tltui import __version__
 from tltui.inputs.index.format import FORMAT, MAGIC, BadIndex, Chunk, pack, unpack_extents, write_directory
-from tltui.inputs.index.indexed_log import NO_EXTENTS, check_log
-from tltui.inputs.index.reader import EXTENTS, POOL_ROW, STREAM, IndexFile
+from tltui.inputs.index.indexed_log import EXTENTS, NO_EXTENTS, POOL_ROW, STREAM, IndexFile, check_log
 from tltui.text.payload import MemoryBytes
 
 PIECE = 1 << 20

@@ -254,9 +254,9 @@ def _recompiled(logger: str) -> Row:
     return Row(logger, opens, text("recompile_reasons", "json"), recompile_reasons_payload, fact=Fact.NAMES)
 
 
-def _bytecode(which: str) -> Row:
-    opens = rf"{which} BYTECODE (?P<name>\S+) (?P<file>.+) line (?P<line>\d{{1,9}}) *$"
-    return Row("bytecode", opens, text(f"bytecode_{which.lower()}"), fact=Fact.NAMES)
+def _bytecode(version: str) -> Row:
+    opens = rf"{version} BYTECODE (?P<name>\S+) (?P<file>.+) line (?P<line>\d{{1,9}}) *$"
+    return Row("bytecode", opens, text(f"bytecode_{version.lower()}"), fact=Fact.NAMES)
 
 
 def _symbols(logger: str) -> list[Row]:

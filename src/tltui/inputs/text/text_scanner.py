@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tltui.inputs.text.events import FROM_CACHE, Fact, Logger, Row, logger_of
 from tltui.inputs.text.line_grammar import BEGUN, CR, clean, core_of, head_of, label_of, next_part
-from tltui.inputs.text.text_batch import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
+from tltui.inputs.text.text_log import BLANK, IRREGULAR, TORN, UNCLEAN, Between, Key, Piece, TextBatch
 from tltui.text.payload import ByteSource
 from tltui.trace.batch import DECLARED, Named, Started, Tail
-from tltui.trace.envelope import NOTABLE
+from tltui.trace.grammar import NOTABLE
 
 STEP = 1 << 20
 BLOCK = 1 << 18
@@ -350,7 +350,7 @@ class TextScanner(Between):
         if len(self._open) > MOST_OPEN:
             self._leave(self._open.pop(next(iter(self._open))))
         self._of(key, head)
-        self._tell(open_, start[1], key, message)
+        self._add_fact(open_, start[1], key, message)
         return open_
 
     def _in_its_place(self, row: Row, key: Key, context: int, logger: Logger) -> Row:
@@ -361,7 +361,7 @@ class TextScanner(Between):
             return FROM_CACHE
         return row
 
-    def _tell(self, open_: _Open, row: Row, key: Key, message: bytes) -> None:
+    def _add_fact(self, open_: _Open, row: Row, key: Key, message: bytes) -> None:
         """Record the facts in a message besides its own content."""
         fact, record, batch = row.fact, open_.record, self._batch
         if fact is None or fact in LATER:
@@ -380,7 +380,7 @@ class TextScanner(Between):
             name, file, line = (match[group].decode("utf-8", "replace") for group in ("name", "file", "line"))
             if open_.row is row and fact is not Fact.NAMES:
                 batch.started.append(Started(record, name, self._string(int(key[2]), file), int(line), 1))
-            batch.named.append(Named(record, name, file, int(line)))
+            batch.name_sources.append(Named(record, name, file, int(line)))
 
     def _leave(self, open_: _Open) -> None:
         """Close a record: no line will be added, so the facts in its last lines are final."""
@@ -396,7 +396,7 @@ class TextScanner(Between):
             return
         if matches:
             file, line, name = (group.decode("utf-8", "replace") for group in matches[-1])
-            self._batch.named.append(Named(open_.record, name, file, int(line), is_guess=True))
+            self._batch.name_sources.append(Named(open_.record, name, file, int(line), is_guess=True))
 
     def _other(self, data: bytes, at: int, end: int, offset: int, newline: int, damage: str = "") -> None:
         self._current = None

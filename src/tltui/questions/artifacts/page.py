@@ -24,8 +24,8 @@ from tltui.text.document import Builder, Document, Options, Piece
 from tltui.text.json_codec import dumps
 from tltui.text.payload import Payload
 from tltui.text.sanitize import sanitize
-from tltui.trace.envelope import METRICS
 from tltui.trace.files import Gone
+from tltui.trace.grammar import METRICS
 from tltui.trace.log import Check, Checked, Log
 
 HEAD = 1 << 20

@@ -16,7 +16,7 @@ from tltui.model.artifacts import Artifact
 from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, named, number_in, text_in, whole_in
+from tltui.model.record_reader import JSON_LIMIT, Reader, json_in, metrics_fields, number_in, records_of, text_in, whole_in
 from tltui.questions.timing.timing_events import EVENT_LIMIT, Event
 from tltui.text.frozen import frozen
 
@@ -534,7 +534,7 @@ class KeyRecord:
 @part
 def caches_in(node: Compile, reader: Reader) -> tuple[CompileCaches, dict[str, KeyRecord]]:
     """Return the caches of a compile, and the key components by record address."""
-    listed = list(named(node, WANTED | LOWERED))
+    listed = list(records_of(node, WANTED | LOWERED))
     records = _records(node, [(record, name) for record, name in listed if name in WANTED])
     answers: list[CacheAnswer] = []
     profiles: list[CacheAnswer] = []
@@ -645,7 +645,7 @@ def _off(
         by = [f for f in metrics if json_in(f, "inductor_config").get("fx_graph_cache") is False]
         if by:
             settings.append(f"{FX}: fx_graph_cache is False in inductor_config")
-        elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in named(node, ("chromium_event",))):
+        elif any(DISABLED.encode() in reader.payload(n, EVENT_LIMIT) for n, _ in records_of(node, ("chromium_event",))):
             settings.append(f"{FX}: torch noted {DISABLED}; the configuration in the metrics does not say by what")
     if AOT not in asked and any(json_in(f, "functorch_config").get("enable_autograd_cache") is False for f in metrics):
         settings.append(f"{AOT}: enable_autograd_cache is False in functorch_config")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
-from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, flow, functions, named, on_ranks
+from tltui.documents.rank_groups import GROUPS_SHOWN, add_named, alike_on_ranks, first_refs, flow, functions, on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
@@ -103,7 +103,7 @@ def _divergence(page: Page, group: Sequence[Divergence]) -> None:
         same = [answer for answer in one.answers if answer.state == state]
         if same:
             label = f"{state} on {fmt.plural(len(same), 'rank')} "
-            refs = named(page, [answer.compile for answer in same], REFS_SHOWN)
+            refs = first_refs(page, [answer.compile for answer in same], REFS_SHOWN)
             flow(page, refs, "    ", [(label.ljust(16), STYLES[state])])
 
 
@@ -122,7 +122,7 @@ def add_bypasses(page: Page, report: CachesReport) -> None:
         page.add("  ", (f"{len(members)}×".rjust(4), tokens.STRONG), " ", (cache, tokens.WARN))
         page.say(reason, "       ")
         records = {compile_.ref: ref for compile_, ref in members}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "       ")
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "       ")
 
 
 def add_answers(page: Page, compiles: Sequence[CompileCaches]) -> None:
@@ -172,7 +172,7 @@ def add_off(page: Page, report: CachesReport) -> None:
     page.heading("Switched off")
     for why, members in groups.items():
         page.say(why, "  ", tokens.WARN, "    ")
-        refs = named(page, [compile_.ref for compile_ in members], REFS_SHOWN)
+        refs = first_refs(page, [compile_.ref for compile_ in members], REFS_SHOWN)
         flow(page, refs, "    ", [f"in {fmt.plural(len(members), 'compile')}: "])
 
 
@@ -318,7 +318,7 @@ def add_silent(page: Page, report: CachesReport, everyone: Sequence[CompileCache
         page.blank()
         text = f"{fmt.plural(len(report.silent), 'compile')} asked no cache: Inductor lowered nothing in them"
         page.add((fmt.clip(page.so_far(text), page.width), tokens.DIM))
-        flow(page, named(page, report.silent, REFS_SHOWN))
+        flow(page, first_refs(page, report.silent, REFS_SHOWN))
 
 
 MISS_GROUPS_SHOWN = 12
@@ -373,7 +373,7 @@ def _miss_group(page: Page, group: Sequence[Sequence[CacheMiss]]) -> None:
     _miss(page, group[0])
     if hits := _hits_of(first):
         records = {use.compile: use.ref for use in hits}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), "    ", ["the same key was found by "])
         page.say("so nothing differs: the entry was not in the cache yet, or not in this one.", "    ", tokens.DIM)
     elif first.nearest is not None:
         _nearest(page, first.nearest)
@@ -430,7 +430,7 @@ def _miss(page: Page, same: Sequence[CacheMiss], indent: str = "  ") -> None:
         page.say(texts.get(answer.detail, f"torch says: {answer.detail}"), indent + "  ")
     if len(same) > 1:
         records = {other.compile: other.answer.ref or "" for other in same[1:]}
-        flow(page, named(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
+        flow(page, first_refs(page, records, REFS_SHOWN, records.__getitem__), indent + "  ", ["missed the same key: "])
 
 
 def _nearest(page: Page, nearest: Nearest) -> None:

@@ -12,8 +12,7 @@ from tltui.model.input_coverage import HOW, compiling, title_of
 from tltui.model.kind import Kind as Row
 from tltui.model.kinds import kind_of
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import with_noun
-from tltui.model.ref import NO_ID, Ref
+from tltui.model.ref import NO_ID, Ref, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures

@@ -15,7 +15,7 @@ from tltui.model.kind import Phase
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, shared
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, named
+from tltui.model.record_reader import Reader, records_of
 from tltui.questions.compare.comparable_lines import Difference, difference
 from tltui.questions.fusion.sdsc_files import fields_of, is_sdsc
 from tltui.text.frozen import frozen
@@ -34,14 +34,14 @@ Devices = tuple[tuple[tuple[str, int], int], ...]
 def devices_of(compile_: Compile, reader: Reader) -> Devices:
     """Count the tensors of a compile per indexed device."""
     log = reader.log
-    graphs = [record for record, _ in named(compile_, ("dynamo_output_graph",))]
+    graphs = [record for record, _ in records_of(compile_, ("dynamo_output_graph",))]
     if graphs:
         record = graphs[-1]
         key = reader.md5(record) or (log.key, record)
         results = shared(compile_, devices_of, key, lambda: _in_graph(reader.text(record, LIMIT)))
         if results is not None:
             return results
-    described = [record for record, _ in named(compile_, ("describe_tensor",))][:TENSORS]
+    described = [record for record, _ in records_of(compile_, ("describe_tensor",))][:TENSORS]
     return tuple(devices_in("\n".join(reader.head(record).decode("utf-8", "replace") for record in described)).items())
 
 

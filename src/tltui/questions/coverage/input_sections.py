@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.index.indexed_log import Elsewhere
-from tltui.model.rank_ranges import ranges, with_noun
+from tltui.model.ref import ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.job_inputs import Conflict, Holding, Missing, NotRead
 from tltui.text import tokens

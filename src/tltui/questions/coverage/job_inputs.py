@@ -11,8 +11,8 @@ from tltui.inputs.forms import FORMS
 from tltui.model.artifacts import artifact_name
 from tltui.model.input_joining import EXACT, is_of_job
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import Range, gaps, range_text, ranges
-from tltui.model.record_reader import named
+from tltui.model.record_reader import records_of
+from tltui.model.ref import Range, gaps, range_text, ranges
 from tltui.model.run import Run
 from tltui.questions.ranks.lanes import indexed_lanes
 from tltui.text.frozen import frozen
@@ -76,13 +76,13 @@ def missing_ranks(run: Run) -> Missing | None:
 def ranks_here(run: Run) -> set[int]:
     """Return the ranks with a log or an index, including unreadable logs."""
     ranks = {rank.number for rank in run.ranks if rank.number is not None}
-    ranks.update(log.rank for log in run.found.logs if log.rank is not None and log.name in run.failures)
+    ranks.update(log.rank for log in run.discovered.logs if log.rank is not None and log.name in run.failures)
     ranks.update(() if run.crowd is None else run.crowd.newest)
     return ranks
 
 
 def _are_chosen(run: Run) -> bool:
-    return all(log.is_here and log.path in run.found.paths for log in run.found.logs)
+    return all(log.is_here and log.path in run.discovered.paths for log in run.discovered.logs)
 
 
 def world_size(run: Run) -> tuple[int | None, str]:
@@ -95,7 +95,7 @@ def world_size(run: Run) -> tuple[int | None, str]:
 
 
 def _stated(compile_: Compile) -> Iterator[tuple[int, str]]:
-    for record, name in named(compile_, STATES_SIZE):
+    for record, name in records_of(compile_, STATES_SIZE):
         try:
             payload = compile_.process.log.payload(record)
             if payload is None:
@@ -178,7 +178,7 @@ def conflicts(run: Run) -> Iterator[Conflict | None]:
         if not all(process.log.ended for process in merged.members):
             continue
         for twins in merged.twins:
-            (member, record), (other, again) = twins.kept, twins.left
+            (member, record), (other, again) = twins.first, twins.second
             base, left = merged.members[member].log, merged.members[other].log
             name = artifact_name(base.kind(record))
             if name not in EXACT:
@@ -206,12 +206,12 @@ class NotRead:
 
 def not_read(run: Run) -> tuple[NotRead, ...]:
     """List the files that could not be read, and those that were not opened."""
-    return (*failed_files(run), *(NotRead(file.path, file.reason) for file in run.found.skipped))
+    return (*failed_files(run), *(NotRead(file.path, file.reason) for file in run.discovered.skipped))
 
 
 def failed_files(run: Run) -> tuple[NotRead, ...]:
     """List the files that were opened and could not be read to their ends. A saved index is one file, however many logs it has."""
-    logs = {log.name: log for log in run.found.logs}
+    logs = {log.name: log for log in run.discovered.logs}
     ranks: dict[tuple[str, str], set[int]] = {}
     for name, reason in run.failures.items():
         log = logs.get(name)
@@ -225,9 +225,9 @@ def failed_files(run: Run) -> tuple[NotRead, ...]:
 
 def _ranks_of(run: Run, name: str) -> Iterator[int]:
     """Yield the ranks of a log."""
-    for log in run.found.logs:
+    for log in run.discovered.logs:
         if log.name == name and log.rank is not None:
             yield log.rank
     for saved in run.crowd.saved if run.crowd is not None else ():
-        if saved.found.name == name and saved.rank is not None:
+        if saved.log.name == name and saved.rank is not None:
             yield saved.rank

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tltui.model.artifacts import artifact_name
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, address, list_in, named, text_in, whole_in
+from tltui.model.record_reader import Reader, address, list_in, records_of, text_in, whole_in
 from tltui.model.ref import Ref
 from tltui.questions.shapes.shape_env import Symbol
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, user_frames
@@ -99,7 +99,7 @@ class Expressions:
 
     def index(self, compiles: Iterable[Compile]) -> Generator[None, None, None]:
         """Find out which record made which id: the id is searched in the bytes, nothing is parsed. Yields in between."""
-        named_records = sorted((record, name) for c in compiles for record, name in named(c, (CREATED, SYMBOL)))
+        named_records = sorted((record, name) for c in compiles for record, name in records_of(c, (CREATED, SYMBOL)))
         for number, (record, name) in enumerate(named_records):
             if match := _ID.search(self._reader.head(record)):
                 self._records.setdefault(int(match[1]), []).append(record)
@@ -305,7 +305,7 @@ Piece = tuple[int, str, Compile]
 def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
     """Split records into exports. A compile under `TORCH_DTRACE` has guards too, but is no export."""
     pieces = sorted(
-        ((record, name, c) for c in filter(has_export_records, compiles) for record, name in named(c, _NAMES)),
+        ((record, name, c) for c in filter(has_export_records, compiles) for record, name in records_of(c, _NAMES)),
         key=lambda piece: piece[0],
     )
     segment: list[Piece] = []
@@ -323,7 +323,7 @@ def _segments(compiles: list[Compile]) -> Iterator[list[Piece]]:
 @part
 def has_export_records(compile_: Compile, reader: Reader) -> bool:
     """Return whether a compile has any record that an export may have written."""
-    return any(True for _ in named(compile_, _NAMES))
+    return any(True for _ in records_of(compile_, _NAMES))
 
 
 def _real(segment: list[Piece]) -> Iterator[list[Piece]]:

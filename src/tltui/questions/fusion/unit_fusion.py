@@ -283,7 +283,7 @@ def _outputs_taken_apart(ir: Sequence[IrNode], nodes: list[SchedulerNode]) -> li
     writer = {name: node for node in nodes for name in node.writes}
     results = []
     for text, node in zip(ir, nodes, strict=True):
-        of = next((writer[name] for name in node.reads if name in writer), None) if text.what == "MultiOutput" else None
+        of = next((writer[name] for name in node.reads if name in writer), None) if text.class_name == "MultiOutput" else None
         if of is not None and not node.kernel_from:
             node = replace(node, kernels=of.kernels, kernel_from=PART if of.kernel_from else UNKNOWN)
         results.append(node)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tltui.model.derived_cache import MISSING
 from tltui.model.node_answers import Count, counts, parsed, part, reader_of
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, address, list_in, named, text_in
+from tltui.model.record_reader import Reader, address, list_in, records_of, text_in
 from tltui.questions.recompiles import guard_grammar
 from tltui.questions.recompiles.failed_guard_text import cause_of, class_name, strip_local
 from tltui.questions.recompiles.guard_grammar import Cause, split_comment, value_kind
@@ -227,7 +227,7 @@ def _of_keys(source: str) -> str:
 
 def guard_text(compile_: Compile, reader: Reader | None = None) -> GuardText | None:
     """Return the guard tree of a compile (the last of several); None if the log has none."""
-    records = [record for record, _ in named(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
+    records = [record for record, _ in records_of(compile_, (TREE,)) if compile_.process.log.has_payload(record)]
     if not records:
         return None
     reader = reader or Reader(compile_.process.log)
@@ -431,7 +431,7 @@ class Guard:
 def guards_record(compile_: Compile) -> tuple[int, str] | None:
     """Return the record with the guards: the tree, else the non-empty list of 2024."""
     log = compile_.process.log
-    records = {name: record for record, name in named(compile_, (TREE, OLD)) if log.has_payload(record)}
+    records = {name: record for record, name in records_of(compile_, (TREE, OLD)) if log.has_payload(record)}
     if TREE in records:
         return records[TREE], TREE
     if OLD in records and log.columns.size[records[OLD]] > 8:  # an empty list has two brackets and some tabs

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tltui.inputs.flight_recorder import Dump, DumpEntry, DumpFrame
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, owner_of
 

@@ -11,7 +11,7 @@ from tltui.model.derived_cache import MISSING
 from tltui.model.id_epochs import INNER, OUTERMOST
 from tltui.model.node_answers import part, part_of, reads
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, addresses, named, number_in, text_in
+from tltui.model.record_reader import Reader, addresses, number_in, records_of, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.status import BACKWARD
 from tltui.text.frozen import frozen
@@ -195,7 +195,7 @@ def _without_backward(compile_: Compile) -> list[Compile]:
 def _waits_for_backward(compile_: Compile) -> bool:
     if not all(metrics.ends_compile or metrics.is_runtime for metrics in compile_.metrics):
         return False
-    return next(named(compile_, ("aot_backward_graph",)), None) is not None
+    return next(records_of(compile_, ("aot_backward_graph",)), None) is not None
 
 
 def _kind(compile_: Compile, phases: Sequence[Phase], closed: bool) -> str:

@@ -10,7 +10,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.profiles_and_dumps import RefusedDump
-from tltui.model.rank_ranges import is_several, with_noun
+from tltui.model.ref import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read

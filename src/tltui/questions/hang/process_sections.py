@@ -13,7 +13,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Process
-from tltui.model.rank_ranges import ranges, with_noun
+from tltui.model.ref import ranges, with_noun
 from tltui.model.run import Run
 from tltui.sources.local_processes import LogProcesses, Stacks, doing_of, lines_of, processes_of, stacks_of
 from tltui.text import tokens
@@ -354,7 +354,7 @@ def files_of(run: Run) -> dict[str, Identity]:
     return {
         path: source.identity
         for path, source in sources.items()
-        if isinstance(source, FileBytes) and source.identity is not None and not source.gone and source.path == path
+        if isinstance(source, FileBytes) and source.identity is not None and not source.lost_reason and source.path == path
     }
 
 

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile, Process, Rank
-from tltui.model.rank_ranges import gaps, range_text, ranges
 from tltui.model.record_reader import Reader
-from tltui.model.ref import NO_ID, parse_ref
+from tltui.model.ref import NO_ID, gaps, parse_ref, range_text, ranges
 from tltui.model.run import Run
 from tltui.questions.compare.pairing import code_of
 from tltui.questions.coverage.job_inputs import ranks_here

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tltui.documents import format as fmt
 from tltui.documents.page import Page
-from tltui.model.rank_ranges import is_several, ranges, shortened, with_noun
+from tltui.model.ref import is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import AGAIN, BACKWARD_OF, CAPTURE, INTERRUPTED, OUTSIDE, RUNTIME, Inside
@@ -331,7 +331,7 @@ def open_now(run: Run) -> str:
 
 def dumps_sentence(run: Run) -> str:
     """Return a sentence about dumps of the flight recorder, which the first page does not read; '' where there are none."""
-    ranks = ranges(dump.rank for dump in run.found.dumps)
+    ranks = ranges(dump.rank for dump in run.discovered.dumps)
     question = "which collective ranks wait in, and who has not entered it"
     return f"torch's flight recorder left dumps of {with_noun(short(ranks))}: {question}" if ranks else ""
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from tltui.model.input_coverage import TEXT
 from tltui.model.log_model import OTHER_TEXT, LogModel, unfinished_before
 from tltui.model.nodes import Compile, Process
-from tltui.model.rank_ranges import ranges, with_noun
+from tltui.model.ref import ranges, with_noun
 from tltui.model.run import Run
 from tltui.questions.hang.open_phases import Inside, inside, last_record, launch_number
 from tltui.questions.job_failures.failure_order import (

@@ -15,7 +15,7 @@ from tltui.model.artifacts import artifacts_of
 from tltui.model.derived_cache import Parts
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, list_in, named, text_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.questions.timing.timing_events import record_page
 from tltui.text.frozen import frozen
 from tltui.trace.grammar import number, parse_json
@@ -264,7 +264,7 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
 
 def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
     specialized = []
-    for record, _ in named(compile_, ("symbolic_shape_specialization",)):
+    for record, _ in records_of(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         sources = tuple(source for source in list_in(fields, "sources") if isinstance(source, str))
         specialized.append(Specialized(
@@ -277,7 +277,7 @@ def _specialized(compile_: Compile, reader: Reader) -> tuple[Specialized, ...]:
 def _guards(compile_: Compile, reader: Reader) -> tuple[GuardAdded, ...]:
     return tuple(
         GuardAdded(text_in(reader.event(record), "expr") or "?", record_page(compile_.process, record))
-        for record, _ in named(compile_, ("guard_added_fast",))
+        for record, _ in records_of(compile_, ("guard_added_fast",))
     )
 
 

@@ -13,8 +13,7 @@ from tltui.documents.rank_groups import alike_on_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges
-from tltui.model.ref import parse_ref
+from tltui.model.ref import parse_ref, ranges
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME
 from tltui.questions.metrics.metric_sums import (

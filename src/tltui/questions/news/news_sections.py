@@ -34,7 +34,7 @@ from tltui.text.document import Document, Options, Piece, piece_text
 from tltui.text.formatting import cells, fit
 from tltui.text.frozen import frozen
 from tltui.text.sanitize import sanitize
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 
 LONGEST = 400
 """Characters of a sentence."""

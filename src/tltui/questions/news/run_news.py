@@ -18,7 +18,7 @@ from tltui.model.run import Delta, Event, Failed, Lost, Moved, Read, Run, Unread
 from tltui.model.status import BREAK, Eager, SharedFacts, Status, error_name, status_of, without_backward
 from tltui.text.frozen import frozen
 from tltui.trace.batch import Metrics, Started
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 
 REASONS = "recompile_reasons"
 GRAPH = "dynamo_output_graph"
@@ -452,7 +452,7 @@ class Once:
 
     def _is_new(self, news: News, nth: int) -> bool:
         process = next((candidate for candidate in self._run.models[news.log].processes if candidate.key == news.process), None)
-        joined = self._run.joining.whole(process) if process is not None else None
+        joined = self._run.joining.joined_process(process) if process is not None else None
         if joined is None or news.kind in OF_ONE:
             return True
         key = (joined.key, news.key.id if news.key is not None else None, news.kind, nth)

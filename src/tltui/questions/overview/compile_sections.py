@@ -318,7 +318,7 @@ def add_ids(page: Page, node: Compile, study: Study) -> None:
         page.labelled("rank", str(process.rank))
     place = "" if process.alone else f", number {process.number} of this rank"
     page.labelled("process", f"{fmt.pid(process.pid)}{place}")
-    page.labelled("torch", study.torch or (version_of(process).told or "the log does not say").removeprefix("torch "))
+    page.labelled("torch", study.torch or (version_of(process).description or "the log does not say").removeprefix("torch "))
     page.file(process.log.path)
     page.add("  ", ("records".ljust(9), tokens.LABEL), (fmt.plural(len(node.records), "record"), tokens.LINK,
              f"@records:{node.ref}"))  # fmt: skip

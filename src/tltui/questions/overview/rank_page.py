@@ -55,7 +55,7 @@ def process_document(run: Run, node: Process, options: Options) -> TextDocument:
 
 def _head(page: Page, summary: Summary, processes: list[Process]) -> None:
     words: list[Piece] = [f"torch {summary.versions[0]}"] if summary.versions else []
-    if not words and processes and (message := version_of(processes[0]).told):
+    if not words and processes and (message := version_of(processes[0]).description):
         page.say(message)
     words.append(fmt.plural(summary.tally.compiles, "compile"))
     if summary.tally.seconds:

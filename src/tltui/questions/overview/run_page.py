@@ -10,12 +10,11 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import key_hint, key_of, link_hint, rank_count, stands_for
 from tltui.inputs.forms import DEBUG_DIR, TEXT
-from tltui.model.compile_navigation import has_break, has_error, in_order, next_compile
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.input_coverage import untold
 from tltui.model.nodes import Compile
 from tltui.model.ref import parse_ref
-from tltui.model.run import Run
+from tltui.model.run import Run, has_break, has_error, in_order, next_compile
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.questions.coverage.input_sections import add_missing, holding_words, of_ranks
@@ -89,7 +88,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     words: list[Piece] = []
     if versions:
         words.append("torch " + ", ".join(versions[:3]) + (" and more" if len(versions) > 3 else ""))
-    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (message := version_of(first).told):
+    elif (first := next((p for rank in ranks for p in rank.processes), None)) and (message := version_of(first).description):
         page.say(message)
     numbered = rank_count(run)
     if numbered:
@@ -129,8 +128,8 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
 
 def _no_records(page: Page, run: Run) -> None:
     """Add an explanation for a job without a log."""
-    where = fmt.home(run.found.paths[0])
-    if run.is_awaited and run.found.outputs:
+    where = fmt.home(run.discovered.paths[0])
+    if run.is_awaited and run.discovered.outputs:
         page.say(f"Waiting for the first record in {where}.", "", tokens.RUNNING)
         page.say("torch writes it when it compiles for the first time.")
     elif run.is_awaited:
@@ -139,7 +138,7 @@ def _no_records(page: Page, run: Run) -> None:
     else:
         why = "nothing was compiled, or what the job was started with did not reach it"
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
-    if run.found.outputs:
+    if run.discovered.outputs:
         page.blank()
         page.add(("@output", tokens.LINK, "@output"), "  what the job printed  ",
                  key_hint(page.options, "app.output"))  # fmt: skip
@@ -390,7 +389,7 @@ def _profiles(page: Page, run: Run) -> None:
         return
     page.heading("Profiles")
     for file in unread[:FILES_NAMED]:
-        page.labelled("not read", f"{fmt.home(file.found.name)} ({fmt.size_of(file.found.size)})", gap=9)
+        page.labelled("not read", f"{fmt.home(file.export.name)} ({fmt.size_of(file.export.size)})", gap=9)
     if len(unread) > FILES_NAMED:
         page.add("  ", f"and {len(unread) - FILES_NAMED:,} more")
     page.add("  what they say of this run: ", ("runtime", tokens.LINK, "@runtime"))
@@ -398,7 +397,7 @@ def _profiles(page: Page, run: Run) -> None:
 
 def _damage(page: Page, run: Run) -> None:
     """Add the unreadable and unopened inputs."""
-    skipped, notes, failed = run.found.skipped, run.found.notes, failed_files(run)
+    skipped, notes, failed = run.discovered.skipped, run.discovered.notes, failed_files(run)
     if not run.damaged and not skipped and not notes and not failed:
         return
     page.heading("Not read")

@@ -12,21 +12,20 @@ from weakref import WeakKeyDictionary
 
 from tltui.inputs.forms import DEBUG_DIR
 from tltui.model.artifacts import OUTPUT_CODE, Artifact, Unit, artifact_name, artifacts_of, units_of
-from tltui.model.compile_navigation import in_order
 from tltui.model.derived_cache import Parts
-from tltui.model.expected_artifacts import CODE, LOG_TLPARSE, NOT_YET, PLACES, Absent, Outcome, absent, failed_in, there
+from tltui.model.expected_artifacts import CODE, LOG_TLPARSE, NOT_YET, PLACES, Absent, Outcome, absent, failed_in, present_artifacts
 from tltui.model.node_answers import part, reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, json_in, named
+from tltui.model.record_reader import Reader, json_in, records_of
 from tltui.model.ref import NO_ID
-from tltui.model.run import Run
+from tltui.model.run import Run, in_order
 from tltui.model.status import Status
 from tltui.model.torch_version import version_of
 from tltui.model.torch_versions import UNKNOWN, TorchVersion, stated_version
 from tltui.questions.caches.cache_report import AOT, FX, HIT, OLD_NAMES, answer_of
 from tltui.questions.provenance.unit_artifacts import KERNELS, WRAPPER, parts_of
 from tltui.text.frozen import frozen
-from tltui.trace.envelope import METRICS
+from tltui.trace.grammar import METRICS
 
 
 def missing_of(
@@ -104,7 +103,7 @@ def _old_hits(compile_: Compile, has: frozenset[str]) -> frozenset[str]:
         return frozenset()
     reader = reader_of(compile_)
     states: dict[str, set[str]] = {}
-    for record, name in named(compile_, OLD_NAMES):
+    for record, name in records_of(compile_, OLD_NAMES):
         answer, _ = answer_of(name, record, "", reader)
         states.setdefault(answer.cache, set()).add(answer.state)
     return frozenset(
@@ -336,7 +335,7 @@ def _is_void(payload: bytes) -> bool:
 def _directions(compile_: Compile) -> frozenset[str]:
     """Return `forward`, `backward` from the first line of each output code: cheaper than working the units out."""
     log = compile_.process.log
-    heads = (log.text(record, HEAD) for record, _ in named(compile_, (_CODE,)))
+    heads = (log.text(record, HEAD) for record, _ in records_of(compile_, (_CODE,)))
     return frozenset(match[1] for head in heads if (match := _AOT_ID.search(head)))
 
 
@@ -347,7 +346,7 @@ def _disabled(compile_: Compile, reader: Reader) -> bool:
 
 def _rows(outcome: Outcome, counts: dict[str, int], void: frozenset[str]) -> tuple[Expected, ...]:
     rows: list[Expected] = []
-    for name, title, names in there(outcome):
+    for name, title, names in present_artifacts(outcome):
         records = [other for other in counts if other in names or (name[0] == "*" and other.endswith(name[1:]))]
         count = sum(counts[other] for other in records)
         if records and void.issuperset(records) and outcome.waiting:
@@ -422,7 +421,7 @@ def has_lowered(compile_: Compile) -> bool:
 
 def has_code(compile_: Compile) -> bool:
     """Return whether torch wrote generated code for it."""
-    return any(True for _ in named(compile_, CODE_ARTIFACTS))
+    return any(True for _ in records_of(compile_, CODE_ARTIFACTS))
 
 
 def no_code(run: Run, compile_: Compile | None) -> Generator[None, None, NoCode]:

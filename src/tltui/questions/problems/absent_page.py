@@ -95,7 +95,7 @@ def _place(row: Expected | AbsentGroup) -> int:
 def _versions(page: Page, scope: Scope) -> None:
     """Add the inferred torch versions of logs that do not state them."""
     versions = (version_of(process) for process in scope.processes)
-    for words in dict.fromkeys(version.told for version in versions if version.stated is None and version.told):
+    for words in dict.fromkeys(version.description for version in versions if version.stated is None and version.description):
         page.say(page.so_far(f"The log does not state its version. It is of {words}."), "", tokens.DIM)
 
 

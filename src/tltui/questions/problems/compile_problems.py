@@ -8,7 +8,7 @@ from typing import Any
 
 from tltui.model.node_answers import parsed, part, reader_of
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, address, addresses, metrics_fields, named, text_in, whole_in
+from tltui.model.record_reader import Reader, address, addresses, metrics_fields, records_of, text_in, whole_in
 from tltui.model.status import error_name
 from tltui.questions.stacks.tracebacks import (
     BARE,
@@ -279,7 +279,7 @@ def breaks_of(compile_: Compile, reader: Reader | None = None, limit: int | None
         if compile_.process.logs_breaks:
             return ()
         return tuple(from_restart(reason) for reason in compile_.facts.restarts[:limit])
-    records = [record for record, _ in named(compile_, (NAME,))][:limit]
+    records = [record for record, _ in records_of(compile_, (NAME,))][:limit]
     refs, plain = addresses(compile_, (NAME,)), f"{compile_.ref}:{NAME}"
     return tuple(
         replace(
@@ -368,7 +368,7 @@ def failures_of(
 ) -> tuple[Failure, ...]:
     """Return the failure of the compile, then the failure of its backward."""
     reader = reader or reader_of(compile_)
-    errors = {name: record for record, name in named(compile_, (ERROR, BACKWARD))}  # the last of each
+    errors = {name: record for record, name in records_of(compile_, (ERROR, BACKWARD))}  # the last of each
     failures = []
     for event, fields in metrics:
         backward = event != "compilation_metrics"

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from tltui.documents import format as fmt
 from tltui.documents.page import BAR, BAR_END, Page
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.status import Eager
 from tltui.questions.problems.compile_problems import (
     NESTED,

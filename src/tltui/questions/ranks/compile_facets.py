@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from tltui.model.artifacts import artifact_name
 from tltui.model.node_answers import part, shared
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, list_in, named, text_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.model.ref import NO_ID
 from tltui.model.run import Run
 from tltui.questions.caches.cache_report import NAMES
@@ -635,7 +635,7 @@ def _identity(device: str, index: int) -> RankIdentity:
 def _executed(process: Process, reader: Reader, steps: Sequence[Step]) -> tuple[int, ...]:
     """Return the newest execution order of graphs as indices into the course."""
     rest = process.compiles.get(NO_ID)
-    records: list[int] = [record for record, _ in named(rest, (ORDER,))] if rest is not None else []
+    records: list[int] = [record for record, _ in records_of(rest, (ORDER,))] if rest is not None else []
     if not records:
         return ()
     places = {step.id: place for place, step in enumerate(steps)}

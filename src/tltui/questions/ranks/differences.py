@@ -12,9 +12,8 @@ from typing import cast
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.node_answers import reader_of, shared
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges
-from tltui.model.record_reader import Reader, addresses, named
-from tltui.model.ref import BadAddress
+from tltui.model.record_reader import Reader, addresses, records_of
+from tltui.model.ref import BadAddress, ranges
 from tltui.model.run import Run
 from tltui.questions.compare.comparable_lines import GraphText, graph_text, rules_for
 from tltui.questions.compare.pairing import owns_of
@@ -438,7 +437,7 @@ def _total(compile_: Compile) -> float:
     last = max(compile_.attempts, default=0)
     total = 0.0
     try:
-        for record, _ in named(compile_, (ARTIFACT,)):
+        for record, _ in records_of(compile_, (ARTIFACT,)):
             if (log.context(record).attempt or 0) >= last:
                 key = reader.md5(record) or (log.key, record)
                 total += shared(compile_, _total, key, partial(_sum, reader, record))
@@ -606,7 +605,7 @@ def _compared(compile_: Compile, name: str) -> list[str]:
     """Return the normalized texts of an artifact, without the rank identity."""
     reader, (identity, _) = reader_of(compile_), owns_of(compile_.process, compile_.process)
     results = []
-    for record, _ in named(compile_, (name,)):
+    for record, _ in records_of(compile_, (name,)):
         text = bare(reader.payload(record, LIMIT), identity).decode("utf-8", "replace")
         results.append(normalised(text, rules_for(text, identity))[0])
     return results
@@ -635,7 +634,7 @@ def node_words(left: Compile, right: Compile) -> str:
 
 
 def _graph(compile_: Compile, identity: RankIdentity) -> GraphText | None:
-    records = [record for record, _ in named(compile_, (GRAPH_NAME,))]
+    records = [record for record, _ in records_of(compile_, (GRAPH_NAME,))]
     if not records:
         return None
     text = reader_of(compile_).text(records[-1], LIMIT)

@@ -13,7 +13,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from tltui.inputs.index.format import BadIndex, dump_json, load_json
-from tltui.inputs.index.reader import SavedProcess
+from tltui.inputs.index.indexed_log import SavedProcess
 from tltui.model.nodes import Process, Rank
 from tltui.model.ref import Ref
 from tltui.model.run import Run
@@ -224,12 +224,12 @@ class IndexedLanes:
 
     def __init__(self, crowd: Crowd) -> None:
         self._courses = Courses()
-        self._by_name = {_name(saved): saved.kept for saved in crowd.saved if saved.kept is not None}
+        self._by_name = {_name(saved): saved.process for saved in crowd.saved if saved.process is not None}
         self._newest = dict(crowd.newest)
         self._others: dict[int, list[SavedProcess]] = {}
         for saved in crowd.saved:
-            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.kept is not None:
-                self._others.setdefault(saved.rank, []).append(saved.kept)
+            if saved.rank in self._newest and saved is not self._newest[saved.rank] and saved.process is not None:
+                self._others.setdefault(saved.rank, []).append(saved.process)
         self._lanes: dict[int, Lane] = {}
         self.damaged: dict[str, str] = {}
         """Index → why what it has of some ranks could not be read."""
@@ -252,7 +252,7 @@ class IndexedLanes:
         """Return the lane of a rank from its index. Raises `BadIndex`, OSError."""
         if rank not in self._lanes:
             newest = self._newest[rank]
-            saved = newest.kept
+            saved = newest.process
             if saved is None or not saved.is_traced:
                 return None
             others = self._others.get(rank, [])
@@ -286,7 +286,7 @@ def read_indexed_lanes(crowd: Crowd, without: frozenset[int]) -> Generator[None,
         try:
             lane = indexed.lane(rank)
         except OSError as error:
-            indexed.damaged[crowd.newest[rank].found.index] = error.strerror or str(error)
+            indexed.damaged[crowd.newest[rank].log.index] = error.strerror or str(error)
             lane = None
         if lane is not None:
             lanes.append(lane)
@@ -296,12 +296,12 @@ def read_indexed_lanes(crowd: Crowd, without: frozenset[int]) -> Generator[None,
 
 
 def _name(saved: Saved) -> tuple[str, int, int]:
-    return saved.found.name, saved.pid, saved.kept.twin if saved.kept is not None else 0
+    return saved.log.name, saved.pid, saved.process.twin if saved.process is not None else 0
 
 
 def _key(saved: Saved, saved_process: SavedProcess) -> str:
     """Return the `Process.key` that the process has when its log is read."""
-    return f"{saved.found.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
+    return f"{saved.log.name}\0{saved.pid}" + (f"\0{saved_process.twin}" if saved_process.twin else "")
 
 
 def _older_index(saved_process: SavedProcess, number: int, newest: SavedProcess) -> Older:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median_low
 
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.status import TABLE, Status
 from tltui.questions.caches.cache_report import BYPASS, HIT, MISS
 from tltui.questions.ranks.matching import NAMES, WIDE, WORDS, Class, Fact, Key, classes_of, facts_of, order_of, rank_count

@@ -11,8 +11,7 @@ from tltui.documents import format as fmt
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope, key_hint
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.rank_ranges import ranges, with_noun
-from tltui.model.ref import parse_ref
+from tltui.model.ref import parse_ref, ranges, with_noun
 from tltui.model.run import Run
 from tltui.model.status import TABLE
 from tltui.questions.compare.artifacts_page import diff_ref

@@ -10,7 +10,7 @@ from dataclasses import field
 from statistics import median, median_low
 from typing import NamedTuple, TypeVar
 
-from tltui.model.rank_ranges import Ranks, ranges
+from tltui.model.ref import Ranks, ranges
 from tltui.questions.ranks.rank_course import Code, Lane
 from tltui.text.frozen import frozen
 from tltui.trace.files import FileBytes
@@ -39,7 +39,7 @@ def written_us(log: Log) -> float:
     NaN if unknown: for copies that tltui made, and for logs on other machines.
     """
     source = log.source
-    if not isinstance(source, FileBytes) or source.gone or source.path != log.path:
+    if not isinstance(source, FileBytes) or source.lost_reason or source.path != log.path:
         return math.nan
     try:
         return os.stat(source.path).st_mtime * 1e6

@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import NamedTuple
 
 from tltui.model.id_epochs import INNER, OUTERMOST
-from tltui.model.rank_ranges import Ranks
+from tltui.model.ref import Ranks
 from tltui.model.status import Status
 from tltui.questions.hang.open_phases import WRAPPERS
 from tltui.questions.question import result_of

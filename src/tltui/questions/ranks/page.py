@@ -11,7 +11,7 @@ from tltui.documents.format import joined
 from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import GRAPH_LOGS, Needs
-from tltui.model.rank_ranges import is_several, with_noun
+from tltui.model.ref import is_several, with_noun
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_missing, add_not_read, why_not

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from tltui.model.nodes import Compile, Process
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.questions.compare.pairing import code_of
 from tltui.text.frozen import frozen
 

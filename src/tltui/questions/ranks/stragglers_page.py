@@ -12,8 +12,7 @@ from tltui.documents.page import Page
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges, shortened
-from tltui.model.ref import BadAddress, parse_ref
+from tltui.model.ref import BadAddress, parse_ref, ranges, shortened
 from tltui.model.run import Run
 from tltui.questions.compare.artifacts_page import diff_ref
 from tltui.questions.coverage.input_sections import add_not_read, why_not

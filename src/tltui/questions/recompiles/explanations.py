@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame
-from tltui.model.record_reader import Reader, list_in, named, text_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in
 from tltui.model.ref import at_line
 from tltui.questions.guards.guard_report import GuardLine, GuardText, guard_text
 from tltui.questions.recompiles import guard_grammar
@@ -209,7 +209,7 @@ class _Texts:
         if compile_ is self._compile and not self._with_guards:
             return None
         reads(self._compile, compile_)
-        cache = reader_of(compile_).kept
+        cache = reader_of(compile_).cache
         entry = cache.get(compile_)
         if entry is None or entry[0] != (compile_.stamp, compile_.process.naming.stamp):
             text = guard_text(compile_, reader_of(compile_))
@@ -256,7 +256,7 @@ class _Texts:
 def fixed_in(compile_: Compile, reader: Reader) -> dict[str, str]:
     """Return the sizes (`L[…]` shortened) that a compile specialized, each with the responsible line."""
     results: dict[str, str] = {}
-    for record, _ in named(compile_, ("symbolic_shape_specialization",)):
+    for record, _ in records_of(compile_, ("symbolic_shape_specialization",)):
         fields = reader.event(record)
         stack = frames_of(compile_.process, list_in(fields, "user_stack"))
         frames = (*user_frames(stack), *stack[-1:])
@@ -276,7 +276,7 @@ def _line(frame: StackFrame) -> str:
 def _symbols(compile_: Compile, reader: Reader) -> dict[str, tuple[str, str]]:
     """Return source (`L[…]` shortened) → (symbol, its value in this compile)."""
     results: dict[str, tuple[str, str]] = {}
-    for record, _ in named(compile_, ("create_symbol",)):
+    for record, _ in records_of(compile_, ("create_symbol",)):
         fields = reader.event(record)
         symbol, source, value = text_in(fields, "symbol"), text_in(fields, "source"), fields.get("val")
         if symbol and source:

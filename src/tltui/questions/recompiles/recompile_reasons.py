@@ -8,7 +8,7 @@ from functools import lru_cache
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, frame_key
-from tltui.model.record_reader import Reader, address, logged, named, number_in, text_in, whole_in
+from tltui.model.record_reader import Reader, address, logged, number_in, records_of, text_in, whole_in
 from tltui.model.ref import BadAddress, Ref, parse_ref
 from tltui.model.torch_version import version_by_metrics
 from tltui.questions.recompiles.guard_grammar import NO_COMMENT, Comment, comment_of, split_comment
@@ -90,7 +90,7 @@ def recompile_of(compile_: Compile, events: list[Event], reader: Reader | None =
     """Return why this compile was needed; None for the first of its frame without recorded reasons."""
     reader = reader or reader_of(compile_)
     became = tuple(became_of(event) for event in events if event.name == "automatic_dynamic")
-    record = next((n for n, _ in named(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
+    record = next((n for n, _ in records_of(compile_, (NAME,)) if compile_.process.log.has_payload(n)), None)
     if record is not None:
         texts = parse_payload(reader.payload(record))
         reasons = tuple(parse_reason(text, compile_) for text in texts)
@@ -129,7 +129,7 @@ def cached_recompile(compile_: Compile, reader: Reader) -> Recompile | None:
 def instants_of(compile_: Compile, reader: Reader, limit: int = INSTANT) -> list[Event]:
     """Return the `automatic_dynamic` events of at most `limit` stored bytes; other events are not parsed."""
     results = automatic_in_text(compile_, reader)
-    for record, _ in named(compile_, ("chromium_event",)):
+    for record, _ in records_of(compile_, ("chromium_event",)):
         if reader.log.columns.size[record] <= limit and b'"automatic_dynamic"' in reader.payload(record):
             value = reader.json(record)
             args = value.get("args") if isinstance(value, dict) else None
@@ -172,7 +172,7 @@ def _automatic(source: str, dim: object, why: str, before: str | None = None, no
 
 def _symbol_sources(compile_: Compile, reader: Reader) -> list[str]:
     """Return the sources of the symbols of a compile."""
-    return [source for record, _ in named(compile_, ("create_symbol",)) if (source := text_in(reader.event(record), "source"))]
+    return [source for record, _ in records_of(compile_, ("create_symbol",)) if (source := text_in(reader.event(record), "source"))]
 
 
 def _dim_of(size: str, tensor: str) -> int | None:
@@ -250,7 +250,7 @@ def parsed_ref(name: str) -> Ref | None:
 @part
 def guards_at(compile_: Compile, reader: Reader) -> tuple[str, str | None]:
     """Return the addresses of a compile and of its last guard tree, if the log has one."""
-    trees = [record for record, _ in named(compile_, (GUARDS,))]
+    trees = [record for record, _ in records_of(compile_, (GUARDS,))]
     return str(compile_.ref), address(compile_, trees[-1], GUARDS) if trees else None
 
 

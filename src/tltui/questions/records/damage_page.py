@@ -131,16 +131,16 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
             damaged.append(_damaged(run, model, place))
             if n % EVERY == EVERY - 1:
                 yield
-    skipped = [SkippedFile(item.path, item.reason) for item in run.found.skipped]
+    skipped = [SkippedFile(item.path, item.reason) for item in run.discovered.skipped]
     skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
-    skipped += [SkippedFile("", note) for note in run.found.notes]
+    skipped += [SkippedFile("", note) for note in run.discovered.notes]
     differing = []
     for conflict in conflicts(run):
         if conflict is None:
             yield
         else:
             differing.append(conflict)
-    return DamageReport(1, tuple(damaged), tuple(skipped), run.found.others, check, tuple(differing))
+    return DamageReport(1, tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:

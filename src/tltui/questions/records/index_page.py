@@ -7,7 +7,7 @@ from tltui.documents.page import Page as Written
 from tltui.documents.scope import key_hint
 from tltui.inputs.forms import TEXT
 from tltui.model.nodes import Rank
-from tltui.model.rank_ranges import ranges
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.index import BY_NAME, QUESTIONS
 from tltui.text import tokens
@@ -37,13 +37,13 @@ OUTPUT = Page("@output", "output", "what the job printed that tltui run --view s
 
 def has_log_page(run: Run) -> bool:
     """Return whether there is an output that is not on the page `@output` already."""
-    return any(log.form == TEXT and log.path not in run.found.outputs for log in run.found.logs)
+    return any(log.form == TEXT and log.path not in run.discovered.outputs for log in run.discovered.logs)
 
 
 def pages(run: Run | None = None) -> tuple[Page, ...]:
     """Return all pages about a run, with that of its output if there is one."""
     return (
-        *((OUTPUT,) if run is not None and run.found.outputs else ()),
+        *((OUTPUT,) if run is not None and run.discovered.outputs else ()),
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in QUESTIONS),
         *((LOG,) if run is not None and has_log_page(run) else ()),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),

@@ -272,7 +272,7 @@ def log_document(run: Run, ref: Ref, options: Options) -> Document:
     if ref.n is not None:
         return _at_record(run, node, ref, models, options)
     if not models:
-        return output_document(run, options) if run.found.outputs else _empty_document(page, options)
+        return output_document(run, options) if run.discovered.outputs else _empty_document(page, options)
     extents = list(_extents(models) if node is None else _extents_of(run, models, node))
     of = "" if node is None else f" of {part_title(node)}"
     if not extents:

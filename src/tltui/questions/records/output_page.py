@@ -27,9 +27,9 @@ CUT = "The file was cut off after it was read: what is shown of it is gone."
 
 def output_document(run: Run, options: Options) -> Document:
     """Return the output of the newest job with an output file beside the logs. Raises `BadAddress`."""
-    if not run.found.outputs:
+    if not run.discovered.outputs:
         raise BadAddress("there is no output here: tltui run --view keeps what a job prints")
-    return OutputDocument(run.found.outputs[-1], raw=options.raw)
+    return OutputDocument(run.discovered.outputs[-1], raw=options.raw)
 
 
 class OutputDocument(BytesDocument):
@@ -187,7 +187,7 @@ def _title(path: str, state: JobState | None) -> str:
 
 def many_outputs(run: Run) -> str:
     """Return a note about the outputs of earlier jobs among the inputs; '' for none."""
-    others = len(run.found.outputs) - 1
+    others = len(run.discovered.outputs) - 1
     if others < 1:
         return ""
-    return f"the output of the newest job; {plural(others, 'file')} of earlier ones in {os.path.dirname(run.found.outputs[0])}"
+    return f"the output of the newest job; {plural(others, 'file')} of earlier ones in {os.path.dirname(run.discovered.outputs[0])}"

@@ -116,7 +116,7 @@ def costs_of(run: Run) -> Costs | None:
 
 def computed_costs(run: Run) -> Costs | None:
     """Return the last computed costs of a run, for drawing, which never waits for a profile."""
-    return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.kept[1]))
+    return _costs(run, cast("tuple[Runtime | Refused, ...]", run.profiles.cached[1]))
 
 
 def _costs(run: Run, results: tuple[Runtime | Refused, ...]) -> Costs | None:

@@ -17,8 +17,8 @@ from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges
-from tltui.model.record_reader import named
+from tltui.model.record_reader import records_of
+from tltui.model.ref import ranges
 from tltui.model.run import Run
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.question import Question
@@ -98,7 +98,7 @@ def _compiles(run: Run) -> Iterator[Compile]:
 
 def _kernels(compiles: list[Compile]) -> tuple[bool, bool]:
     """Return whether there are C++ kernels, and Triton kernels. Without any code there may be C++ kernels."""
-    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in named(compile_, CODE)]
+    codes = [reader_of(compile_).text(record) for compile_ in compiles for record, _ in records_of(compile_, CODE)]
     return not codes or any(CPP in code for code in codes), any(TRITON in code for code in codes)
 
 

@@ -328,19 +328,19 @@ def runtimes_of(run: Run) -> tuple[Runtime | Refused, ...]:
     if not profiles.version:
         return ()
     with profiles.lock:
-        if profiles.kept_for == (run.version, profiles.version):
-            return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+        if profiles.cached_for == (run.version, profiles.version):
+            return cast("tuple[Runtime | Refused, ...]", profiles.cached[1])
         state = profiles.version, _stamps(run)
-        profiles.kept_for = run.version, profiles.version
-        if profiles.kept[0] != state:
+        profiles.cached_for = run.version, profiles.version
+        if profiles.cached[0] != state:
             results: list[Runtime | Refused] = []
             for file in profiles.files:
                 if file.profile is not None:
                     results.append(belonging(file.profile, nested_of(run, file.profile), list(run.processes())))
                 elif file.fault:
-                    results.append(Refused(file.found.name, file.fault))
-            profiles.kept = state, tuple(results)
-        return cast("tuple[Runtime | Refused, ...]", profiles.kept[1])
+                    results.append(Refused(file.export.name, file.fault))
+            profiles.cached = state, tuple(results)
+        return cast("tuple[Runtime | Refused, ...]", profiles.cached[1])
 
 
 def _stamps(run: Run) -> list[object]:
@@ -407,7 +407,7 @@ class StepFlame:
 
 def profile_of(run: Run, runtime: Runtime) -> Profile | None:
     """Return the profile of a result; None if it is no longer open."""
-    profiles = (file.profile for file in run.profiles.files if file.found.name == runtime.profile)
+    profiles = (file.profile for file in run.profiles.files if file.export.name == runtime.profile)
     return next((profile for profile in profiles if profile is not None), None)
 
 

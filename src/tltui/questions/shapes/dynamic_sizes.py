@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tltui.model.node_answers import part
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, named
+from tltui.model.record_reader import Reader, records_of
 from tltui.questions.recompiles.guard_grammar import strip_modules
 from tltui.questions.recompiles.recompile_reasons import Became, became_of, instants_of
 from tltui.questions.shapes.shape_env import (
@@ -198,7 +198,7 @@ def has_marks(compile_: Compile, reader: Reader) -> bool:
 
     Other marks are visible only in guards.
     """
-    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in named(compile_, ("describe_tensor",)))
+    return any(b'"dynamo_dynamic_indices": [' in reader.head(n) for n, _ in records_of(compile_, ("describe_tensor",)))
 
 
 def signature(shapes: CompileShapes) -> tuple[object, ...]:
@@ -340,7 +340,7 @@ _ARGUMENT = re.compile(r"^[LG]\['(?P<name>\w+)'\](?P<rest>[^\n]*)$")
 @part
 def interest(compile_: Compile, reader: Reader) -> int:
     """Return FIXED, GUARDED, SYMBOLS, MARKED or PLAIN, from the kinds of a compile's records."""
-    names = {name for _, name in named(compile_, EVENTS)}
+    names = {name for _, name in records_of(compile_, EVENTS)}
     if compile_.counts["symbolic_shape_specialization"] or (compile_.tally.errors and names):
         return FIXED
     if names:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, address, list_in, named, record_ref, text_in, whole_in
+from tltui.model.record_reader import Reader, address, list_in, record_ref, records_of, text_in, whole_in
 from tltui.questions.stacks.tracebacks import StackFrame, frames_of, is_end_of, user_frames
 from tltui.text.frozen import frozen
 
@@ -97,7 +97,7 @@ def inputs_of(compile_: Compile, reader: Reader | None = None, attempt: int | No
     """Return the inputs of an attempt; by default of the last one with a description."""
     log = compile_.process.log
     reader = reader or Reader(log)
-    records = list(named(compile_, _EVENTS))
+    records = list(records_of(compile_, _EVENTS))
     if attempt is None:
         attempt = max((log.context(record).attempt or 0 for record, _ in records), default=0)
     collected = _Collected(compile_)
@@ -293,7 +293,7 @@ class GuardedSizes:
 
 def guarded_sizes(compile_: Compile, reader: Reader) -> GuardedSizes:
     """Read the newest guard tree of a compile."""
-    records = [record for record, _ in named(compile_, (GUARDS,))]
+    records = [record for record, _ in records_of(compile_, (GUARDS,))]
     if not records:
         return GuardedSizes({}, {}, (), False)
     text = reader.text(records[-1], GUARDS_LIMIT)
@@ -325,7 +325,7 @@ def _call_check(text: str, ref: str) -> KeptGuard:
 
 def graph_sizes(compile_: Compile, reader: Reader) -> dict[str, tuple[str, ...]]:
     """Return input sizes in Dynamo's graph by plain name (see `plain_name`), symbolic if free."""
-    records = [record for record, _ in named(compile_, (GRAPH,))]
+    records = [record for record, _ in records_of(compile_, (GRAPH,))]
     sizes = reader.event(records[-1]).get("sizes") if records else None
     if not isinstance(sizes, dict):
         return {}
@@ -439,7 +439,7 @@ class ShapeRecords:
 def shape_records(compile_: Compile, reader: Reader) -> ShapeRecords:
     """Read the shape records of the last attempt, which repeats earlier ones' results."""
     log = compile_.process.log
-    records = [(n, name) for n, name in named(compile_, (*EVENTS, "describe_source"))]
+    records = [(n, name) for n, name in records_of(compile_, (*EVENTS, "describe_source"))]
     attempt = max((log.context(n).attempt or 0 for n, _ in records), default=0)
     records = [(n, name) for n, name in records if (log.context(n).attempt or 0) == attempt]
     if any(name == GUARD for _, name in records):  # both are written for one guard where TORCH_DTRACE is set

@@ -13,7 +13,7 @@ from tltui.documents.rank_groups import add_alike
 from tltui.documents.scope import place_of, scope_of
 from tltui.model.node_answers import part, shared
 from tltui.model.nodes import Compile
-from tltui.model.record_reader import Reader, addresses, named
+from tltui.model.record_reader import Reader, addresses, records_of
 from tltui.model.ref import BadAddress, Ref, at_line
 from tltui.model.run import Run
 from tltui.model.status import Eager
@@ -255,7 +255,7 @@ def _comes_from(search: _Search, compile_: Compile, reason: RecompileReason) -> 
 def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     """Yield sizes that the line specialized, and conditions evaluated while tracing it."""
     number = b'"line": %d' % search.line
-    if not any(number in reader.head(record) for record, _ in named(compile_, EVENTS)):
+    if not any(number in reader.head(record) for record, _ in records_of(compile_, EVENTS)):
         return
     result = shape_records(compile_, reader)
     conditions = [guard for guard in result.guards if search.frame(guard.user)]
@@ -276,7 +276,7 @@ def _sizes(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail
 
 
 def _symbols(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
-    if not any(True for _ in named(compile_, ("create_symbol", "create_unbacked_symbol"))):
+    if not any(True for _ in records_of(compile_, ("create_symbol", "create_unbacked_symbol"))):
         return
     for symbol in inputs_of(compile_, reader).symbols:
         if search.frame(symbol.where):
@@ -303,7 +303,7 @@ def guards_from(compile_: Compile, reader: Reader, file: str, line: int) -> Foun
 def _guards_in(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     refs: dict[int, str] = {}
     full_path = search.file if search.file.startswith("/") else compile_.frame.code[1]
-    for record, _ in named(compile_, (GUARDS,)):
+    for record, _ in records_of(compile_, (GUARDS,)):
         payload = reader.payload(record, LIMIT)
         if not search.maybe_in(payload):
             continue
@@ -320,7 +320,7 @@ def _born(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]
 
     Equal texts have equal results.
     """
-    if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in named(compile_, TEXTS)):
+    if not any(search.maybe_in(reader.payload(record, LIMIT)) for record, _ in records_of(compile_, TEXTS)):
         return
     base = str(compile_.ref)
     question = ("born", search.file, search.line)

@@ -162,7 +162,7 @@ def start_of(compile_: Compile, reader: Reader) -> tuple[tuple[int, Link], ...]:
 
 def linked(process: Process, stack: Sequence[Any]) -> Link:
     """Return the link of a stack's last frame; the stack is outermost first."""
-    cache = reader_of(process).kept
+    cache = reader_of(process).cache
     link = cache.get((Link, process))
     if link is None:
         link = Link((), None, None)

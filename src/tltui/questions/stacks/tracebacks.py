@@ -9,10 +9,10 @@ from typing import Any
 
 from tltui.model.node_answers import part, reader_of, reads
 from tltui.model.nodes import Compile, Frame, Process
-from tltui.model.record_reader import Reader, list_in, named, text_in, whole_in
+from tltui.model.record_reader import Reader, list_in, records_of, text_in, whole_in
 from tltui.text.frozen import frozen
 from tltui.text.torch_names import Owner, is_framework, owner_of
-from tltui.trace.envelope import is_entry
+from tltui.trace.grammar import is_entry
 
 UNKNOWN_FILE = "‹unknown file›"
 
@@ -88,7 +88,7 @@ def callers_of(compile_: Compile, reader: Reader | None = None) -> tuple[StackFr
     reader = reader or reader_of(compile_)
     if callers := start_stack(compile_, reader)[:-1]:
         return callers
-    for record, _ in named(compile_, _WITH_STACK):
+    for record, _ in records_of(compile_, _WITH_STACK):
         frames = frames_of(compile_.process, list_in(reader.event(record), "stack"))
         inside = next((n for n, frame in enumerate(frames) if "torch/_dynamo/" in frame.file.replace("\\", "/")), 0)
         return frames[:inside]
@@ -408,7 +408,7 @@ def _locals(compile_: Compile, reader: Reader) -> _Locals:
     """Return the classes of local names, from the guards on them (torch 2.10 and later)."""
     first = receiver = called = None
     closes = False
-    for record, _ in named(compile_, (GUARDS,)):
+    for record, _ in records_of(compile_, (GUARDS,)):
         text = reader.payload(record, LIMIT)
         for match in _LOCAL.finditer(text):
             name, kind = match["name"].decode(), match["type"].decode("utf-8", "replace")
@@ -429,7 +429,7 @@ def _is_module(name: bytes, text: bytes) -> bool:
 
 def _called(compile_: Compile, reader: Reader, name: str, file: str) -> StackFrame | None:
     """Return the function that a wrapper called: the first frame below without a wrapper."""
-    for record, _ in named(compile_, _WITH_STACK):
+    for record, _ in records_of(compile_, _WITH_STACK):
         stack = frames_of(compile_.process, list_in(reader.event(record), "user_stack"))
         if len(stack) > 1 and (stack[0].name, stack[0].file) == (name, file):
             return next((frame for frame in stack[1:] if not _WRAPPER.fullmatch(frame.name)), None)
@@ -450,7 +450,7 @@ def _is_forward(stack: tuple[StackFrame, ...]) -> bool:
 
 def _runs(compile_: Compile, reader: Reader, name: str) -> str | None:
     """Return the only function with operations in the graph."""
-    for record, _ in named(compile_, (GRAPH,)):
+    for record, _ in records_of(compile_, (GRAPH,)):
         result = {match["name"].decode() for match in _ORIGIN.finditer(reader.payload(record, HEAD))} - {name}
         return result.pop() if len(result) == 1 else None
     return None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tltui.model.node_answers import part, part_of, reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, addresses, metrics_fields, named, number_in, text_in, whole_in
+from tltui.model.record_reader import Reader, addresses, metrics_fields, number_in, records_of, text_in, whole_in
 from tltui.model.ref import NO_ID
 from tltui.questions.timing.timing_events import (
     DYNAMO,
@@ -359,7 +359,7 @@ def stated_by(compile_: Compile, reader: Reader) -> list[KernelTime]:
     """
     kernel_times: list[KernelTime] = []
     refs: dict[int, str] = {}
-    for record, name in named(compile_, (INFO,)):
+    for record, name in records_of(compile_, (INFO,)):
         refs = refs or addresses(compile_, (INFO,))
         value = reader.json(record)
         ref = refs.get(record, f"{compile_.ref}:{name}")

@@ -15,8 +15,7 @@ from tltui.documents.rank_groups import alike_on_ranks, said_ranks
 from tltui.documents.scope import Scope
 from tltui.model.input_coverage import Needs
 from tltui.model.nodes import Compile
-from tltui.model.rank_ranges import ranges
-from tltui.model.ref import parse_ref
+from tltui.model.ref import parse_ref, ranges
 from tltui.model.run import Run
 from tltui.questions.coverage.input_sections import add_not_read
 from tltui.questions.coverage.job_inputs import not_read

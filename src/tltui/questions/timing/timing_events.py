@@ -11,7 +11,7 @@ from typing import Any
 
 from tltui.model.node_answers import reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, named, number_in, text_in
+from tltui.model.record_reader import Reader, number_in, records_of, text_in
 from tltui.text.frozen import frozen
 from tltui.text.json_codec import JSONDecodeError, loads
 from tltui.trace.grammar import PREFIX, parse_json
@@ -46,7 +46,7 @@ def events_of(compile_: Compile, reader: Reader | None = None) -> list[Event]:
     """Return the events of a compile in the order of the log."""
     reader = reader or reader_of(compile_)
     results = []
-    for record, _ in named(compile_, ("chromium_event",)):
+    for record, _ in records_of(compile_, ("chromium_event",)):
         value = reader.json(record, EVENT_LIMIT)
         name, phase, at = text_in(value, "name"), text_in(value, "ph"), number_in(value, "ts")
         if name is None or phase is None or at is None:
@@ -61,7 +61,7 @@ def after_events(compile_: Compile, reader: Reader) -> float:
 
     By the clock of the records; 0 if it cannot be parsed.
     """
-    event = max((record for record, _ in named(compile_, ("chromium_event",))), default=-1)
+    event = max((record for record, _ in records_of(compile_, ("chromium_event",))), default=-1)
     last = compile_.records[-1] if compile_.records else -1
     if not -1 < event < last:
         return 0.0

@@ -17,7 +17,7 @@ from tltui.model.derived_cache import MISSING
 from tltui.model.input_coverage import Needs
 from tltui.model.node_answers import parsed, reader_of
 from tltui.model.nodes import Compile, Process
-from tltui.model.record_reader import Reader, named, text_in, whole_in
+from tltui.model.record_reader import Reader, records_of, text_in, whole_in
 from tltui.model.run import Run
 from tltui.questions.question import Question
 from tltui.text import tokens
@@ -257,7 +257,7 @@ def counts_of(compiles: Iterable[Compile]) -> tuple[int, int]:
     """Return (compile calls, pieces) from the record kinds, without reading payloads."""
     calls = pieces = 0
     for compile_ in _of_vllm(compiles):
-        for _, name in named(compile_, (CONFIG, START)):
+        for _, name in records_of(compile_, (CONFIG, START)):
             calls += name == CONFIG
             pieces += name == START
     return calls, pieces
@@ -283,7 +283,7 @@ def _events(process: Process) -> dict[int, str]:
     reader = reader_of(process)
     results: dict[int, str] = {}
     waiting = None
-    records = ((r, name) for c in process.compiles.values() for r, name in named(c, (EVENT, CONFIG)))
+    records = ((r, name) for c in process.compiles.values() for r, name in records_of(c, (EVENT, CONFIG)))
     for record, name in sorted(records):
         if name == EVENT:
             waiting = text_in(reader.json(record), "type")

@@ -93,9 +93,9 @@ class FusionRun:
                     place[name] = len(place)
                     group[name] = [name]
                 _join(group, group[names[0]], group[name])
-        different = {id(own): own for own in group.values()}.values()
-        ordered = (tuple(sorted(own, key=place.__getitem__)) for own in different)
-        return tuple(sorted(ordered, key=lambda own: place[own[0]]))
+        different = {id(members): members for members in group.values()}.values()
+        ordered = (tuple(sorted(members, key=place.__getitem__)) for members in different)
+        return tuple(sorted(ordered, key=lambda members: place[members[0]]))
 
 
 def _join(group: dict[str, list[str]], first: list[str], other: list[str]) -> None:
@@ -135,7 +135,7 @@ def parse(records: Iterable[str]) -> tuple[FusionRun, ...]:
         if begins is not None and (begins[1] == "1" or not graphs):
             graphs.append(_Open(number, int(begins[2])))
             graphs[-1].listing = begins[1] == "1"
-        elif begins is None and not graphs and _tells(text):
+        elif begins is None and not graphs and _is_decision(text):
             graphs.append(_Open(number))
         if graphs:
             graphs[-1].last = number
@@ -157,7 +157,7 @@ def _statements(record: str) -> list[str]:
     return statements
 
 
-def _tells(text: str) -> bool:
+def _is_decision(text: str) -> bool:
     return any(pattern.match(text) for pattern in (_CANNOT, _FUSING, _DONE, _FOUND))
 
 

@@ -385,9 +385,9 @@ class _Parser:
             if not statement.kind:
                 self.unknown.append(n)
                 continue
-            self.take(n, graph, statement)
+            self.add_statement(n, graph, statement)
 
-    def take(self, n: int, graph: int, statement: Statement) -> None:
+    def add_statement(self, n: int, graph: int, statement: Statement) -> None:
         names = (name for name in statement.words if (graph, name) in self.names)
         args = tuple(dict.fromkeys(names))
         target = statement.target

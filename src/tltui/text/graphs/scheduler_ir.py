@@ -87,7 +87,7 @@ class IrNode:
     kind: str
     """SchedulerNode, FusedSchedulerNode, ForeachKernelSchedulerNode, OuterLoopFusedSchedulerNode, ExternKernelSchedulerNode,
     NopKernelSchedulerNode, … as the class is called."""
-    what: str
+    class_name: str
     """What stands in brackets behind it: the class of what it computes, of a fused node those of its members."""
     first: int
     last: int
@@ -119,9 +119,9 @@ class IrNode:
     @property
     def operations(self) -> tuple[str, ...]:
         """The names of the nodes before fusion: those of its members, else, where the text is cut off, from its name."""
-        named = members_of(self.name)
+        original = members_of(self.name)
         names = tuple(dict.fromkeys(name for leaf in self.leaves() for name in members_of(leaf.name)))
-        return names if len(names) >= len(named) else named
+        return names if len(names) >= len(original) else original
 
     @property
     def is_generated(self) -> bool:
@@ -135,7 +135,7 @@ class _Open:
 
     name: str
     kind: str
-    what: str
+    class_name: str
     first: int
     last: int
     members: list[_Open] = field(default_factory=list)
@@ -263,7 +263,7 @@ def _frozen(root: _Open) -> IrNode:
             stack.append((node.members[place], [], 0))
             continue
         frozen = IrNode(
-            node.name, node.kind, node.what, node.first, node.last, tuple(done), tuple(node.writes), (*node.unmet, *node.met),
+            node.name, node.kind, node.class_name, node.first, node.last, tuple(done), tuple(node.writes), (*node.unmet, *node.met),
             tuple(node.outputs), node.texts.get("group.device", ""), node.texts.get("group.iteration", ""),
             node.texts.get("sizes", ""), node.texts.get("node.kernel", "").removesuffix("None"), tuple(node.layouts), node.body,
         )  # fmt: skip

@@ -85,24 +85,24 @@ def is_simple(pattern: re.Pattern[Any]) -> bool:
 
 def _choices(parts: Sequence[Any], is_last: bool) -> int:
     """Ways in which a sequence can match at one place. Raises `_NotSimpleError`."""
-    ways = 1
+    paths = 1
     for place, (code, argument) in enumerate(parts):
         name = str(code)
         ends = is_last and place == len(parts) - 1
         if name in _ONE or name == "AT":
             continue
         if name == "SUBPATTERN":
-            ways *= _choices(argument[-1].data, ends)
+            paths *= _choices(argument[-1].data, ends)
         elif name == "BRANCH":
-            ways *= sum(_choices(branch.data, ends) for branch in argument[1])
+            paths *= sum(_choices(branch.data, ends) for branch in argument[1])
         elif name in ("MAX_REPEAT", "MIN_REPEAT"):
             least, most, inside = argument
-            ways *= _repeated(least, most, inside.data, ends)
+            paths *= _repeated(least, most, inside.data, ends)
         else:
             raise _NotSimpleError
-        if ways > CHOICES:
+        if paths > CHOICES:
             raise _NotSimpleError
-    return ways
+    return paths
 
 
 def _repeated(least: int, most: int, parts: Sequence[Any], is_last: bool) -> int:
@@ -136,12 +136,12 @@ def end_all() -> None:
 class Child:
     """A process for `pattern`, ended with the `with` block.
 
-    `whole`: the same for many lines at once, None where it may only run line by line.
+    `multiline`: the same for many lines at once, None where it may only run line by line.
     """
 
-    def __init__(self, pattern: re.Pattern[Any], whole: re.Pattern[Any] | None = None) -> None:
+    def __init__(self, pattern: re.Pattern[Any], multiline: re.Pattern[Any] | None = None) -> None:
         self._pattern = pattern
-        self._whole = whole
+        self._multiline = multiline
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Child:
@@ -197,9 +197,9 @@ class Child:
 
     def _first(self) -> bytes:
         stored, flags = _stored(self._pattern)
-        many, whole_flags = _stored(self._whole) if self._whole is not None else (b"", 0)
+        many, many_flags = _stored(self._multiline) if self._multiline is not None else (b"", 0)
         is_bytes = isinstance(self._pattern.pattern, bytes)
-        return matcher.FIRST.pack(is_bytes, flags, len(stored), self._whole is not None, whole_flags, len(many)) + stored + many
+        return matcher.FIRST.pack(is_bytes, flags, len(stored), self._multiline is not None, many_flags, len(many)) + stored + many
 
 
 def _stored(pattern: re.Pattern[Any]) -> tuple[bytes, int]:

@@ -115,11 +115,11 @@ def _watch(source: int) -> None:
     poll = select.poll()
     poll.register(source, 0)  # whether nobody can write to us any more
 
-    def look(number: int, frame: object) -> None:
+    def check(number: int, frame: object) -> None:
         if poll.poll(0):
             os._exit(0)
 
-    signal.signal(signal.SIGALRM, look)
+    signal.signal(signal.SIGALRM, check)
     signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
 
 

@@ -1,20 +1,111 @@
-"""The pages `@guide` and `@glossary`: markdown rendered as documents."""
+"""The guide and the glossary inside of the program: markdown that ships with it, as the pages `@guide` and `@glossary`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
-from tltui.documents.manual.texts import CHAPTERS, entries, matching_entries, symptom_of, text_of, title_of
 from tltui.documents.page import Page
 from tltui.model.ref import BadAddress, parse_ref
 from tltui.text import tokens
 from tltui.text.document import Options, Piece, TextDocument
 from tltui.text.formatting import cells as wide
+from tltui.text.frozen import frozen
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+CHAPTERS = (
+    "first-trace", "recompiles", "graph-breaks", "compile-time", "ranks", "hangs", "logs", "kernels", "run-time", "ci", "sharing",
+    "clusters", "tlparse",
+)  # fmt: skip
+"""Names of the chapters, in the order in which they are listed: the file `docs/guide/NAME.md`, the page `@guide::NAME`."""
+_ENTRY = re.compile(r'^\| <a id="(?P<name>[\w.-]+)"></a>(?P<word>[^|]+?) \|', re.MULTILINE)
+
+
+@frozen
+class Entry:
+    """A word that the glossary explains."""
+
+    name: str
+    """Of its anchor, and in its address: `graph-break`."""
+    word: str
+    heading: str
+    cells: tuple[str, ...]
+    """Its row, as markdown, without the word."""
+    columns: tuple[str, ...]
+    """What stands above the cells."""
+
+
+@cache
+def text_of(name: str) -> str:
+    """Read the markdown of a chapter (`guide/recompiles`) or of `glossary`. Raises OSError."""
+    folder, _, file = f"{name}.md".rpartition("/")
+    shipped = files("tltui").joinpath("help")
+    if shipped.is_dir():  # also in a zip
+        return (shipped.joinpath(folder) if folder else shipped).joinpath(file).read_text(encoding="utf-8")
+    return Path(__file__).parents[3].joinpath("docs", folder, file).read_text("utf-8")
+
+
+def title_of(chapter: str) -> str:
+    """`My model recompiles`."""
+    return text_of(f"guide/{chapter}").partition("\n")[0].removeprefix("# ")
+
+
+def symptom_of(chapter: str) -> str:
+    """Return the quote of a chapter: its symptom in the user's words."""
+    quoted = re.search(r"(?:^> .*\n)+", text_of(f"guide/{chapter}"), re.MULTILINE)
+    return " ".join(line[2:] for line in quoted[0].splitlines()) if quoted else ""
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """All words, by their names, in the order of the page."""
+    results: dict[str, Entry] = {}
+    for part in text_of("glossary").split("\n## ")[1:]:
+        heading, _, body = part.partition("\n")
+        rows = [line for line in body.splitlines() if line.startswith("| ")]
+        for row in rows[2:]:
+            match = _ENTRY.match(row)
+            if match:
+                cells, columns = _cells(row), _cells(rows[0])
+                results[match["name"]] = Entry(match["name"], match["word"], heading, cells[1:], columns[1:])
+    return results
+
+
+def _cells(row: str) -> tuple[str, ...]:
+    return tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row.strip().strip("|")))
+
+
+def _slug(heading: str) -> str:
+    """Return the anchor of a heading."""
+    return re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+
+
+def matching_entries(term: str) -> list[Entry]:
+    """Return the glossary entries that match a term.
+
+    Exact matches first, then prefixes, then substrings. The anchor of a heading matches all entries below it.
+    """
+    if below := [entry for entry in entries().values() if _slug(entry.heading) == term]:
+        return below
+    wanted = " ".join(term.lower().replace("-", " ").replace("_", " ").split())
+    if not wanted:
+        return []
+    words = {entry: entry.word.lower().replace("_", " ") for entry in entries().values()}
+    plain = wanted[:-1] if wanted.endswith("s") else wanted
+    return (
+        [entry for entry, word in words.items() if {wanted, plain} & {*word.split(", "), entry.name.replace("-", " ")}]
+        or [entry for entry, word in words.items() if word.startswith(wanted)]
+        or [entry for entry, word in words.items() if wanted in word]
+    )
+
 
 Word = list[tuple[str, str, str]]
 """Text between two spaces: pieces of text, style and target."""
@@ -24,9 +115,11 @@ LEAST = 8
 
 def render(page: Page, markdown: str, chapter: str = "") -> None:
     """Write a text on a page; links are seen from where its file is: `chapter` names one of the guide."""
+    from markdown_it import MarkdownIt  # the palette imports this module when the UI starts
+
     stack = _Blocks(page, chapter)
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
-        stack.take(token)
+        stack.add(token)
 
 
 def target_of(href: str, chapter: str = "") -> str:
@@ -54,7 +147,7 @@ class _Blocks:
         self.heading = ""
         self.rows: list[list[list[Word]]] = []
 
-    def take(self, token: Token) -> None:
+    def add(self, token: Token) -> None:
         """One token of the parser."""
         kind = token.type
         if kind == "heading_open":
@@ -143,12 +236,12 @@ def _words(token: Token, chapter: str, style: str = "") -> list[Word]:
         elif child.type in ("softbreak", "hardbreak"):
             words.append([])
         elif child.type in ("text", "code_inline", "image"):
-            own = tokens.LINK if target else tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
+            inner = tokens.NAME if child.type == "code_inline" else tokens.STRONG if strong else style
             for number, part in enumerate(child.content.split(" ")):
                 if number:
                     words.append([])
                 if part:
-                    words[-1].append((part, own, target))
+                    words[-1].append((part, tokens.LINK if target else inner, target))
     return [word for word in words if word]
 
 
@@ -156,7 +249,7 @@ def filled(words: Sequence[Word], width: int) -> Iterator[list[tuple[str, str, s
     """Lines of at most `width` cells; a word that is wider is cut. What leads to one place is one link."""
     line: list[tuple[str, str, str]] = []
     used = 0
-    for word in (part for whole in words for part in _cut(whole, width)):
+    for word in (part for long_word in words for part in _cut(long_word, width)):
         size = sum(wide(text) for text, _, _ in word)
         if line and used + 1 + size > width:
             yield line

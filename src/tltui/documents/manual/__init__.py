@@ -1,1 +1,0 @@
-"""The guide and the glossary inside of the program: markdown that ships with it, as documents like all others."""

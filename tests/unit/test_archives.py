@@ -514,7 +514,7 @@ def test_what_is_stopped_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyP
         if own_cache().written > 1 << 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(SETTINGS, "told", stop)
+    monkeypatch.setattr(SETTINGS, "progress", stop)
     with pytest.raises(KeyboardInterrupt):
         discover([str(ARCHIVES / "bomb_512M.log.xz")])
     [own] = [path for path in cache.iterdir() if path.is_dir()]

@@ -73,7 +73,7 @@ def test_a_fused_node() -> None:
     assert [dep.buffer for dep in node.reads] == ["primals_1", "primals_2", "primals_3"]
     assert (node.reads[0].index, node.reads[0].sizes) == ("c1", (("c0", "4"), ("c1", "16")))
     first = node.members[0]
-    assert (first.sizes, first.iteration, first.what) == ("([4], [16])", "((4,), (16,))", "ComputedBuffer")
+    assert (first.sizes, first.iteration, first.class_name) == ("([4], [16])", "((4,), (16,))", "ComputedBuffer")
     assert node.outputs[1].users == ("op2", "op4", "OUTPUT")
     assert node.outputs[0].layout == "FixedLayout('cpu', torch.float32, size=[4, 1], stride=[1, 4])"
     assert first.body is not None and mlp().split("\n")[first.body[0]] == "class op0_loop_body:"

@@ -39,7 +39,7 @@ def has_grown(document: Document) -> bool:
     made_by = getattr(
         sys.modules.get("tltui.questions.records.log_page"), "LogDocument", None
     )  # another thread may be importing it now
-    if made_by is None or not isinstance(document, made_by) or not document.look():
+    if made_by is None or not isinstance(document, made_by) or not document.refresh():
         return False
     while not document.advance(LOG_STEP_BYTES):  # what came since the last batch: nothing to wait for
         pass

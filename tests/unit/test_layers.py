@@ -10,7 +10,7 @@ from real import TRACES, trace
 from tltui.questions.layers.layer_costs import Layers, UnitLayers, is_below, merged, signature_of, source_path
 from tltui.questions.layers.layer_kernels import layers_of
 from tltui.questions.layers.node_layers import frames_of_guards
-from tltui.questions.layers.page import chosen, layers_in, matches, named, near
+from tltui.questions.layers.page import chosen, layer_names, layers_in, matches, near
 from tltui.text.torch_names import Parameter, common, parameter_of
 
 TIED = {"head", ""}
@@ -119,7 +119,7 @@ def test_iterations_are_merged() -> None:
 
 
 def test_a_layer_is_named_by_its_path_or_the_end_of_it() -> None:
-    paths = named(found())
+    paths = layer_names(found())
     assert chosen(paths, "layers.1.attn") == ("layers.1.attn",)
     assert chosen(paths, "n1") == (), "two layers end so"
     assert chosen(paths, "layers.*.attn") == ("layers.0.attn", "layers.1.attn", "layers.*.attn")

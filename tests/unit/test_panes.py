@@ -156,19 +156,19 @@ def test_what_is_said_of_a_line() -> None:
 
 def test_three_lines_on_what_is_not_in_sight() -> None:
     panes = train()
-    said = ["".join(map(piece_text, line)) for line in panes.elsewhere(POST, line_with(panes, POST, "addmm_1:"), 80)]
+    said = ["".join(map(piece_text, line)) for line in panes.correspondences(POST, line_with(panes, POST, "addmm_1:"), 80)]
     assert [line.split()[0] for line in said] == ["source", "pre", "code"]
     assert "train.py:10  x=x+s.o(" in said[0] and "linear_1 = torch._C._nn.linear(" in said[1]
     assert "extern_kernels.addmm:4" in said[2]
     call = line_with(panes, PY, "extern_kernels.addmm(primals_8")
-    said = ["".join(map(piece_text, line)) for line in panes.elsewhere(PY, call, 80)]
+    said = ["".join(map(piece_text, line)) for line in panes.correspondences(PY, call, 80)]
     assert [line.split()[0] for line in said] == ["source", "pre", "post"]
     assert "aten.addmm.default(" in said[2] and '"f32' not in said[2]
     for pane in THERE:
         for line in range(0, len(panes.documents[pane]), 7):
-            found = panes.elsewhere(pane, line, 80)
+            found = panes.correspondences(pane, line, 80)
             assert len(found) == 3 and all(sum(cells(piece_text(piece)) for piece in own) <= 80 for own in found)
-    assert [piece_text(line[-1]) for line in panes.elsewhere(POST, 0, 80)] == ["nothing"] * 3
+    assert [piece_text(line[-1]) for line in panes.correspondences(POST, 0, 80)] == ["nothing"] * 3
 
 
 def test_what_is_derived_is_marked() -> None:
@@ -179,7 +179,7 @@ def test_what_is_derived_is_marked() -> None:
     assert panes.is_derived(PY, line) and not panes.is_derived(PY, 0)
     assert panes.about(PY, line).endswith("≈ nodes derived from the code, not recorded by torch")
     assert any(panes.is_derived(POST, n) for n in panes.matches(PY, line, POST))
-    said = ["".join(map(piece_text, own)) for own in panes.elsewhere(PY, line, 80)]
+    said = ["".join(map(piece_text, own)) for own in panes.correspondences(PY, line, 80)]
     assert "≈" in said[2] and ("≈" in said[0]) == (derived[0].lines_from in DERIVED)
     recorded = train()
     assert not any(recorded.is_derived(pane, n) for pane in THERE for n in range(len(recorded.documents[pane])))

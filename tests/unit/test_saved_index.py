@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -434,3 +435,13 @@ def test_where_a_text_is_elsewhere_the_error_says_so() -> None:
     error = Elsewhere("node17", "/tmp/a b.log")
     assert error.command("0/1:x") == """ssh -- node17 'tltui show '"'"'/tmp/a b.log'"'"' 0/1:x'"""
     assert Elsewhere("node17", "relative").command() == "" == Elsewhere("a b", "/x").command()
+
+
+def test_the_key_of_an_index_is_never_that_of_one_that_is_gone(tmp_path: Path) -> None:
+    """Blocks are cached by it: Python gives the id of an object that is gone to a new one."""
+    path = str(index([TRACES / "torch-2.13" / "breaks"], tmp_path / "run.tlx"))
+    keys = []
+    for _ in range(100):
+        keys.append(IndexFile(path).key)
+        gc.collect(0)
+    assert len(set(map(id, keys))) == len(keys)

@@ -398,7 +398,7 @@ class ProvenanceScreen(PanesOfUnit):
         self._say_line(pane, line)
         self.say_place(self.view(pane).whereabouts())
         if self.is_single and self._panes is not None:
-            self.query_one(CorrespondingLines).say(self._panes.elsewhere(pane, line, self.size.width))
+            self.query_one(CorrespondingLines).say(self._panes.correspondences(pane, line, self.size.width))
 
     def _hovered(self, pane: int, line: int) -> None:
         """Light up the matches of the line under the mouse, -1 for none; nothing moves."""

@@ -131,6 +131,8 @@ class IndexFile:
 
     def __init__(self, path: str, source: ByteSource | None = None) -> None:
         self.path = path
+        self.key = object()
+        """The key of its unpacked blocks: unlike its id it is never another index's after this one is gone."""
         self.source = source or FileBytes(path)
         try:
             directory, self._end = read_directory(self.source)
@@ -362,7 +364,7 @@ def check_log(index: IndexFile, number: int) -> None:
 UNPACKED = 16 << 20
 """Bytes of unpacked blocks that are kept, of all indexes together."""
 
-_blocks: Lru[tuple[int, int], bytes] = Lru(UNPACKED)
+_blocks: Lru[tuple[object, int], bytes] = Lru(UNPACKED)
 _lock = threading.Lock()
 _opened: WeakValueDictionary[str, IndexFile] = WeakValueDictionary()
 
@@ -428,7 +430,7 @@ class IndexBytes(FileBytes):
         chunk = self.index.pool.get(where) if isinstance(where, bytes) else where
         if chunk is None:
             raise BadIndex("it is damaged: a text is missing", self.path)
-        key = (id(self.index), chunk.offset)
+        key = (self.index.key, chunk.offset)
         with _lock:
             data = _blocks.get(key)
         if data is None:

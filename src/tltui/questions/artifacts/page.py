@@ -62,7 +62,7 @@ def sdsc_document(artifact: Artifact, below: Document, title: str, options: Opti
     page = Page(str(artifact.ref), title, options)
     if sdsc.problem:
         page.say(f"This is not what torch-spyre writes: {sanitize(sdsc.problem)}.", "", tokens.WARN)
-    file = next((own for own in files_of(artifact.owner) if own.record == artifact.record), None)
+    file = next((sdsc_file for sdsc_file in files_of(artifact.owner) if sdsc_file.record == artifact.record), None)
     for operation in sdsc.operations:
         _operation(page, operation, file)
     page.blank()
@@ -106,13 +106,13 @@ def _operation(page: Page, operation: Operation, file: SpyreFile | None) -> None
     _tensors(page, operation.tensors)
     for layout in operation.layouts:
         sticks = ", ".join(f"{dim} of {size:,}" for dim, size in zip(layout.sticks, layout.sizes, strict=False))
-        said = f"{', '.join(layout.dims)}; stick: {sticks or ', '.join(layout.sticks) or 'none'}"
-        page.labelled(sanitize(layout.role), sanitize(said), gap=GAP)
+        sentence = f"{', '.join(layout.dims)}; stick: {sticks or ', '.join(layout.sticks) or 'none'}"
+        page.labelled(sanitize(layout.role), sanitize(sentence), gap=GAP)
     tables = [(f"slice of {dim}", table) for dim, table in operation.slice_of]
     tables += [(f"address of {tensor.name}", tensor.addresses) for tensor in operation.tensors]
-    for what, table in tables:
+    for heading, table in tables:
         if table.values and table.line is None and len(table.values) > 1:
-            _each_core(page, what, table)
+            _each_core(page, heading, table)
 
 
 def _dims(page: Page, operation: Operation) -> None:
@@ -145,9 +145,9 @@ def _tensors(page: Page, tensors: Sequence[Tensor]) -> None:
         page.grid([[(text, tokens.LABEL) for text in head], *rows])
 
 
-def _each_core(page: Page, what: str, table: PerCore) -> None:
+def _each_core(page: Page, noun: str, table: PerCore) -> None:
     """Add a folded table with one line per core, for values without a common rule."""
-    title = sanitize(f"{what}, core by core")
+    title = sanitize(f"{noun}, core by core")
     page.blank()
     page.open(title, folded=True)
     page.add("  ", (title, tokens.LABEL))
@@ -187,19 +187,19 @@ def artifact_document(artifact: Artifact, options: Options) -> Document:
         inputs = named_inputs(artifact) if artifact.kind.language == "fx" else None
         shown = _payload(artifact.log, artifact.record, artifact.kind, ref, title, options, inputs)
         return sdsc_document(artifact, shown, title, options) if is_sdsc(artifact) and not options.raw else shown
-    except Gone as gone:
-        return gone_document(ref, title, gone, options)
-    except Elsewhere as elsewhere:
-        return elsewhere_document(ref, title, elsewhere, str(replace(artifact.ref, rank=None, process=None)))
+    except Gone as error:
+        return gone_document(ref, title, error, options)
+    except Elsewhere as error:
+        return elsewhere_document(ref, title, error, str(replace(artifact.ref, rank=None, process=None)))
 
 
-def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = "") -> Document:
-    """Return a note on bytes on another machine. `there`: the address within that log."""
+def elsewhere_document(ref: str, title: str, error: Elsewhere, address: str = "") -> Document:
+    """Return a note on bytes on another machine. `address`: the address within that log."""
     builder = Builder(ref, title)
     builder.add(("The payload is not in the index, and the log is not here. It is on", tokens.WARN))
-    builder.add(("host  ", tokens.LABEL), sanitize(elsewhere.host))
-    builder.add(("file  ", tokens.LABEL), sanitize(elsewhere.path))
-    if command := elsewhere.command(there):
+    builder.add(("host  ", tokens.LABEL), sanitize(error.host))
+    builder.add(("file  ", tokens.LABEL), sanitize(error.path))
+    if command := error.command(address):
         builder.blank()
         builder.add("This prints it:")
         builder.add("  ", (command, tokens.STRONG))
@@ -208,11 +208,11 @@ def elsewhere_document(ref: str, title: str, elsewhere: Elsewhere, there: str = 
     return builder.document()
 
 
-def gone_document(ref: str, title: str, gone: Gone, options: Options) -> Document:
+def gone_document(ref: str, title: str, error: Gone, options: Options) -> Document:
     """Return a note on bytes that were removed."""
     builder = Builder(ref, title)
-    builder.add((f"This is {gone.strerror}.", tokens.WARN))
-    builder.add(("file  ", tokens.LABEL), str(gone.filename))
+    builder.add((f"This is {error.strerror}.", tokens.WARN))
+    builder.add(("file  ", tokens.LABEL), str(error.filename))
     builder.blank()
     builder.add("The tree and the pages say what was read before that. What the file holds now is another process in the tree,")
     builder.add("where the run is followed.")
@@ -299,10 +299,10 @@ def record_document(log: Log, record: int, ref: Ref, options: Options, whose: st
     lead = f"{whose} · " if whose else ""
     try:
         return _record(log, record, ref, options, lead, output)
-    except Gone as gone:
-        return gone_document(str(ref), f"{lead}record {record + 1}", gone, options)
-    except Elsewhere as elsewhere:
-        return elsewhere_document(str(ref), f"{lead}record {record + 1}", elsewhere)
+    except Gone as error:
+        return gone_document(str(ref), f"{lead}record {record + 1}", error, options)
+    except Elsewhere as error:
+        return elsewhere_document(str(ref), f"{lead}record {record + 1}", error)
 
 
 def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output: str) -> Document:
@@ -334,11 +334,11 @@ def _record(log: Log, record: int, ref: Ref, options: Options, lead: str, output
     if log.has_payload(record):
         body = _payload(log, record, kind_of(*kind), "", "", options)
         badge = body.badge
-        between = Builder("", "")
-        between.add()
+        separator = Builder("", "")
+        separator.add()
         size = log.columns.size[record]
-        between.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
-        parts += [between.document(), body]
+        separator.add(("Payload", tokens.HEADING), (f"  {size_of(size)} stored", tokens.DIM))
+        parts += [separator.document(), body]
     elif kind.event not in METRICS:
         none = Builder("", "")
         none.add()

@@ -45,9 +45,9 @@ def in_unit(run: Run, ref: Ref, unit: str) -> Ref:
         raise BadAddress(f"--unit needs the address of an artifact, not {ref or 'the run'}")
     artifacts = artifacts_of(node)
     units = units_of(artifacts)
-    wanted = next((own for own in units if own.name == unit or own.direction == unit), None)
+    wanted = next((unit_ for unit_ in units if unit_.name == unit or unit_.direction == unit), None)
     if wanted is None:
-        raise BadAddress(f"{node.ref} has no unit {unit!r}. It has: {', '.join(own.name for own in units) or 'none'}")
+        raise BadAddress(f"{node.ref} has no unit {unit!r}. It has: {', '.join(unit_.name for unit_ in units) or 'none'}")
     for artifact in artifacts:
         if artifact.unit == wanted.number and artifact.name == ref.artifact:
             return artifact.ref
@@ -99,9 +99,9 @@ def _pieces(payload: Payload) -> Iterator[bytes]:
         at += len(data)
         data = carry + data
         cut = len(data) if at >= payload.size else data.rfind(b"\n") + 1
-        whole, carry = data[:cut], data[cut:]
-        if whole:
-            yield _stripped(payload, whole)
+        complete, carry = data[:cut], data[cut:]
+        if complete:
+            yield _stripped(payload, complete)
 
 
 def _stripped(payload: Payload, lines: bytes) -> bytes:
@@ -129,7 +129,7 @@ def extract(
     if top.exists() and not top.is_dir():
         raise NotADirectoryError(None, "is not a directory", str(top))
     top.mkdir(parents=True, exist_ok=True)
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for artifact in chosen:
         try:
             is_indexed = isinstance(artifact.log.source, IndexBytes)
@@ -143,7 +143,7 @@ def extract(
             continue
         rank, directory, name = _place(artifact)
         inside = _below(_below(top, rank), directory)
-        target = inside / _untaken(name, str(inside), taken)
+        target = inside / _untaken(name, str(inside), used_names)
         if force and not target.is_file():
             target.unlink(missing_ok=True)  # a link or a pipe is replaced, not written through
         size = 0
@@ -162,14 +162,14 @@ def _below(parent: Path, name: str) -> Path:
     return path
 
 
-def _untaken(name: str, directory: str, taken: set[str]) -> str:
+def _untaken(name: str, directory: str, used_names: set[str]) -> str:
     """Append a number to a name that is taken, ignoring case."""
     stem, dot, suffix = name.rpartition(".")
     free, number = name, 1
-    while f"{directory}/{free}".lower() in taken:
+    while f"{directory}/{free}".lower() in used_names:
         number += 1
         free = f"{stem}~{number}{dot}{suffix}"
-    taken.add(f"{directory}/{free}".lower())
+    used_names.add(f"{directory}/{free}".lower())
     return free
 
 

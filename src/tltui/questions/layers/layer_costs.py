@@ -110,8 +110,8 @@ def signature_of(text: str) -> dict[str, Parameter]:
     """Return the parameters of an exported program: graph name → module, from the signature after the graph."""
     results = {}
     for line in _SIGNATURE.finditer(text):
-        *modules, own = line["path"].split(".")
-        results[line["name"]] = Parameter("", unwrapped(tuple(modules)), own)
+        *modules, attribute = line["path"].split(".")
+        results[line["name"]] = Parameter("", unwrapped(tuple(modules)), attribute)
     return results
 
 
@@ -137,7 +137,7 @@ def _as_in_names(word: str) -> str:
 
 def merged(path: str) -> str:
     """Replace the numbers in a path by `*`, so that iterations share it."""
-    return _NUMBER.sub(lambda found: found[0].rstrip("0123456789") + MERGED, path) if any(map(str.isdigit, path)) else path
+    return _NUMBER.sub(lambda match: match[0].rstrip("0123456789") + MERGED, path) if any(map(str.isdigit, path)) else path
 
 
 def is_below(path: str, other: str) -> bool:
@@ -173,7 +173,7 @@ _DTYPE_BYTES = {
 
 
 def costs_of_unit(
-    kernels: Sequence[Kernel], code: Sequence[str], elsewhere: Sequence[str], post: GraphText | None, estimates: object
+    kernels: Sequence[Kernel], code: Sequence[str], wrapper_code: Sequence[str], post: GraphText | None, estimates: object
 ) -> dict[str, StaticCost]:
     """Map kernel keys to static costs.
 
@@ -183,7 +183,7 @@ def costs_of_unit(
     estimated = _estimated(kernels, estimates)
     results = {}
     for kernel in kernels:
-        cost = _of_kernel(kernel, code, elsewhere if kernel.definition_pane == KERNEL else code, buffers, post)
+        cost = _of_kernel(kernel, code, wrapper_code if kernel.definition_pane == KERNEL else code, buffers, post)
         if kernel.key in estimated:
             cost = StaticCost(cost.loads, cost.stores, cost.reductions, cost.bytes, estimated[kernel.key])
         if cost != StaticCost():
@@ -193,16 +193,16 @@ def costs_of_unit(
 
 def together(costs: Iterable[StaticCost]) -> StaticCost:
     """Sum costs over kernels; each field over the kernels that have it, None if none has."""
-    own = list(costs)
+    cost_list = list(costs)
 
     def added(values: Iterable[int | None]) -> int | None:
-        known = [value for value in values if value is not None]
-        return sum(known) if known else None
+        known_values = [value for value in values if value is not None]
+        return sum(known_values) if known_values else None
 
-    times = [cost.estimated_us for cost in own if cost.estimated_us is not None]
+    times = [cost.estimated_us for cost in cost_list if cost.estimated_us is not None]
     return StaticCost(
-        added(cost.loads for cost in own), added(cost.stores for cost in own), added(cost.reductions for cost in own),
-        added(cost.bytes for cost in own), sum(times) if times else None,
+        added(cost.loads for cost in cost_list), added(cost.stores for cost in cost_list),
+        added(cost.reductions for cost in cost_list), added(cost.bytes for cost in cost_list), sum(times) if times else None,
     )  # fmt: skip
 
 
@@ -229,14 +229,14 @@ def _buffers(code: Sequence[str], post: GraphText | None) -> dict[str, _Buffer]:
 
     A name with different sizes (in a partition or a subgraph) has none.
     """
-    found: dict[str, _Buffer | None] = {}
+    buffers: dict[str, _Buffer | None] = {}
     for node in post.nodes if post is not None else ():
         if node.kind == "placeholder" and node.graph == 0 and (kind := _TYPE.match(node.type)):
-            found[node.name] = _Buffer(_numbers(kind[3], kind[4] or ""), max(int(kind[2]) // 8, 1))
+            buffers[node.name] = _Buffer(_numbers(kind[3], kind[4] or ""), max(int(kind[2]) // 8, 1))
 
     def put(name: str, buffer: _Buffer) -> None:
-        old = found.get(name, buffer)
-        found[name] = None if old is None or old.numbers != buffer.numbers else _Buffer(buffer.numbers, buffer.size or old.size)
+        old = buffers.get(name, buffer)
+        buffers[name] = None if old is None or old.numbers != buffer.numbers else _Buffer(buffer.numbers, buffer.size or old.size)
 
     for line in code:
         text = line[:WIDE]
@@ -246,18 +246,18 @@ def _buffers(code: Sequence[str], post: GraphText | None) -> dict[str, _Buffer]:
                 if name:
                     dtype = _DTYPE.search(text) if match[1] else None
                     put(name, _Buffer(_numbers(match[4], match[5]), _DTYPE_BYTES.get(dtype[2]) if dtype else None))
-        elif " = " in text and (same := _SAME.match(text)) and (old := found.get(same[2])) is not None:
+        elif " = " in text and (same := _SAME.match(text)) and (old := buffers.get(same[2])) is not None:
             put(same[1], old)
-    return {name: buffer for name, buffer in found.items() if buffer is not None}
+    return {name: buffer for name, buffer in buffers.items() if buffer is not None}
 
 
 def _of_kernel(
-    kernel: Kernel, code: Sequence[str], own: Sequence[str], buffers: dict[str, _Buffer], post: GraphText | None
+    kernel: Kernel, code: Sequence[str], kernel_code: Sequence[str], buffers: dict[str, _Buffer], post: GraphText | None
 ) -> StaticCost:
     if kernel.definition is None:
         return _of_node(kernel, post)
-    lines = own[kernel.definition[0] - 1 : kernel.definition[1]]
-    meta = {found[1]: float(found[2]) for line in lines if "inductor_meta" in line for found in _META.finditer(line[:WIDE])}
+    lines = kernel_code[kernel.definition[0] - 1 : kernel.definition[1]]
+    meta = {match[1]: float(match[2]) for line in lines if "inductor_meta" in line for match in _META.finditer(line[:WIDE])}
     pointers = _pointers(lines)
     moved = _moved(kernel, code, buffers, pointers)
     if "num_load" in meta:
@@ -319,8 +319,8 @@ def _argument(text: str, buffers: dict[str, _Buffer]) -> _Buffer | None:
     sized = _SIZED.search(text)
     if sized is None:
         return buffers.get(text)
-    whole = buffers.get(sized[3] or "")
-    return _Buffer(_numbers(sized[4], sized[5]), whole.size if whole is not None else None)
+    allocated = buffers.get(sized[3] or "")
+    return _Buffer(_numbers(sized[4], sized[5]), allocated.size if allocated is not None else None)
 
 
 def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
@@ -331,8 +331,8 @@ def _of_node(kernel: Kernel, post: GraphText | None) -> StaticCost:
         return StaticCost()
     reads = post.graph.producers(nodes[0])
     sizes = [_bytes(node) for node in (*reads, nodes[0])]
-    known = [size for size in sizes if size is not None]
-    return StaticCost(len(reads), 1, None, sum(known) if len(known) == len(sizes) else None)
+    sized = [size for size in sizes if size is not None]
+    return StaticCost(len(reads), 1, None, sum(sized) if len(sized) == len(sizes) else None)
 
 
 def _bytes(node: FxNode) -> int | None:
@@ -346,19 +346,19 @@ def _bytes(node: FxNode) -> int | None:
 def _estimated(kernels: Sequence[Kernel], estimates: object) -> dict[str, float]:
     """Key of a kernel → µs, as Inductor estimated it."""
     ops = [(text_in(op, "name") or "", op.get("estimated_runtime_ns")) for op in list_in(estimates, "ops") if isinstance(op, dict)]
-    told = [(name, float(ns) / 1000) for name, ns in ops if isinstance(ns, (int, float)) and not isinstance(ns, bool)]
-    if not told or len(told) != len(ops):
+    named_times = [(name, float(ns) / 1000) for name, ns in ops if isinstance(ns, (int, float)) and not isinstance(ns, bool)]
+    if not named_times or len(named_times) != len(ops):
         return {}
-    if len(told) == len(kernels):
-        pairs = list(zip(told, kernels, strict=True))
+    if len(named_times) == len(kernels):
+        pairs = list(zip(named_times, kernels, strict=True))
         if all(name == kernel.name or "." not in name for (name, _), kernel in pairs):
             return {kernel.key: us for (_, us), kernel in pairs}
     results: dict[str, float] = {}
-    for name in dict.fromkeys(name for name, _ in told):
-        times = [us for other, us in told if other == name]
-        own = [kernel.key for kernel in kernels if kernel.name == name]
-        if len(own) == len(times):
-            results.update(zip(own, times, strict=True))
+    for name in dict.fromkeys(name for name, _ in named_times):
+        times = [us for other, us in named_times if other == name]
+        keys = [kernel.key for kernel in kernels if kernel.name == name]
+        if len(keys) == len(times):
+            results.update(zip(keys, times, strict=True))
     return results
 
 

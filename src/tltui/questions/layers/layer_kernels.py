@@ -39,17 +39,17 @@ def sites_of(stacks: Stacks, kernels: Iterable[Kernel]) -> tuple[Site, ...]:
     """Return the call tree of a unit's kernels, parents before children, in the order of their first runs."""
     chains: list[tuple[Kernel, tuple[Line, ...]]] = []
     for kernel in kernels:
-        own = stacks.frames.get(kernel.key) or stacks.frames.get(kernel.name, ())
-        chains += [(kernel, chain) for stack in own if (chain := _seen(stack))]
+        frames = stacks.frames.get(kernel.key) or stacks.frames.get(kernel.name, ())
+        chains += [(kernel, chain) for stack in frames if (chain := _user_chain(stack))]
     head = _head([chain for _, chain in chains])
     parents: list[int] = []
     lines: list[Line] = []
     reached: list[dict[str, tuple[str, ...]]] = []
-    known: dict[tuple[int, Line], int] = {}
+    numbers: dict[tuple[int, Line], int] = {}
     for kernel, chain in chains:
         at = -1
         for line in chain[head:]:
-            below = known.setdefault((at, line), len(lines))
+            below = numbers.setdefault((at, line), len(lines))
             if below == len(lines):
                 parents.append(at)
                 lines.append(line)
@@ -57,17 +57,17 @@ def sites_of(stacks: Stacks, kernels: Iterable[Kernel]) -> tuple[Site, ...]:
             at = below
             reached[at][kernel.key] = kernel.post_nodes
     return tuple(
-        Site(*line, parent, tuple(found), tuple(dict.fromkeys(node for nodes in found.values() for node in nodes)))
-        for line, parent, found in zip(lines, parents, reached, strict=True)
+        Site(*line, parent, tuple(site), tuple(dict.fromkeys(node for nodes in site.values() for node in nodes)))
+        for line, parent, site in zip(lines, parents, reached, strict=True)
     )
 
 
-def _seen(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
+def _user_chain(stack: tuple[StackFrame, ...]) -> tuple[Line, ...]:
     """Return the frames of a stack, outermost first; frames of torch and Python only if there are no others."""
     placed = [frame for frame in stack if frame.line is not None]
     theirs = (Owner.USER, Owner.LIBRARY)
-    kept = [frame for frame in placed if frame.owner in theirs] or placed[-1:]
-    return tuple((frame.file, frame.line or 0, frame.name) for frame in kept)
+    user_frames = [frame for frame in placed if frame.owner in theirs] or placed[-1:]
+    return tuple((frame.file, frame.line or 0, frame.name) for frame in user_frames)
 
 
 def _head(chains: list[tuple[Line, ...]]) -> int:
@@ -94,8 +94,8 @@ def inputs_of(graph: GraphText, joint: GraphText | None, program: Program) -> di
             results[node.name] = int(note[1])
     if results:
         return results
-    own = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
-    primals = [name for name in own if _PRIMAL.match(name)] or [name for name in own if name.startswith("arg")]
+    placeholders = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
+    primals = [name for name in placeholders if _PRIMAL.match(name)] or [name for name in placeholders if name.startswith("arg")]
     return {name: n for n, name in enumerate(primals)} if len(primals) == len(program.inputs) else {}
 
 
@@ -113,19 +113,19 @@ def forward_layers(
     }  # fmt: skip
     held = _held(nodes, inputs | attributes)
     for n, (node, key) in enumerate(nodes):
-        told = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
-        steps = [program.steps[k].layer for k in told]
-        if told and None not in steps:
+        sources = [by_name[name] for name in before.get(node.name, ()) if name in by_name]
+        steps = [program.steps[k].layer for k in sources]
+        if sources and None not in steps:
             results[node.name] = program.module(common(layer or "" for layer in steps))
-            if len(told) == 1:
-                anchors.append((n, told[0]))
+            if len(sources) == 1:
+                anchors.append((n, sources[0]))
             continue
         read = _readers(program, (held[name] for name in node.args if name in held), key)
         if len(read) == 1:
             anchors.append((n, read[0]))
     if inference:  # Inductor moves nodes to where they are used: only what they read and who reads them tells
         _bounded(graph, nodes, program, anchors, results)
-    _between(nodes, program, [] if inference else anchors, results, False)
+    _layers_between(nodes, program, [] if inference else anchors, results, False)
     return results
 
 
@@ -149,7 +149,7 @@ def backward_layers(
         if len(read) == 1:
             anchors.append((n, -read[0]))
     again = set(results)
-    _between(nodes, program, anchors, results, True)
+    _layers_between(nodes, program, anchors, results, True)
     for node, _ in nodes:
         if node.target in _SUMS and node.name not in again and len({lines_of.get(name) for name in node.args}) > 1:
             results.pop(node.name, None)  # the gradients of two uses of a value are added: it is of neither
@@ -176,7 +176,11 @@ def _held(nodes: list[tuple[FxNode, Key]], inputs: dict[str, int]) -> dict[str, 
 
 
 def _bounded(
-    graph: GraphText, nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str]
+    graph: GraphText,
+    nodes: list[tuple[FxNode, Key]],
+    program: Program,
+    anchors: list[tuple[int, int]],
+    layer_by_node: dict[str, str],
 ) -> None:
     """Assign layers to nodes by their producers and consumers: a step follows the steps that it reads."""
     low: dict[str, int] = {}
@@ -185,17 +189,17 @@ def _bounded(
     for node, _ in nodes:
         low[node.name] = exact.get(node.name, max((low.get(name, 0) for name in node.args), default=0))
     for node, _ in reversed(nodes):
-        own = high[node.name] = exact.get(node.name, high.get(node.name, len(program.steps)))
+        upper = high[node.name] = exact.get(node.name, high.get(node.name, len(program.steps)))
         for name in node.args:
-            high[name] = min(own, high.get(name, own))
+            high[name] = min(upper, high.get(name, upper))
     for node, key in nodes:
-        if node.name not in found and key[0]:
+        if node.name not in layer_by_node and key[0]:
             if node.name in exact:
                 layer = program.steps[exact[node.name]].layer
             else:
                 layer = program.layer_of(key, low[node.name], high[node.name])
             if layer is not None:
-                found[node.name] = layer
+                layer_by_node[node.name] = layer
 
 
 def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
@@ -203,18 +207,18 @@ def _readers(program: Program, numbers: Iterable[int], key: Key) -> list[int]:
     return list(dict.fromkeys(n for k in numbers for n in program.readers.get(k, ()) if program.steps[n].key == key))
 
 
-def _between(
-    nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], found: dict[str, str], backward: bool
+def _layers_between(
+    nodes: list[tuple[FxNode, Key]], program: Program, anchors: list[tuple[int, int]], layer_by_node: dict[str, str], backward: bool
 ) -> None:
     """Assign layers to the remaining nodes between anchors. Steps of a backward are negative: they descend."""
     chain = _rising(anchors)
     places = [n for n, _ in chain]
-    own = dict(anchors)
+    anchored = dict(anchors)
     for n, (node, key) in enumerate(nodes):
-        if node.name in found or not key[0]:
+        if node.name in layer_by_node or not key[0]:
             continue
-        if n in own:
-            layer = program.steps[abs(own[n])].layer
+        if n in anchored:
+            layer = program.steps[abs(anchored[n])].layer
         else:
             at = bisect_left(places, n)
             low, high = chain[at - 1][1] if at else None, chain[at][1] if at < len(chain) else None
@@ -224,7 +228,7 @@ def _between(
             if layer is None:
                 layer = program.layer_of(key)
         if layer is not None:
-            found[node.name] = layer
+            layer_by_node[node.name] = layer
 
 
 def _rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -264,7 +268,7 @@ def _gradients(graph: GraphText, lines: Sequence[str], inputs: dict[str, int]) -
 
 def _again(graph: GraphText, node: FxNode, key: Key, forward: GraphText | None, layers: dict[str, str]) -> str | None:
     """Return the layer of a forward node that a backward recomputes: same name, operator and source line."""
-    other = forward.find(node.name) if forward is not None and graph.named(node) else None
+    other = forward.find(node.name) if forward is not None and graph.is_outermost(node) else None
     if other is None or forward is None or node.name not in layers or other.target != node.target or other.type != node.type:
         return None
     origin = forward.origin(other)
@@ -318,8 +322,8 @@ class _Texts:
 
     def last(self, name: str, attempt: int | None = None) -> Artifact | None:
         """Return the last artifact of a name."""
-        found = (a for a in reversed(self.artifacts) if a.name == name and (attempt is None or a.attempt == attempt))
-        return next(found, None)
+        candidates = (a for a in reversed(self.artifacts) if a.name == name and (attempt is None or a.attempt == attempt))
+        return next(candidates, None)
 
     def program(self, pre: Artifact) -> tuple[Program, bool]:
         """Return the layers of a pre-grad graph, and whether any parameter is known."""
@@ -334,22 +338,22 @@ class _Texts:
         signed = signature_of(self.reader.text(exported.record, LIMIT)) if exported is not None else {}
         names = [node.name for node in graph.nodes if node.kind == "placeholder" and node.graph == 0]
         names += [node.target for node in graph.nodes if node.kind == "get_attr" and node.graph == 0]
-        known: dict[str, Parameter] = {}
+        parameters: dict[str, Parameter] = {}
         for name in names:
-            found = signed.get(name) or parameter_of(name, exported is not None)
-            if found is not None:
-                known[name] = found
-        one = len({parameter.root for parameter in known.values()}) <= 1
+            parsed_parameter = signed.get(name) or parameter_of(name, exported is not None)
+            if parsed_parameter is not None:
+                parameters[name] = parsed_parameter
+        one = len({parameter.root for parameter in parameters.values()}) <= 1
 
         def naming(root: str, path: tuple[str, ...]) -> str:
             return ".".join(path if one or not root else (root, *path))
 
         guards = self.last(GUARDS, pre.attempt) or self.last(GUARDS)
-        text = self.reader.text(guards.record, LIMIT) if guards is not None and known else ""
-        roots = {parameter.root for parameter in known.values()}
+        text = self.reader.text(guards.record, LIMIT) if guards is not None and parameters else ""
+        roots = {parameter.root for parameter in parameters.values()}
         frames = frames_of_guards(text, naming) if roots else Frames()
-        paths = {name: naming(parameter.root, parameter.path) for name, parameter in known.items()}
-        return program_of(graph, known, paths, frames), bool(known)
+        paths = {name: naming(parameter.root, parameter.path) for name, parameter in parameters.items()}
+        return program_of(graph, parameters, paths, frames), bool(parameters)
 
 
 @dataclass(slots=True)
@@ -364,15 +368,15 @@ class _UnitNodes:
 
 def _units(compile_: Compile, provenance: Provenance) -> tuple[UnitLayers, ...]:
     texts = _Texts(compile_)
-    known = {unit.number: unit for unit in provenance.units}
+    by_number = {unit.number: unit for unit in provenance.units}
     done: dict[int, _UnitNodes] = {}
     units = []
     for parts in parts_of(texts.artifacts, units_of(texts.artifacts), texts.reader):
-        unit = known.get(parts.unit.number)
+        unit = by_number.get(parts.unit.number)
         if unit is None:
             continue
-        found = done[parts.unit.number] = _unit_layers(texts, parts, unit, done)
-        units.append(_unit(texts, parts, unit, found))
+        layers = done[parts.unit.number] = _unit_layers(texts, parts, unit, done)
+        units.append(_unit(texts, parts, unit, layers))
     return tuple(units)
 
 
@@ -380,9 +384,9 @@ def _unit_layers(texts: _Texts, parts: Parts, unit: UnitProvenance, done: dict[i
     """Return the layers of the nodes of a unit."""
     if parts.pre is None:
         return _UnitNodes(why=parts.pre_why or NO_GRAPH)
-    program, named = texts.program(parts.pre)
-    results = _UnitNodes(program=program, why="" if named else NO_NAMES)
-    if not named:
+    program, names = texts.program(parts.pre)
+    results = _UnitNodes(program=program, why="" if names else NO_NAMES)
+    if not names:
         return results
     results.pre = {step.name: step.layer for step in program.steps if step.layer is not None}
     post = texts.graph(parts.post)
@@ -424,17 +428,17 @@ def _before(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, tupl
     }  # fmt: skip
 
 
-def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, found: _UnitNodes) -> UnitLayers:
-    of_kernel = {kernel.key: layers for kernel in unit.kernels if (layers := _of_kernel(kernel, found))}
+def _unit(texts: _Texts, parts: Parts, unit: UnitProvenance, unit_nodes: _UnitNodes) -> UnitLayers:
+    of_kernel = {kernel.key: layers for kernel in unit.kernels if (layers := _of_kernel(kernel, unit_nodes))}
     unknown = len(unit.kernels) - len(of_kernel)
-    why = found.why
+    why = unit_nodes.why
     if unknown and not why:
         why = "the nodes are not known, or not where in the program they stand"
     costs = _costs(texts, parts, unit)
     stacks = unit_artifacts.kernel_stacks(unit_artifacts.read_json(texts.reader, parts.record(unit_artifacts.KERNEL_STACKS)))
     return UnitLayers(
-        unit.unit, _layers(unit, found, of_kernel, costs), sites_of(stacks, unit.kernels), found.pre, found.post, of_kernel,
-        unknown, why if unknown or found.why else "", costs,
+        unit.unit, _layers(unit, unit_nodes, of_kernel, costs), sites_of(stacks, unit.kernels), unit_nodes.pre, unit_nodes.post,
+        of_kernel, unknown, why if unknown or unit_nodes.why else "", costs,
     )  # fmt: skip
 
 
@@ -450,49 +454,49 @@ def _costs(texts: _Texts, parts: Parts, unit: UnitProvenance) -> dict[str, Stati
     )  # fmt: skip
 
 
-def _of_kernel(kernel: Kernel, found: _UnitNodes) -> tuple[str, ...]:
+def _of_kernel(kernel: Kernel, unit_nodes: _UnitNodes) -> tuple[str, ...]:
     """Return the innermost layers that a kernel computes: by its nodes, else by its lines if they agree on one layer."""
-    if not found.pre:
+    if not unit_nodes.pre:
         return ()
-    layers: Iterable[str | None] = [found.post.get(name) for name in kernel.post_nodes]
+    layers: Iterable[str | None] = [unit_nodes.post.get(name) for name in kernel.post_nodes]
     if not kernel.post_nodes:
-        layers = [found.pre.get(name) for name in kernel.pre_nodes]
+        layers = [unit_nodes.pre.get(name) for name in kernel.pre_nodes]
     if not kernel.post_nodes and not any(layer is not None for layer in layers):
         places = (place.rpartition(":") for place in kernel.user_lines)
-        layers = [found.program.layer_of((file, int(line))) for file, _, line in places]
+        layers = [unit_nodes.program.layer_of((file, int(line))) for file, _, line in places]
     return tuple(dict.fromkeys(layer for layer in layers if layer is not None))
 
 
 def _layers(
-    unit: UnitProvenance, found: _UnitNodes, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
+    unit: UnitProvenance, unit_nodes: _UnitNodes, of_kernel: dict[str, tuple[str, ...]], costs: dict[str, StaticCost]
 ) -> tuple[Layer, ...]:
     """Return the modules in the order of their first runs, with direct and inclusive sums."""
     paths: dict[str, None] = {}
-    for layer in (*found.pre.values(), *found.post.values(), *(path for layers in of_kernel.values() for path in layers)):
+    for layer in (*unit_nodes.pre.values(), *unit_nodes.post.values(), *(path for layers in of_kernel.values() for path in layers)):
         if layer not in paths:
-            for path in reversed([path for path in ancestors(layer) if not path or path in found.program.modules]):
+            for path in reversed([path for path in ancestors(layer) if not path or path in unit_nodes.program.modules]):
                 paths.setdefault(path)
     if not paths:
         return ()
     order = sorted(paths, key=lambda path: path != "")  # stable: the outermost first
     numbers = {path: n for n, path in enumerate(order)}
     held = _Held(numbers)
-    pre, post = held.names(found.pre.items()), held.names(found.post.items())
+    pre, post = held.names(unit_nodes.pre.items()), held.names(unit_nodes.post.items())
     kernels = held.names((key, layer) for key, layers in of_kernel.items() for layer in layers)
-    lines = held.names((f"{step.key[0]}:{step.key[1]}", step.layer) for step in found.program.steps if step.layer is not None)
+    lines = held.names((f"{step.key[0]}:{step.key[1]}", step.layer) for step in unit_nodes.program.steps if step.layer is not None)
     places = {str(place): n for n, place in enumerate(unit.places)}
-    made = []
+    layer_list = []
     for path in order:
         parent = -1 if not path else next(numbers[around] for around in ancestors(path.rpartition(".")[0]) if around in numbers)
-        own = tuple(kernels.get(path, ()))
-        priced = [costs[key] for key in own if key in costs]
-        known = sorted((line for line in lines.get(path, ()) if line in places), key=places.__getitem__)
-        made.append(Layer(
-            path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), own,
-            tuple(key for key in own if all(is_below(layer, path) for layer in of_kernel[key])), tuple(known), together(priced),
-            sum(cost.bytes is not None for cost in priced),
+        kernel_keys = tuple(kernels.get(path, ()))
+        priced = [costs[key] for key in kernel_keys if key in costs]
+        placed_lines = sorted((line for line in lines.get(path, ()) if line in places), key=places.__getitem__)
+        layer_list.append(Layer(
+            path, parent, tuple(pre.get(path, ())), tuple(post.get(path, ())), kernel_keys,
+            tuple(key for key in kernel_keys if all(is_below(layer, path) for layer in of_kernel[key])), tuple(placed_lines),
+            together(priced), sum(cost.bytes is not None for cost in priced),
         ))  # fmt: skip
-    return tuple(made)
+    return tuple(layer_list)
 
 
 class _Held:

@@ -50,8 +50,8 @@ class Frames:
     def file(self, path: str) -> str:
         """Return the file name in guards for a path in a graph."""
         if path not in self._files:
-            known = {file for file, _ in self.lines}
-            self._files[path] = path if path in known else next((file for file in known if is_end_of(file, path)), path)
+            files = {file for file, _ in self.lines}
+            self._files[path] = path if path in files else next((file for file in files if is_end_of(file, path)), path)
         return self._files[path]
 
     def owners(self, at: At) -> set[str]:
@@ -59,15 +59,15 @@ class Frames:
 
         Lines of one function are contiguous: an unknown line belongs to the modules of the known lines around it.
         """
-        known = self.lines.get((self.file(at.file), at.function))
-        if not known:
+        layers_here = self.lines.get((self.file(at.file), at.function))
+        if not layers_here:
             return set()
-        if at.line in known:
-            return known[at.line]
-        ordered = sorted(known)
+        if at.line in layers_here:
+            return layers_here[at.line]
+        ordered = sorted(layers_here)
         n = bisect_left(ordered, at.line)
         around = ordered[max(n - 1, 0) : n + 1]
-        return set().union(*(known[line] for line in around))
+        return set().union(*(layers_here[line] for line in around))
 
     def caller(self, path: str) -> str:
         """Return the module that calls a module: the nearest enclosing module that is called itself."""
@@ -93,19 +93,19 @@ def frames_of_guards(text: str, naming: Naming) -> Frames:
 
 
 def _guard_matches(pattern: re.Pattern[str], text: str, naming: Naming) -> Iterator[tuple[str, At, str]]:
-    for found in pattern.finditer(text):
-        source = source_path(found[1])
+    for match in pattern.finditer(text):
+        source = source_path(match[1])
         if source is not None:
-            yield naming(*source), At(found[3], found[5], int(found[4])), found[2]
+            yield naming(*source), At(match[3], match[5], int(match[4])), match[2]
 
 
 def reader_of(path: str, name: str, code: str) -> str:
     """Return the module whose code reads a parameter: for `self.embed.weight`, the parent of `embed`."""
     parts = path.split(".") if path else []
     away = 0
-    own = re.escape(name) if name else r"[A-Za-z]\w*"
-    for found in re.finditer(rf"((?:\.\w+)*)\.{own}\b", code):
-        words = [word for word in found[1].split(".") if word]
+    attribute = re.escape(name) if name else r"[A-Za-z]\w*"
+    for match in re.finditer(rf"((?:\.\w+)*)\.{attribute}\b", code):
+        words = [word for word in match[1].split(".") if word]
         same = 0
         while words and same < min(len(words), len(parts)) and words[-1 - same] == parts[-1 - same]:
             same += 1
@@ -173,15 +173,15 @@ class Program:
 
         None if any of these nodes has no known layer.
         """
-        found = self.by_key.get(key, ())
+        steps = self.by_key.get(key, ())
         last = len(self.steps) if high is None else high
-        layers = [self.steps[n].layer for n in found if low <= n <= last]
-        known = [layer for layer in layers if layer is not None]
-        return None if not known or len(known) < len(layers) else self.module(common(known))
+        layers = [self.steps[n].layer for n in steps if low <= n <= last]
+        known_layers = [layer for layer in layers if layer is not None]
+        return None if not known_layers or len(known_layers) < len(layers) else self.module(common(known_layers))
 
     def module(self, path: str) -> str:
         """Return the innermost module that runs: a module list only holds modules."""
-        return next(found for found in ancestors(path) if not found or found in self.modules)
+        return next(ancestor for ancestor in ancestors(path) if not ancestor or ancestor in self.modules)
 
 
 def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[str, str], frames: Frames) -> Program:
@@ -206,7 +206,7 @@ def program_of(graph: GraphText, parameters: dict[str, Parameter], paths: dict[s
     program.modules |= {step.layer for step in program.steps if step.layer}
     if not frames.calls:  # what a list holds is called, also where no guard says so
         program.modules |= {path for step in program.steps for path in ancestors(step.layer or "") if _in_list(path)}
-    _between(program, frames)
+    _layers_between(program, frames)
     _leaves(program, frames)
     return program
 
@@ -245,8 +245,8 @@ def _anchors(program: Program, frames: Frames) -> None:
     for step in program.steps:
         if not step.reads or _shared(program, frames, step):
             continue
-        told = [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
-        step.layer, step.anchor = common(told), True
+        owners = [_called(frames, reader_of(program.paths[n], program.names[n], step.code)) for n in step.reads]
+        step.layer, step.anchor = common(owners), True
         if any(mentions(program.names[n], step.code) for n in step.reads):
             frames.add(step.at, step.layer)
             last = None
@@ -254,10 +254,10 @@ def _anchors(program: Program, frames: Frames) -> None:
         same = last is not None and (last.at.file, last.at.function) == (step.at.file, step.at.function)
         given = [*given, step] if same else [step]
         last = step
-        around = common(found.layer or "" for found in given)
-        if same and any(found.layer == around for found in given):
-            for found in given:
-                found.layer = around
+        around = common(anchor_step.layer or "" for anchor_step in given)
+        if same and any(anchor_step.layer == around for anchor_step in given):
+            for anchor_step in given:
+                anchor_step.layer = around
         else:
             given = [step]
 
@@ -290,23 +290,23 @@ class _Gap:
     base: str
 
 
-def _between(program: Program, frames: Frames) -> None:
+def _layers_between(program: Program, frames: Frames) -> None:
     places = [n for n, step in enumerate(program.steps) if step.anchor]
-    seen: dict[str, set[tuple[int, Key]]] = {}
+    files_of_layer: dict[str, set[tuple[int, Key]]] = {}
     entered = _entered(program, frames, places)
     bounds = [-1, *places, len(program.steps)]
     for first, last in pairwise(bounds):
         before = program.steps[first] if first >= 0 else None
         after = program.steps[last] if last < len(program.steps) else None
-        base = _base(program, before, after, seen)
+        base = _base(program, before, after, files_of_layer)
         gap = _Gap(before, after, base)
-        kept = {n: _owners(program, frames, gap, program.steps[n], n, entered) for n in range(first + 1, last)}
-        for n, layer in _settled(kept, gap, program).items():
+        candidates = {n: _owners(program, frames, gap, program.steps[n], n, entered) for n in range(first + 1, last)}
+        for n, layer in _settled(candidates, gap, program).items():
             program.steps[n].layer = layer
         _within(program, range(first + 1, last), first, last, base)
 
 
-def _base(program: Program, before: Step | None, after: Step | None, seen: dict[str, set[tuple[int, Key]]]) -> str:
+def _base(program: Program, before: Step | None, after: Step | None, files_of_layer: dict[str, set[tuple[int, Key]]]) -> str:
     """Return the innermost module whose one call holds both anchors.
 
     A repeated read of an anchor in the same module means a second call; the common module is then its parent.
@@ -315,15 +315,15 @@ def _base(program: Program, before: Step | None, after: Step | None, seen: dict[
         return ""
     base = "" if before is None else program.module(common((before.layer or "", after.layer)))
     marks = {(number, after.key) for number in after.reads}
-    while base and marks & seen.get(base, set()):
-        for path in [path for path in seen if is_below(path, base)]:
-            del seen[path]
+    while base and marks & files_of_layer.get(base, set()):
+        for path in [path for path in files_of_layer if is_below(path, base)]:
+            del files_of_layer[path]
         base = program.module(base.rpartition(".")[0])
     for path in reversed(list(ancestors(after.layer))):
         if before is None or not is_below(before.layer or "", path):
-            for old in [known for known in seen if is_below(known, path)] if path else ():
-                del seen[old]
-        seen.setdefault(path, set()).update(marks)
+            for old in [earlier for earlier in files_of_layer if is_below(earlier, path)] if path else ():
+                del files_of_layer[old]
+        files_of_layer.setdefault(path, set()).update(marks)
     return base
 
 
@@ -360,14 +360,14 @@ def _owners(
     owners = frames.owners(step.at)
     if not owners:
         return []
-    found = []
+    layers = []
     for anchor in (gap.before, gap.after):
         for path in ancestors(anchor.layer or "") if anchor is not None else ():
-            if is_below(path, gap.base) and path not in found and merged(path) in owners:
-                found.append(path)
-    if merged(gap.base) in owners and gap.base not in found:
-        found.append(gap.base)
-    return [path for path in found if _agrees(program, frames, gap, step, path, n, entered)]
+            if is_below(path, gap.base) and path not in layers and merged(path) in owners:
+                layers.append(path)
+    if merged(gap.base) in owners and gap.base not in layers:
+        layers.append(gap.base)
+    return [path for path in layers if _agrees(program, frames, gap, step, path, n, entered)]
 
 
 def _leaves(program: Program, frames: Frames) -> None:
@@ -382,13 +382,13 @@ def _leaves(program: Program, frames: Frames) -> None:
             step.layer = leaf
 
 
-def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:
+def _settled(candidates: dict[int, list[str]], gap: _Gap, program: Program) -> dict[int, str]:
     """Choose the candidate consistent with call nesting.
 
     A layer is never re-entered after it returned, nor left before its anchor.
     """
-    results = {n: paths[0] for n, paths in kept.items() if len(paths) == 1}
-    order = [n for n, paths in kept.items() if paths]
+    results = {n: paths[0] for n, paths in candidates.items() if len(paths) == 1}
+    order = [n for n, paths in candidates.items() if paths]
     for ends, numbers in ((True, order), (False, order[::-1])):
         passed: list[str] = []
         for n in numbers:
@@ -396,16 +396,16 @@ def _settled(kept: dict[int, list[str]], gap: _Gap, program: Program) -> dict[in
                 if not passed or passed[-1] != results[n]:
                     passed.append(results[n])
                 continue
-            kept[n] = [
-                path for path in kept[n]
+            candidates[n] = [
+                path for path in candidates[n]
                 if path == gap.base or _ends(path, gap) != ends or all(is_below(other, path) for other in passed)
             ]  # fmt: skip
-            if len(kept[n]) == 1:
-                results[n] = kept[n][0]
+            if len(candidates[n]) == 1:
+                results[n] = candidates[n][0]
                 passed.append(results[n])
     for n in order:
-        if n not in results and kept[n]:
-            results[n] = program.module(common(kept[n]))
+        if n not in results and candidates[n]:
+            results[n] = program.module(common(candidates[n]))
     return results
 
 
@@ -435,9 +435,9 @@ def _agrees(
 def _within(program: Program, gap: range, first: int, last: int, base: str) -> None:
     """Assign the nodes between two nodes of one module to that module."""
     steps = program.steps
-    known = [n for n in (first, *gap, last) if 0 <= n < len(steps) and steps[n].layer is not None]
+    placed = [n for n in (first, *gap, last) if 0 <= n < len(steps) and steps[n].layer is not None]
     for n in gap:
         if steps[n].layer is None:
-            at = bisect_right(known, n)
-            around = common(steps[k].layer or "" for k in known[max(at - 1, 0) : at + 1]) if 0 < at < len(known) else base
+            at = bisect_right(placed, n)
+            around = common(steps[k].layer or "" for k in placed[max(at - 1, 0) : at + 1]) if 0 < at < len(placed) else base
             steps[n].layer = program.module(around) if is_below(around, base) else base

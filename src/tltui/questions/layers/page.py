@@ -48,10 +48,10 @@ ROOT = "(model)"
 """Display name of the outermost layer."""
 
 
-def named(layers: Layers) -> tuple[str, ...]:
+def layer_names(layers: Layers) -> tuple[str, ...]:
     """Return all layers of a compile in the order of their first runs, then merged iterations."""
     paths = dict.fromkeys(layer.path for unit in layers.units for layer in unit.layers)
-    return (*paths, *dict.fromkeys(whole for path, whole in iterations(paths).items() if whole != path))
+    return (*paths, *dict.fromkeys(pattern for path, pattern in iterations(paths).items() if pattern != path))
 
 
 def iterations(paths: Collection[str]) -> dict[str, str]:
@@ -59,42 +59,42 @@ def iterations(paths: Collection[str]) -> dict[str, str]:
 
     Only elements of lists count: the parts of a module that runs itself (`Sequential`) follow each other.
     """
-    known, results = set(paths), {}
+    existing, results = set(paths), {}
     for path in paths:
         parts = path.split(".")
         results[path] = ".".join(
-            MERGED if part.isdecimal() and ".".join(parts[:n]) not in known else part for n, part in enumerate(parts)
+            MERGED if part.isdecimal() and ".".join(parts[:n]) not in existing else part for n, part in enumerate(parts)
         )
     return results
 
 
 def matches(path: str, wanted: str) -> bool:
     """Return whether a name matches a layer; `*` stands for any number, and a path suffix is enough."""
-    whole, parts = path.split("."), wanted.split(".")
+    parts_of_path, parts = path.split("."), wanted.split(".")
     if wanted in ("", ROOT):
         return not path
-    if len(parts) > len(whole):
+    if len(parts) > len(parts_of_path):
         return False
-    return all(a == b or (b == MERGED and a.isdecimal()) for a, b in zip(whole[-len(parts) :], parts, strict=True))
+    return all(a == b or (b == MERGED and a.isdecimal()) for a, b in zip(parts_of_path[-len(parts) :], parts, strict=True))
 
 
 def chosen(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
     """Return the layers that a name matches: by exact path, else by path suffix if all are of one kind."""
-    known = list(paths)
-    exact = [path for path in known if len(path.split(".")) == len(wanted.split(".")) and matches(path, wanted)]
+    valid = list(paths)
+    exact = [path for path in valid if len(path.split(".")) == len(wanted.split(".")) and matches(path, wanted)]
     if exact:
         return tuple(exact)
-    ends = [path for path in known if matches(path, wanted)]
+    ends = [path for path in valid if matches(path, wanted)]
     return tuple(ends) if len({merged(path) if MERGED in wanted else path for path in ends}) <= 1 else ()
 
 
 def near(paths: Iterable[str], wanted: str) -> tuple[str, ...]:
     """Return layers with names similar to an unknown one."""
-    known = [path for path in paths if path]
-    ends = [path for path in known if matches(path, wanted)]
+    valid = [path for path in paths if path]
+    ends = [path for path in valid if matches(path, wanted)]
     last = wanted.rpartition(".")[2]
-    alike = difflib.get_close_matches(wanted, known, NEAR, 0.5)
-    return tuple(dict.fromkeys((*ends, *alike, *(path for path in known if last and path.rpartition(".")[2] == last))))[:NEAR]
+    alike = difflib.get_close_matches(wanted, valid, NEAR, 0.5)
+    return tuple(dict.fromkeys((*ends, *alike, *(path for path in valid if last and path.rpartition(".")[2] == last))))[:NEAR]
 
 
 def layers_in(unit: UnitLayers, merge: bool) -> tuple[tuple[Layer, int], ...]:
@@ -105,32 +105,32 @@ def layers_in(unit: UnitLayers, merge: bool) -> tuple[tuple[Layer, int], ...]:
     if not merge:
         return tuple((layer, 1) for layer in unit.layers)
     groups: dict[str, list[Layer]] = {}
-    whole = iterations([layer.path for layer in unit.layers])
+    iteration_of = iterations([layer.path for layer in unit.layers])
     for layer in unit.layers:
-        groups.setdefault(whole[layer.path], []).append(layer)
+        groups.setdefault(iteration_of[layer.path], []).append(layer)
     places = {path: n for n, path in enumerate(groups)}
-    found = []
+    rows = []
     for path, same in groups.items():
         around = unit.layers[same[0].parent].path if same[0].parent >= 0 else None
-        found.append((union(unit, path, same, -1 if around is None else places[whole[around]]), len(same)))
-    return tuple(found)
+        rows.append((union(unit, path, same, -1 if around is None else places[iteration_of[around]]), len(same)))
+    return tuple(rows)
 
 
 def union(unit: UnitLayers, path: str, layers: Iterable[Layer], parent: int = -1) -> Layer:
     """Several layers as one. A kernel that is in two of them counts once, and is alone where it computes nothing outside of all."""
-    own = list(layers)
-    if len(own) == 1:
-        one = own[0]
+    members = list(layers)
+    if len(members) == 1:
+        one = members[0]
         return Layer(path, parent, one.pre, one.post, one.kernels, one.alone, one.lines, one.cost, one.priced)
-    inside = {name for layer in own for name in layer.kernels}
+    inside = {name for layer in members for name in layer.kernels}
     kernels = tuple(key for key in unit.of_kernel if key in inside)
-    paths = {layer.path for layer in own}
+    paths = {layer.path for layer in members}
     alone = tuple(key for key in kernels if all(_in(path, paths) for path in unit.of_kernel[key]))
     priced = [unit.costs[key] for key in kernels if key in unit.costs]
     return Layer(
-        path, parent, tuple(dict.fromkeys(name for layer in own for name in layer.pre)),
-        tuple(dict.fromkeys(name for layer in own for name in layer.post)), kernels, alone,
-        tuple(dict.fromkeys(line for layer in own for line in layer.lines)), together(priced),
+        path, parent, tuple(dict.fromkeys(name for layer in members for name in layer.pre)),
+        tuple(dict.fromkeys(name for layer in members for name in layer.post)), kernels, alone,
+        tuple(dict.fromkeys(line for layer in members for line in layer.lines)), together(priced),
         sum(cost.bytes is not None for cost in priced),
     )  # fmt: skip
 
@@ -225,15 +225,15 @@ def micros(us: float) -> str:
 
 def static_text(cost: StaticCost) -> str:
     """Format the known costs: `3 loads, 1 store, 2 reductions, 12.3 KB, estimated 4.2 µs`."""
-    told = [
+    texts = [
         fmt.plural(count, noun) for count, noun in ((cost.loads, "load"), (cost.stores, "store"), (cost.reductions, "reduction"))
         if count is not None and (count or noun != "reduction")
     ]  # fmt: skip
     if cost.bytes is not None:
-        told.append(fmt.size_of(cost.bytes))
+        texts.append(fmt.size_of(cost.bytes))
     if cost.estimated_us is not None:
-        told.append(f"estimated {micros(cost.estimated_us)} µs")
-    return ", ".join(told)
+        texts.append(f"estimated {micros(cost.estimated_us)} µs")
+    return ", ".join(texts)
 
 
 def add_kernels(
@@ -245,9 +245,9 @@ def add_kernels(
     text += fmt.plural(len(layer.post), "node")
     name = sanitize(layer.path) or "the whole model"
     page.say(f"{name}{f' × {len(paths)}' if len(paths) > 1 else ''}: {text}", "  ", tokens.STRONG)
-    if told := static_text(layer.cost):
-        some = f" (of {layer.priced} of {len(layer.kernels)} kernels)" if layer.priced < len(layer.kernels) else ""
-        page.labelled("together", told + some, gap=LABEL)
+    if cost_text := static_text(layer.cost):
+        coverage = f" (of {layer.priced} of {len(layer.kernels)} kernels)" if layer.priced < len(layer.kernels) else ""
+        page.labelled("together", cost_text + coverage, gap=LABEL)
     if us is not None:
         page.labelled("measured", f"{micros(us)} µs {of} in kernels that are in it", gap=LABEL)
     links = (("provenance", tokens.LINK, f"@provenance:{ref}"), ", ", ("all layers", tokens.LINK, f"@layers:{ref}"))
@@ -259,7 +259,7 @@ def add_kernels(
     inside = set(layer.post)
     page.blank()
     for cost in kernels:
-        others = [path for path in cost.layers if not any(is_below(path, own) for own in paths)]
+        others = [path for path in cost.layers if not any(is_below(path, shown_path) for shown_path in paths)]
         _kernel(page, unit, by_key[cost.key], cost, inside, others, of)
 
 
@@ -275,8 +275,8 @@ def _kernel(
     if cost.us is not None:
         pieces.append((f"  {micros(cost.us)} µs {of}", tokens.STRONG))
     page.add(*pieces)
-    if told := static_text(cost.cost):
-        page.labelled("cost", told, "    ", LABEL)
+    if cost_text := static_text(cost.cost):
+        page.labelled("cost", cost_text, "    ", LABEL)
     if kernel.post_nodes:
         names = [name for name in kernel.post_nodes if name in inside]
         page.labelled("nodes", sanitize(", ".join(names or kernel.post_nodes)), "    ", LABEL)
@@ -367,18 +367,18 @@ def _address(scope: Scope) -> str:
 
 def _wanted(layers: Layers, name: str, number: int | None) -> str | None:
     """Return the requested layer, by name or number; None for all."""
-    known = named(layers)
+    names = layer_names(layers)
     if name:
-        if not chosen(known, name):
-            alike = sanitize(", ".join(near(known, name)))
+        if not chosen(names, name):
+            alike = sanitize(", ".join(near(names, name)))
             text = f". It has: {alike}" if alike else ", and none like it"
             raise BadAddress(f"[{layers.ref}] has no layer {sanitize(name)!r}{text}")
         return name
     if number is None:
         return None
-    if not 0 < number <= len(known):
-        raise BadAddress(f"[{layers.ref}] has {fmt.plural(len(known), 'layer')}, and no number {number}")
-    return known[number - 1] or ROOT
+    if not 0 < number <= len(names):
+        raise BadAddress(f"[{layers.ref}] has {fmt.plural(len(names), 'layer')}, and no number {number}")
+    return names[number - 1] or ROOT
 
 
 def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
@@ -387,7 +387,7 @@ def _only(scope: Scope, name: str) -> Generator[None, None, Compile]:
     for n, compile_ in enumerate(scope.compiles):
         if n % AT_ONCE == 0:
             yield
-        if chosen(named(layers_of(compile_)), name):
+        if chosen(layer_names(layers_of(compile_)), name):
             compiles.append(compile_)
     if len(compiles) != 1:
         several = ", ".join(f"[{compile_.ref}]" for compile_ in compiles[:NAMED]) + (" …" if len(compiles) > NAMED else "")
@@ -434,17 +434,17 @@ def _compile(
     if not layers.units:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
     units = []
-    numbers = {path: n for n, path in enumerate(named(layers), 1)}
+    numbers = {path: n for n, path in enumerate(layer_names(layers), 1)}
     for unit in layers.units:
-        own = provenance.unit(unit.unit)
+        unit_provenance = provenance.unit(unit.unit)
         measured = _measured(costs, layers.ref, unit.unit)
         page.heading(unit.unit)
         if not unit.layers:
             page.say(page.so_far(f"No layer is known: {unit.why or NOTHING}."), "  ", tokens.DIM)
         if name is None:
-            units.append(_tree(page, layers.ref, unit, own, merge, measured, numbers, costs))
+            units.append(_tree(page, layers.ref, unit, unit_provenance, merge, measured, numbers, costs))
         else:
-            units.append(_one(page, layers.ref, unit, own, name, measured, costs))
+            units.append(_one(page, layers.ref, unit, unit_provenance, name, measured, costs))
     return CompileLayers(layers.ref, name or "", tuple(units))
 
 
@@ -468,9 +468,9 @@ def _tree(
     numbers: Mapping[str, int], costs: Costs | None,
 ) -> UnitCosts:  # fmt: skip
     layers = layers_in(unit, merge)
-    told = tuple(_layer_cost(layer, count, measured) for layer, count in layers)
+    layer_costs = tuple(_layer_cost(layer, count, measured) for layer, count in layers)
     rows = []
-    for (layer, count), cost in zip(layers, told, strict=True):
+    for (layer, count), cost in zip(layers, layer_costs, strict=True):
         target = f"@layers:{ref}#{numbers[layer.path]}" if layer.path in numbers else ""
         around = layers[layer.parent][0].path if layer.parent >= 0 else ""
         name = _short(layer.path, around)
@@ -482,7 +482,7 @@ def _tree(
     if unit.unknown and unit.layers:
         page.say(page.so_far(f"Of {fmt.plural(unit.unknown, 'kernel')} no layer is known: {unit.why}."), "  ", tokens.DIM)
     add_sites(page, unit.sites)
-    return UnitCosts(unit.unit, unit.why, unit.unknown, told, _kernels(unit, unit_provenance, None, measured), unit.sites)
+    return UnitCosts(unit.unit, unit.why, unit.unknown, layer_costs, _kernels(unit, unit_provenance, None, measured), unit.sites)
 
 
 def _short(path: str, around: str) -> str:
@@ -500,13 +500,12 @@ def _one(
     if not layers:
         page.say(f"{sanitize(name)} computes nothing here, as far as is known.", "  ", tokens.DIM)
         return UnitCosts(unit.unit, unit.why, unit.unknown, (), (), ())
-    whole = union(unit, layers[0].path if len(layers) == 1 else name, layers)
-    told = _layer_cost(whole, len(layers), measured)
-    kernels = _kernels(unit, unit_provenance, set(whole.kernels), measured)
-    add_kernels(
-        page, ref, unit_provenance, whole, [layer.path for layer in layers], kernels, told.us, costs.of if costs is not None else ""
-    )
-    return UnitCosts(unit.unit, unit.why, unit.unknown, (told,), kernels, ())
+    merged_layer = union(unit, layers[0].path if len(layers) == 1 else name, layers)
+    layer_cost = _layer_cost(merged_layer, len(layers), measured)
+    kernels = _kernels(unit, unit_provenance, set(merged_layer.kernels), measured)
+    of = costs.of if costs is not None else ""
+    add_kernels(page, ref, unit_provenance, merged_layer, [layer.path for layer in layers], kernels, layer_cost.us, of)
+    return UnitCosts(unit.unit, unit.why, unit.unknown, (layer_cost,), kernels, ())
 
 
 def _kernels(

@@ -154,9 +154,9 @@ def parse_code(lines: Sequence[str], kernel_names: Iterable[str] = ()) -> CodeTe
     bodies = _bodies(lines, inside)
     calls = _with_handles(lines, bodies, inside)
     handles = bool(calls)
-    taken = {n for call in calls for n in call.lines}
+    call_lines = {n for call in calls for n in call.lines}
     names = frozenset((*kernel_names, *(definition.name for definition in definitions)))
-    calls += _without_handles(lines, bodies, inside, names, taken)
+    calls += _without_handles(lines, bodies, inside, names, call_lines)
     aot = next((match for line in lines[:8] if (match := _AOT_ID.match(line))), None)
     graph_lines = [n for body in bodies if not body.inner for n in range(body.first, body.last + 1)]
     inputs = [n for n in graph_lines if _UNPACK.match(lines[n])]
@@ -337,7 +337,7 @@ def statement_end(lines: Sequence[str], first: int) -> int:
 
 
 def _without_handles(
-    lines: Sequence[str], bodies: Sequence[Function], inside: bytearray, names: frozenset[str], taken: set[int]
+    lines: Sequence[str], bodies: Sequence[Function], inside: bytearray, names: frozenset[str], call_lines: set[int]
 ) -> list[Call]:
     """Return calls by their syntax, in the functions that run the graph."""
     calls = []
@@ -345,7 +345,7 @@ def _without_handles(
         n = body.first + 1
         while n <= body.last:
             line = lines[n]
-            name = "" if inside[n] or n in taken or _comment(line) or "(" not in line else called(line, names)
+            name = "" if inside[n] or n in call_lines or _comment(line) or "(" not in line else called(line, names)
             n += 1
             if name:
                 span = _statement(lines, n - 1)

@@ -131,19 +131,19 @@ class GraphText:
         number = self.numbers.get(name)
         return None if number is None else self.nodes[number]
 
-    def named(self, node: FxNode) -> bool:
+    def is_outermost(self, node: FxNode) -> bool:
         """Return whether a name in a mapping resolves to this node."""
         return self.find(node.name) is node
 
     def key(self, node: FxNode) -> str:
         """Return the unique key of a node in the text."""
-        return node.name if self.named(node) else _inner_key(self.graph, node)
+        return node.name if self.is_outermost(node) else _inner_key(self.graph, node)
 
     def inner(self, function: str) -> int | None:
         """Return the subgraph that a function of the code runs, by name."""
         leaves = [(n, graph.path.rpartition(".")[2]) for n, graph in enumerate(self.graph.graphs) if graph.parent >= 0]
-        named = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
-        return named[0] if len(named) == 1 else None
+        matches = [n for n, leaf in leaves if leaf == function] or [n for n, leaf in leaves if function.endswith(f"_{leaf}")]
+        return matches[0] if len(matches) == 1 else None
 
     def inputs(self) -> tuple[int, ...]:
         """Lines of the parameters of the outermost graph."""

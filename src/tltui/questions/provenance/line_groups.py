@@ -22,7 +22,7 @@ _TELLING = (Owner.USER, Owner.LIBRARY)
 class Places:
     """Distinct source places; nodes and kernels refer to them by (file, line)."""
 
-    known: dict[Key, Place] = field(default_factory=dict)
+    by_key: dict[Key, Place] = field(default_factory=dict)
     pre: dict[int, tuple[Key, ...]] = field(default_factory=dict)
     """Number of a node in its graph → its places, the user's own first."""
     post: dict[int, tuple[Key, ...]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Places:
 
     def ordered(self) -> tuple[Place, ...]:
         """Return the user's places, then those of libraries, each by file and line."""
-        return tuple(sorted(self.known.values(), key=lambda place: (owner_of(place.file).rank, place.file, place.line)))
+        return tuple(sorted(self.by_key.values(), key=lambda place: (owner_of(place.file).rank, place.file, place.line)))
 
     def of_origin(self, origin: Origin | None) -> Key | None:
         """Return the key of the place in a comment; None without a place."""
@@ -55,9 +55,9 @@ class Places:
     def add(self, place: Place) -> Key:
         """Add a place and return its key."""
         key = place.file, place.line
-        old = self.known.get(key)
+        old = self.by_key.get(key)
         if old is None or (not old.code and place.code):
-            self.known[key] = place
+            self.by_key[key] = place
         return key
 
     def own_first(self, keys: Iterable[Key]) -> tuple[Key, ...]:
@@ -91,12 +91,12 @@ def places_of(
     for kernel, kernel_stacks in zip(links.kernels, stacks, strict=True):
         leads = [lead for stack in kernel_stacks if (lead := nearest(stack)) is not None and lead.owner in _TELLING]
         keys = [key for frame in leads if (key := places.of_frame(frame)) is not None]
-        named, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
-        specific = tuple(key for key in named if _rank(key) <= inside.rank)
+        keys_by_name, derived = ((), False) if keys else _by_nodes(places, texts, kernel)
+        specific = tuple(key for key in keys_by_name if _rank(key) <= inside.rank)
         places.from_stacks.append(bool(keys))
         places.kernels.append(places.own_first(keys) if keys else specific)
         places.derived.append(derived)
-        places.called.append(bool(named) and not specific)
+        places.called.append(bool(keys_by_name) and not specific)
     return places
 
 
@@ -134,7 +134,7 @@ def _add_node_places(
     if key is None:
         return
     keys = [key]
-    if places.known[key].framework:
+    if places.by_key[key].framework:
         keys += [caller for by_key in callers for caller in by_key.get(key, ())]
         keys += [places.own_callers[key]] if key in places.own_callers else []
     to[n] = places.own_first(keys)
@@ -254,16 +254,16 @@ class _Bands:
 
     def __init__(self, places: int) -> None:
         self._next = places
-        self._known: dict[object, int] = {}
+        self._numbers: dict[object, int] = {}
 
     def of(self, places: list[int], key: object) -> int:
         """Return the band of a group: that of its first place, else a new one."""
         if places:
             return places[0]
-        if key not in self._known:
-            self._known[key] = self._next
+        if key not in self._numbers:
+            self._numbers[key] = self._next
             self._next += 1
-        return self._known[key]
+        return self._numbers[key]
 
 
 def _group(
@@ -293,7 +293,7 @@ def _of_nodes(woven: Woven, bands: _Bands) -> Iterator[Group]:
             yield _group(band, places, before, (node.line,), (ranges[kernel] for kernel in kernels))
     for n, node in enumerate(pre.nodes if pre is not None else ()):
         places = [woven.numbers[key] for key in woven.places.pre.get(n, ())]
-        if places and not (pre is not None and pre.named(node) and woven.post_lines(woven.after.get(node.name, ()))):
+        if places and not (pre is not None and pre.is_outermost(node) and woven.post_lines(woven.after.get(node.name, ()))):
             yield _group(places[0], places, (node.line,), (), ())
 
 
@@ -347,12 +347,12 @@ def _of_signature(woven: Woven, bands: _Bands) -> Iterator[Group]:
     """
     texts = woven.texts
     backward = texts.direction == "backward"
-    for which in ("inputs", "outputs"):
-        pre: tuple[int, ...] = getattr(texts.pre, which)() if texts.pre is not None and not backward else ()
-        post: tuple[int, ...] = getattr(texts.post, which)() if texts.post is not None else ()
-        code: tuple[int, ...] = getattr(texts.code, which)
+    for side in ("inputs", "outputs"):
+        pre: tuple[int, ...] = getattr(texts.pre, side)() if texts.pre is not None and not backward else ()
+        post: tuple[int, ...] = getattr(texts.post, side)() if texts.post is not None else ()
+        code: tuple[int, ...] = getattr(texts.code, side)
         if bool(pre) + bool(post) + bool(code) > 1:
-            yield _group(bands.of([], which), (), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
+            yield _group(bands.of([], side), (), pre, post, ({texts.code_pane: [(n, n) for n in code]},))
 
 
 MOST_PAIRS = 64

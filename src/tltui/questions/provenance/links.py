@@ -37,14 +37,14 @@ from tltui.text.frozen import frozen
 
 @dataclass(slots=True)
 class _Slicer:
-    found: Identified
+    identified: Identified
     lowered: Lowering
     ready: dict[str, int]
     """Node → the last step that must precede it."""
 
     @property
     def values(self) -> Values:
-        return self.found.values
+        return self.identified.values
 
     def nodes(self, step: Step) -> set[str]:
         """Return the nodes of one fused kernel."""
@@ -62,14 +62,14 @@ class _Slicer:
             node = values.nodes[name]
             if user and (name in read or name in self.lowered.constant):
                 continue
-            if node.kind in ("placeholder", "get_attr") or (user and self.found.is_extern(name)):
+            if node.kind in ("placeholder", "get_attr") or (user and self.identified.is_extern(name)):
                 lost |= name not in read
                 continue
             if values.is_view(name) and values.root(name) in read and name not in targets:
                 if name not in self.lowered.buffer_views:  # one that has to be in memory carries nothing
                     nodes |= self.lowered.carried.get(name, frozenset((name,)))
                 continue
-            if name not in self.found.joined and not (user and self.found.only_joins(node)):
+            if name not in self.identified.joined and not (user and self.identified.only_joins(node)):
                 nodes.add(name)
             operands = node.operands[1:] if node.op in SCATTERS or node.op == "copy_" else node.operands
             todo += [(operand, name) for operand in operands]
@@ -272,11 +272,11 @@ class Links:
 class _Index:
     """Lookup tables for linking kernels."""
 
-    __slots__ = ("by_base", "by_place", "definitions", "elsewhere", "words")
+    __slots__ = ("by_base", "by_place", "definitions", "kernel_file_definitions", "words")
 
     def __init__(self, texts: Texts) -> None:
         self.definitions = {definition.name: definition for definition in reversed(texts.code.definitions)}
-        self.elsewhere = {definition.name: definition for definition in reversed(texts.kernels.definitions)}
+        self.kernel_file_definitions = {definition.name: definition for definition in reversed(texts.kernels.definitions)}
         self.words = vocabulary(texts.pre, texts.post, (texts.code, texts.kernels))
         self.by_base: dict[str, list[str]] = {}
         """`addmm` → post-grad nodes."""
@@ -284,7 +284,7 @@ class _Index:
         """Line of source → `aten.addmm` → post-grad nodes. A node stands for its operator and for what its name says:
         `view_3` may be a `reshape`."""
         for node in texts.post.nodes if texts.post is not None else ():
-            if node.kind != "call" or texts.post is None or not texts.post.named(node):
+            if node.kind != "call" or texts.post is None or not texts.post.is_outermost(node):
                 continue
             aten, origin = aten_of(node), texts.post.origin(node)
             self.by_base.setdefault(aten.partition(".")[2], []).append(node.name)
@@ -355,8 +355,8 @@ def _keys_by_name(texts: Texts) -> dict[str, list[int]]:
 
 def _link(texts: Texts, index: _Index, name: str, handle: int | None, call: Call) -> KernelLink:
     definition, pane = index.definitions.get(name), texts.code_pane
-    if name in index.elsewhere and (definition is None or definition.kind == "cpp"):
-        definition, pane = index.elsewhere[name], records.KERNEL
+    if name in index.kernel_file_definitions and (definition is None or definition.kind == "cpp"):
+        definition, pane = index.kernel_file_definitions[name], records.KERNEL
     return KernelLink(
         name, handle, (call,), definition, texts.code_pane, pane, function=call.function, times=texts.code.times(call.function)
     )
@@ -468,8 +468,8 @@ def _from_flow(texts: Texts, kernels: Sequence[KernelLink]) -> None:
     for kernel in kernels:
         if kernel.key in shared and kernel.nodes_from == records.NODE_MAPPINGS:
             same_name = [other for other in kernels if other.name == kernel.name and other.nodes_from == records.DATAFLOW]
-            taken = {name for other in same_name for name in other.post}
-            kernel.post = tuple(name for name in kernel.post if name not in taken) or kernel.post
+            linked = {name for other in same_name for name in other.post}
+            kernel.post = tuple(name for name in kernel.post if name not in linked) or kernel.post
 
 
 def _does(texts: Texts, name: str, operator: str) -> bool:
@@ -580,7 +580,7 @@ def _from_generated(texts: Texts) -> Names:
         return {}
     names: Names = {}
     for node in texts.post.nodes:
-        origin = texts.post.origin(node) if texts.post.named(node) else None
+        origin = texts.post.origin(node) if texts.post.is_outermost(node) else None
         if origin is None or not origin.path.startswith("<eval_with_key>"):
             continue
         match = _ASSIGNED.match(origin.code)

@@ -336,7 +336,7 @@ class Panes:
             kernels = self.kernels_at(pane, line)
             texts.append(f"became {fmt.plural(len(self.matches(pane, line, POST)), 'node')}")
             if kernels:
-                texts.append(f"in {_some([kernel.key for kernel in kernels])}")
+                texts.append(f"in {_first_names([kernel.key for kernel in kernels])}")
         elif pane in self.names and (about := self.names[pane].about_line(line)):
             texts.append(about)
         if self.is_derived(pane, line):
@@ -345,15 +345,15 @@ class Panes:
             return NOT_MAPPED
         return " · ".join(texts)
 
-    def elsewhere(self, pane: int, line: int, width: int) -> list[list[Piece]]:
+    def correspondences(self, pane: int, line: int, width: int) -> list[list[Piece]]:
         """Return three lines about matches in hidden panes: source line, node, kernel."""
         code = next((item for item in CODE if item in self.documents and item != pane), None)
         panes = [item for item in (SOURCE, PRE, POST) if item != pane] + ([code] if code is not None and pane not in CODE else [])
         if pane == LAYERS:
             panes.remove(PRE)
-        return [self._elsewhere(pane, line, other, width) for other in panes[-3:]]
+        return [self._correspondence(pane, line, other, width) for other in panes[-3:]]
 
-    def _elsewhere(self, pane: int, line: int, other: int, width: int) -> list[Piece]:
+    def _correspondence(self, pane: int, line: int, other: int, width: int) -> list[Piece]:
         lines = self.matches(pane, line, other) if other in self.documents else []
         head: Piece = (f" {WORDS[other]:<8}", tokens.LABEL)
         if not lines:
@@ -411,11 +411,11 @@ def duration(us: float) -> str:
 
 def _about_kernel(kernel: Kernel) -> str:
     nodes, lines = len(kernel.post_nodes), len(kernel.user_lines)
-    parts = [kernel.key, f"computes {_some(kernel.post_nodes)}" if nodes else "of which nodes is not known"]
+    parts = [kernel.key, f"computes {_first_names(kernel.post_nodes)}" if nodes else "of which nodes is not known"]
     if lines:
-        parts.append(f"from {_some([f'{PurePosixPath(user_line).name}' for user_line in kernel.user_lines])}")
+        parts.append(f"from {_first_names([f'{PurePosixPath(user_line).name}' for user_line in kernel.user_lines])}")
     return " ".join(parts)
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -98,14 +98,14 @@ def guards_of(text: str) -> tuple[Guard, ...]:
 class _Files:
     """Resolution of the shortened paths in guards to full paths."""
 
-    own: frozenset[str]
+    user_files: frozenset[str]
     others: frozenset[str]
     _resolved: dict[str, str | None] = field(default_factory=dict)
 
     def own_path(self, short: str) -> str | None:
         """Return the user's file; '' for one of a library or torch, None if unknown."""
         if short not in self._resolved:
-            matches = [path for path in self.own if path == short or is_end_of(short, path)]
+            matches = [path for path in self.user_files if path == short or is_end_of(short, path)]
             other = any(path == short or is_end_of(short, path) for path in self.others) or owner_of(short) is not Owner.USER
             self._resolved[short] = None if bool(matches) == other or len(matches) > 1 else matches[0] if matches else ""
         return self._resolved[short]

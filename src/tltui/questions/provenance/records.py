@@ -351,8 +351,8 @@ def _line_json(unit: UnitProvenance, line: Born) -> Born:
     if line.owner in ("", WORDS[0]):
         return line
     place = f"{line.file}:{line.line}"
-    named = {kernel.key for kernel in unit.kernels if place in kernel.user_lines}
-    return replace(line, kernels=tuple(key for key in line.kernels if key in named))
+    on_line = {kernel.key for kernel in unit.kernels if place in kernel.user_lines}
+    return replace(line, kernels=tuple(key for key in line.kernels if key in on_line))
 
 
 def _kernel_json(kernel: Kernel) -> KernelJson:

@@ -175,8 +175,8 @@ class Left:
         A file may be about another compile, and handles are small numbers.
         """
         kernel_keys = set(self.keys)
-        named = (name for key in keys for name in self.post.get(key, ()))
-        return bool(kernel_keys) and kernel_keys.issuperset(keys) and all(has_node(name) for name in named)
+        names = (name for key in keys for name in self.post.get(key, ()))
+        return bool(kernel_keys) and kernel_keys.issuperset(keys) and all(has_node(name) for name in names)
 
 
 def left_of(information: object, operations: object) -> Left:

@@ -186,12 +186,12 @@ class _Node:
     path: str
     name: str
     children: dict[str, _Node] = field(default_factory=dict)
-    own: list[Layer] = field(default_factory=list)
+    members: list[Layer] = field(default_factory=list)
     """Layers of exactly this path, without those in them."""
 
     def layers(self) -> Iterator[Layer]:
         """Yield the layer and all nested layers."""
-        yield from self.own
+        yield from self.members
         for child in self.children.values():
             yield from child.layers()
 
@@ -222,14 +222,14 @@ def _place(root: _Node, layer: Layer) -> None:
         path = f"{path}.{name}" if path else name
         node = node.children.setdefault(name, _Node(path, name))
     if layer.path:
-        node.own.append(layer)
+        node.members.append(layer)
 
 
 def _joined(node: _Node) -> _Node:
     """Merge a module with its only child: `model.layers`, and `layers.0` of several."""
-    while not node.own and len(node.children) == 1:
+    while not node.members and len(node.children) == 1:
         (child,) = node.children.values()
-        node = _Node(child.path, f"{node.name}.{child.name}", child.children, child.own)
+        node = _Node(child.path, f"{node.name}.{child.name}", child.children, child.members)
     return node
 
 

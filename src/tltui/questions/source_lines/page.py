@@ -346,12 +346,12 @@ def _born_in(request: _Search, compile_: Compile) -> Found:
 
 
 def _of_unit(unit: UnitProvenance, born: Born, visited: set[str]) -> Iterator[Trail]:
-    for which, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
+    for source_pane, nodes in ((PRE, born.pre), (PRE + 1, born.post)):
         for node in nodes:
-            ref = at_line(unit.panes[which].ref, node.line)
+            ref = at_line(unit.panes[source_pane].ref, node.line)
             if f"{ref} {node.name}" not in visited:
                 visited.add(f"{ref} {node.name}")
-                yield Trail("node", node.name, ref, f"{PANES[which]}-grad graph", unit.unit)
+                yield Trail("node", node.name, ref, f"{PANES[source_pane]}-grad graph", unit.unit)
     kernels = {kernel.key: kernel for kernel in unit.kernels}
     for key in born.kernels:
         kernel = kernels[key]
@@ -455,12 +455,12 @@ def _end(page: Page, answer: SourceLine) -> None:
         page.code(answer.code, "  ")
     for file in answer.files:
         page.row([page.place(file, answer.line), (f"  {fmt.home(file)}", tokens.DIM)])
-    looked = fmt.plural(answer.looked_at, "compile")
+    searched = fmt.plural(answer.looked_at, "compile")
     if not answer.compiles:
-        page.say(f"Nothing in {looked} names this line: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
+        page.say(f"Nothing in {searched} names this line: no node, kernel, guard, graph break, recompile, failure or symbol.", "  ")
         page.say("torch names the line where a statement begins; the lines around may be known.", "  ", tokens.DIM)
     elif answer.looked_at > 1:
         names = "names" if len(answer.compiles) == 1 else "name"
-        page.say(f"{fmt.count(len(answer.compiles))} of {looked} {names} it.", "  ", tokens.DIM)
+        page.say(f"{fmt.count(len(answer.compiles))} of {searched} {names} it.", "  ", tokens.DIM)
     if len(answer.files) > 1:
         page.say("More than one file ends with this name. A longer path means one of them.", "  ", tokens.WARN)

@@ -173,23 +173,23 @@ def identify_between(identified: Identified) -> bool:
     if not groups:
         return False
     values, memory, new = identified.values, lowered(identified), False
-    ways: dict[int, set[str]] = {}
-    taken = {values.root(version.node) for version in identified.walked.versions if version.node and version.by >= 0}
+    candidates: dict[int, set[str]] = {}
+    identified_roots = {values.root(version.node) for version in identified.walked.versions if version.node and version.by >= 0}
     for (_, shape, readers), versions in groups.items():
         common: set[str] | None = None
         for reader in readers:
-            if reader not in ways:
-                ways[reader] = _nodes_between(identified, identified.walked.steps[reader])
-            common = ways[reader] if common is None else common & ways[reader]
+            if reader not in candidates:
+                candidates[reader] = _nodes_between(identified, identified.walked.steps[reader])
+            common = candidates[reader] if common is None else common & candidates[reader]
         choices = [
             name for name in sorted(common or (), key=values.order.__getitem__)
-            if name in memory.realized and name not in memory.constant and name not in taken
+            if name in memory.realized and name not in memory.constant and name not in identified_roots
             and _is(values.nodes[name].shape, shape) and closes(identified, versions[0], name) > 0
         ]  # fmt: skip
         if len(choices) == len(versions):
             for version, name in zip(versions, choices, strict=True):
                 new |= identified.name(version, name)
-            taken.update(choices)
+            identified_roots.update(choices)
     return new
 
 
@@ -203,12 +203,12 @@ def _groups(identified: Identified) -> dict[tuple[int, Shape, tuple[int, ...]], 
     groups: dict[tuple[int, Shape, tuple[int, ...]], list[Version]] = {}
     for version in identified.walked.versions:
         read_by = readers.get(id(version))
-        if read_by and version.shape is not None and all(_tells(identified.walked.steps[number]) for number in read_by):
+        if read_by and version.shape is not None and all(_is_informative(identified.walked.steps[number]) for number in read_by):
             groups.setdefault((version.by, version.shape, tuple(dict.fromkeys(read_by))), []).append(version)
     return {key: versions for key, versions in groups.items() if len(versions) <= MAX_GROUP}
 
 
-def _tells(step: Step) -> bool:
+def _is_informative(step: Step) -> bool:
     return step.kind == FUSED and step.complete and any(version.node for version in step.writes)
 
 
@@ -395,8 +395,8 @@ def _agreement(identified: Identified, step: Step, node: Value) -> int:
         elif not fits(version.shape, node.shape):
             return -1
     for item, version in (step.writes[0].items if step.writes else {}).items():
-        taken = _item(values, node.name, item)
-        if version.node and not (taken and values.same(version.node, taken)):
+        source_item = _item(values, node.name, item)
+        if version.node and not (source_item and values.same(version.node, source_item)):
             return -1
         agreed += bool(version.node)
     return agreed
@@ -425,5 +425,5 @@ def _run(identified: Identified, step: Step, name: str) -> None:
     for version in step.writes[:1]:
         identified.name(version, name)
         for item, part in version.items.items():
-            if taken := _item(values, name, item):
-                identified.name(part, taken)
+            if source_item := _item(values, name, item):
+                identified.name(part, source_item)

@@ -214,7 +214,7 @@ class _Walk:
         elif match := _RENAMED.match(text):
             self.buffers[match[1]] = self.buffer(match[2])
         elif match := _ITEM.match(text):
-            self.take(match[1], match[2], int(match[3]))
+            self.bind_item(match[1], match[2], int(match[3]))
         elif (match := _LISTED.match(text)) and "(" not in match[2].partition("reinterpret")[0]:
             self.lists[match[1]] = [part for part in arguments(match[2]) if part]
         elif "(" in text:
@@ -246,7 +246,7 @@ class _Walk:
         offset = f"{source.offset}+{more[2]}" if part and len(more) > 2 else source.offset
         self.buffers[name] = _Buffer(source.storage, shape if shape and shape.dtype else None, offset)
 
-    def take(self, name: str, of: str, item: int) -> None:
+    def bind_item(self, name: str, of: str, item: int) -> None:
         """Process `name = of[item]`."""
         source = self.read(of)
         version = self.version(source.by if source else -1, None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import real
+from pages import page
 
 from tltui.model.run import Run
-from tltui.questions.build import build
-from tltui.text.document import Document, Options
+from tltui.text.document import Document
 
 
 def opened(name: str) -> Run:
@@ -37,4 +37,4 @@ def targets(document: Document) -> set[str]:
 def lead_somewhere(run: Run, document: Document) -> None:
     """Fail for a link that leads nowhere."""
     for target in sorted(targets(document)):
-        assert len(build(run, target, Options())) > 0, target
+        assert len(page(run, target)) > 0, target

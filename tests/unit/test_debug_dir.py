@@ -339,7 +339,7 @@ def test_a_name_from_a_graph_is_a_guess(tmp_path: Path) -> None:
     run = fresh(MLP)
     assert "≈ forward  mlp.py:7" in text(listing_document(run, Options()))
     assert "~ forward  mlp.py:7" in text(listing_document(run, Options(ascii=True)))
-    assert "A guess: the last operation" in text(page(run, f"+{UNITS[0]}"))
+    assert "Best guess: the last operation" in text(page(run, f"+{UNITS[0]}"))
     trace = next((INPUTS / "mlp" / "trace").iterdir())
     (tmp_path / "trace.log").write_bytes(lzma.decompress(trace.read_bytes()))
     shutil.copytree(MLP, tmp_path / MLP.name)

@@ -221,7 +221,7 @@ def test_the_recompile_limit(tmp_path: Path) -> None:
     assert "» not compiled: the recompile limit (8) was reached" in text
     assert "9th compile of f (limit 8)" in text and "why  too often." in text and "try  1 Look." in text
     assert "The recompile limit of 8 was reached" in text_of(page(run, "0/"))
-    assert "the recompile limit of f was reached" in text_of(page(run, ""))
+    assert "the recompile limit of f was hit" in text_of(page(run, ""))
 
 
 def test_an_empty_reason_is_said_to_be_empty(tmp_path: Path) -> None:

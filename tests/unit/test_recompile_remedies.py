@@ -68,7 +68,7 @@ def test_a_float_that_torch_fixes_again_is_no_success() -> None:
     """It gets a symbol and loses it in the same compile: each value is a compile."""
     (found,) = frames()["floats_fixed"].variations
     assert (found.became, found.fixed_again, found.count) == ("24/1", "24/1", 3)
-    assert "fixed it again" in found.advice and "nothing to do" not in found.advice and "tensor in its place" in found.advice
+    assert "then specialized it" in found.advice and "nothing to do" not in found.advice and "as a tensor instead" in found.advice
     (held,) = frames()["floats"].variations
     assert (held.became, held.fixed_again, held.remedy) == ("23/1", None, "nothing to do")
     shown = text(page(trace(REMEDIED), "@recompiles:24/"))
@@ -102,7 +102,7 @@ def test_torchs_own_bound_is_told_from_the_programs() -> None:
     assert (own.asked, own.failed, own.actual) == ("sizes 0 and 1", "2 <= x.size()[0]", "1")
     (program,) = frames()["decides"].recompiles[0].reasons
     assert (program.asked, program.failed, program.actual) == ("your line", "x.size()[0] <= 10", "20")
-    assert "Your line decides" in advice("decides") and "mark_unbacked" not in advice("decides")
+    assert "Your line branches" in advice("decides") and "mark_unbacked" not in advice("decides")
     (mark,) = frames()["wider"].recompiles[0].reasons
     assert (mark.asked, mark.failed, mark.bound) == ("the bounds of a mark", "x.size()[0] <= 64", 64)
     assert "raise max to 100" in advice("wider") and frames()["wider"].variations[0].code == (
@@ -130,13 +130,13 @@ def test_duck_sizing_off_does_not_help_against_a_size_of_one() -> None:
 
 def test_a_size_that_a_line_fixed_is_not_to_be_marked() -> None:
     """mark_dynamic on it would be an error."""
-    assert "mark_dynamic" not in advice("size_fixed") and "<string>:2 needs one size" in advice("size_fixed")
+    assert "mark_dynamic" not in advice("size_fixed") and "<string>:2 specialized it to one size" in advice("size_fixed")
 
 
 def test_members_of_an_enum_and_classes_are_no_new_objects() -> None:
     (enum,) = frames()["enum_member"].recompiles[0].reasons
     assert (enum.expected, enum.actual, enum.value) == ("a __main__.Colour", "another __main__.Colour", "enum")
-    assert "Members of an Enum" in advice("enum_member") and "outside" not in advice("enum_member")
+    assert "Each member of an Enum" in advice("enum_member") and "outside" not in advice("enum_member")
     (kind,) = frames()["class_argument"].recompiles[0].reasons
     assert (kind.expected, kind.actual) == ("class __main__.Layer", "class __main__.Count")
 
@@ -248,10 +248,10 @@ def test_all_sizes_that_became_dynamic_together_are_to_be_marked(tmp_path: Path)
     (frame,) = sizes(tmp_path / "a.log", "f", [("x", 0), ("y", 0)])
     (found,) = frame.variations
     assert found.code == ("torch._dynamo.mark_dynamic(x, 0)", "torch._dynamo.mark_dynamic(y, 0)")
-    assert "and so did y dim 0" in found.advice and "mark_dynamic(y, 0)" in found.advice
+    assert "together with y dim 0" in found.advice and "mark_dynamic(y, 0)" in found.advice
     (frame,) = sizes(tmp_path / "b.log", "f", [("x", 0), ("x", 1), ("y", 0), ("y", 1)])
     (found,) = frame.variations
-    assert len(found.code) == 4 and "and so did 3 other sizes" in found.advice
+    assert len(found.code) == 4 and "together with 3 other sizes" in found.advice
 
 
 def test_no_mark_is_advised_on_what_compiled_code_made(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_what_happens_at_the_limit_is_not_the_same_for_all() -> None:
     """One of two functions at the limit has fullgraph=True: there it is an error."""
     shown = " ".join(text(page(trace("torch-2.13/outcomes"), "@recompiles")).split())
     for what in ("are errors", "run in eager mode"):
-        assert f"1 frame reached the recompile limit: calls that fit no earlier compile {what}." in shown
+        assert f"1 frame hit the recompile limit: calls that match no compiled version {what}." in shown
 
 
 def test_the_guards_of_an_error_on_recompile_stand_in_its_exception() -> None:

@@ -144,7 +144,7 @@ def test_pages_say_who_was_reached() -> None:
     assert "3 graph breaks, 1 of which made torch give the function up" in text
     text = seen(page(run, "@problems", 120))
     assert "✗ 8 compiles failed · » 3 in eager mode" in text and "In eager mode (2)" in text
-    assert text.count("no graph break was allowed") == 2 and "error_on_recompile is set" in text
+    assert text.count("This graph break is an error because fullgraph=True") == 2 and "error_on_recompile is set" in text
     assert "also calls that fit an earlier compile" in " ".join(seen(page(run, "1/")).split())
     assert "What it calls is not compiled anew from there either" in " ".join(seen(page(run, "3/2")).split())
     assert "interrupted after" in seen(page(run, "0/0"))

@@ -286,7 +286,10 @@ def test_a_debug_directory_alone_has_its_own_words() -> None:
     run = open_run(discover([str(unpacked("mlp/torch_compile_debug"))]))
     assert said(run, "@guards").startswith("A torch_compile_debug directory does not have guards: record a trace with ")
     assert "What is there: summary provenance layers fusion passes" in said(run, "@timing")
-    assert "A torch_compile_debug directory has no times, and does not tell what became of a compile" in joined(run, "")
+    assert (
+        "A torch_compile_debug directory has no timestamps "
+        "and does not record whether a compilation succeeded"
+    ) in joined(run, "")
     for view in QUESTIONS:
         assert not WRONG.search(said(run, f"@{view.name}")), view.name
         assert "TORCH_LOGS text" not in said(run, f"@{view.name}"), view.name

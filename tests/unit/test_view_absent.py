@@ -78,7 +78,7 @@ def test_every_reason_has_a_state() -> None:
         "compiled autograd hands its graph over", "there is no backward", "Inductor did not run here",
         "the backend is not Inductor", "the backend stops after AOTAutograd", "no operations were captured",
         "the frame was skipped", "the analysis was restarted", "no earlier compile of this frame",
-        "this attempt was given up", "not compiled (yet)",
+        "this attempt was discarded", "not compiled (yet)",
     )  # fmt: skip
     assert not [reason for reason in nothing if not reason.startswith(known) and " in {" not in reason]
     for beginning, state in view._BEGINNINGS:

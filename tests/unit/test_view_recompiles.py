@@ -262,12 +262,12 @@ def test_advice_needs_a_fact() -> None:
     def advice(name: str) -> str:
         return found[name].variations[0].advice
 
-    assert "mark_dynamic(x, 0)" in advice("size") and "became dynamic at [0/1] by itself" in advice("size")
+    assert "mark_dynamic(x, 0)" in advice("size") and "Torch made it dynamic at [0/1]" in advice("size")
     assert "automatic_dynamic_shapes was off" in advice("sizes")  # compiled with dynamic=False: the metrics say so
     assert "allow_unspec_int_on_nn_module" in advice("layer")
-    assert "Your line decides by it" in advice("small_size")  # `if x.shape[0] < 9`: mark_unbacked would not help
+    assert "Your line branches on it" in advice("small_size")  # `if x.shape[0] < 9`: mark_unbacked would not help
     assert "use_duck_shape" in advice("equal")  # torch's own hint
-    assert "mark_dynamic" not in advice("mode") and "can't be dynamic" in advice("mode")
+    assert "mark_dynamic" not in advice("mode") and "cannot be dynamic" in advice("mode")
     assert "nothing to do" in advice("closed")
     sizes = found["sizes"].variations[0]
     assert (sizes.count, sizes.only_cause, sizes.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
@@ -282,9 +282,9 @@ def test_an_allowed_attribute_gets_no_advice_to_allow_it(allowed: bool | None, a
 
 
 @pytest.mark.parametrize(("guard", "advice"), [
-    ("m._modules['a'].mode == 'fast'", "It can't be dynamic"), ("m._modules['a'].on == True", "It can't be dynamic"),
-    ("m._modules['a'].scale == 0.5", "A buffer (a tensor) in its place"), ("m._modules['a'].training == True", "model.eval()"),
-    ("name == 'fast'", "A string can't be dynamic"),
+    ("m._modules['a'].mode == 'fast'", "It cannot be dynamic"), ("m._modules['a'].on == True", "It cannot be dynamic"),
+    ("m._modules['a'].scale == 0.5", "Use a buffer (a tensor) instead"), ("m._modules['a'].training == True", "avoid switching often"),
+    ("name == 'fast'", "Strings cannot be dynamic"),
 ])  # fmt: skip
 def test_what_helps_depends_on_what_varied(guard: str, advice: str, tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics().start(compile_=1)
@@ -300,7 +300,7 @@ def test_many_strings_are_better_kept_out(values: int, many: bool, tmp_path: Pat
         log.add("create_symbol", {"symbol": "zf0", "source": "L['name']", "val": f"w{number}"}, compile_=number)
         log.metrics(compile_=number)
     (seen,) = frames(log.open())["f"].variations
-    assert ("reduce it to few values" in seen.advice) is (seen.distinct > 3)
+    assert ("map it to a few values" in seen.advice) is (seen.distinct > 3)
     assert seen.distinct >= values - 1
 
 

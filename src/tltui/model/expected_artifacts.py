@@ -339,7 +339,7 @@ _TITLES = {
 def absent(outcome: Outcome) -> list[Absent]:
     """Return the expected artifacts that this compile lacks, in the order of the compiler's work."""
     if outcome.attempt_restarted:
-        return [_row("dynamo_output_graph", "this attempt was given up and started again: see the last one", None)]
+        return [_row("dynamo_output_graph", "this attempt was discarded and restarted: see the last one", None)]
     if outcome.recompile_limit:
         reason = "the recompile limit was reached: nothing was compiled for these inputs"
         return [_row("dynamo_start", reason, limit_name(outcome.version))]

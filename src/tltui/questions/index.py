@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 QUESTIONS: tuple[Entry, ...] = (
     Entry(
-        "summary", "1", "what happened in the run, and what to look at first",
+        "summary", "1", "what happened in the run, and where to look first",
         "look at a run", 10, "tltui.questions.overview.summary_page",
         in_debug_dir=True,
     ),
@@ -32,7 +32,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "look at a run", 20, "tltui.questions.problems.page",
     ),
     Entry(
-        "recompiles", "3", "which guard of which earlier compile failed, what varied, and what helps",
+        "recompiles", "3", "why functions were recompiled: the guard that failed, the changed values, and the fix",
         "why is it so", 30, "tltui.questions.recompiles.page",
     ),
     Entry(

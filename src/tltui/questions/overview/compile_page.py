@@ -88,7 +88,7 @@ def unit_document(run: Run, node: Compile, n: int, options: Options) -> TextDocu
     page = Page(f"@unit:{node.ref}#{n}", f"{called(node)} {unit.name}", options)
     owner = (f"[{node.ref}]", tokens.LINK, str(node.ref))
     page.add((unit.name, tokens.TITLE), f", unit {n} of {len(units)} of ", owner)
-    page.say("A unit is one lowering: a graph that Inductor turned into code by itself.", "", tokens.DIM)
+    page.say("A unit is one lowering: one graph that Inductor turned into code.", "", tokens.DIM)
     _parts(page, parts, phases=True)
     return page.document()
 
@@ -245,7 +245,7 @@ def _epochs(page: Page, node: Compile) -> None:
     if node.doubtful:
         text = fmt.plural(node.doubtful, "record")
         page.say(
-            f"{text} of a backward may belong to this compile or to another one with this id: the log does not tell.",
+            f"{text} of a backward may belong to this compile or to another one with this id: the log does not record which.",
             "  ", tokens.WARN,
         )  # fmt: skip
 
@@ -327,15 +327,15 @@ def _notes(node: Compile, study: Study) -> list[str]:
     if facts.failed and facts.reached is None and error_name(facts.fail_type) in SOFT:
         return [UNSURE]
     if status is Status.BREAK and not facts.graph_op_count and facts.has_metrics:
-        return ["No operation came before the break. What follows runs in eager mode or is compiled as a frame of its own."]
+        return ["No operation came before the break. The code after it runs in eager mode or is compiled as a separate frame."]
     if status is Status.BREAK and facts.has_metrics:
-        return ["The graph ends at the break. What follows runs in eager mode or is compiled as a frame of its own."]
+        return ["The graph ends at the break. The code after it runs in eager mode or is compiled as a separate frame."]
     return _empty_notes(node) if status is Status.EMPTY else []
 
 
 def _empty_notes(node: Compile) -> list[str]:
     if node.facts.left_code:
-        return ["Calls that fit its guards run as plain Python; others are compiled."]
+        return ["Calls that match its guards run as plain Python; others are compiled."]
     notes = ["Torch skips this function from now on, also for calls that have operations."]
     if not node.process.logs_breaks:
         notes.append("A function with a graph break in a loop looks the same in the log of this torch.")
@@ -393,7 +393,7 @@ def _function(page: Page, node: Compile, study: Study) -> None:
         pieces += ["  ", page.place(study.file, study.line)]
     page.row(pieces)
     if node.frame.is_guessed:
-        text = "A guess: the last operation of its graph stands there, which may be in a function that it calls."
+        text = "Best guess: the last operation of the graph is on this line; the break may be inside a function called from it."
         page.say(text, "  ", tokens.DIM)
     if callers:
         page.add("  ", ("called from, nearest first", tokens.LABEL))
@@ -466,7 +466,7 @@ def _attempts(page: Page, node: Compile, study: Study) -> None:
     last = max(node.attempts, default=0)
     for number in sorted(node.attempts):
         ref = replace(node.ref, view="attempt", attempt=number or None)
-        outcome = ("this one was kept" if facts.traced else "the last one") if number == last else "given up and started again"
+        outcome = ("this one was kept" if facts.traced else "the last one") if number == last else "discarded and restarted"
         page.add("  ", (f"attempt {number}", tokens.LINK, str(ref)), "  ", (outcome, tokens.DIM))
     if facts.restarts and not study.breaks:
         for reason in facts.restarts:

@@ -114,7 +114,7 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         page.say(clock_sentence(clock), "", tokens.DIM)
     if clocks:
         more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
-        page.row([(f"{more}Times on this page are put right: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
+        page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
     again = summary.forgotten
     if again is not None:
         text = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
@@ -136,7 +136,7 @@ def _no_records(page: Page, run: Run) -> None:
         page.say(f"Waiting for a log in {where}.", "", tokens.RUNNING)
         page.say(f"A job that is started with TORCH_TRACE={where} writes one when it compiles for the first time.")
     else:
-        why = "nothing was compiled, or what the job was started with did not reach it"
+        why = "nothing was compiled, or the job did not get its environment variables"
         page.say(f"There is no log in {where}: {why}.", "", tokens.WARN)
     if run.discovered.outputs:
         page.blank()
@@ -296,7 +296,7 @@ def _failed(summary: Summary) -> list[Hint]:
         hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
-        text = f"the recompile limit{name} was reached: calls that fit no earlier compile run in eager mode"
+        text = f"the recompile limit{name} was hit: calls that match none of its compiled versions run in eager mode"
         hints.append(Hint(limits[0].ref, text, "tltui recompiles", ERROR))
     return hints
 

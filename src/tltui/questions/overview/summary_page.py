@@ -74,12 +74,12 @@ def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -
 
 QUESTION = Question(
     name="summary",
-    help="what happened in the run, and what to look at first",
+    help="what happened in the run, and where to look first",
     key="1",
     group="look at a run",
     order=10,
     needs=Needs(
-        "has no times, and does not tell what became of a compile",
+        "has no timestamps and does not record whether a compilation succeeded",
         ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code"), in_debug_dir=True, is_overview=True,
     ),
     document=document,

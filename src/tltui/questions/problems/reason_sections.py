@@ -26,25 +26,28 @@ from tltui.text.document import Piece, piece_text
 from tltui.text.sanitize import sanitize
 from tltui.text.torch_names import Owner
 
-SKIPS = "All of it runs in eager mode from then on, also calls that fit an earlier compile. What it calls is compiled by itself."
+SKIPS = (
+    "From then on the whole function runs in eager mode, even for calls that "
+    "match an earlier compiled version. Functions it calls are still compiled."
+)
 GIVEN_UP = {
-    Eager.SKIPPED: "Torch can't go on after a graph break in it.",
+    Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
     Eager.SUPPRESSED: (
-        "suppress_errors is on, so the error did not reach the caller; under fullgraph=True it does, and torch logs no difference."
+        "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
     ),
 }
-NO_BREAKS = "It is an error because no graph break was allowed: fullgraph=True, or error_on_graph_break."
-NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards did not hold for the call."
+NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
+NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."
 UNSURE = (
-    "Torch before 2.11 does not log whether this reached the caller: with fullgraph=True it did; without it torch gave the "
-    "function up, and all of it runs in eager mode."
+    "Torch before 2.11 does not log whether this reached the caller. With fullgraph=True it did; otherwise torch skipped the "
+    "function, and all of it runs in eager mode."
 )
-INTERRUPTED = "By something that is no error: Ctrl-C, or an exit. Torch logs no more of it."
+INTERRUPTED = "Interrupted (Ctrl-C or exit), not an error. Torch logs nothing further."
 LIMIT_EAGER = (
-    "Since then it is not compiled again: calls that fit an earlier compile use it, all others run in eager mode. "
-    "What it calls is not compiled anew from there either, only run as it was compiled before."
+    "It will not be compiled again. Calls that match an existing compiled version use it; all others run in eager mode, "
+    "and functions called from those are not newly compiled either."
 )
-LIMIT_RAISES = "It is an error for calls that fit none of its compiles: fullgraph=True, or fail_on_recompile_limit_hit."
+LIMIT_RAISES = "It is an error for calls that match none of its compiled versions: fullgraph=True, or fail_on_recompile_limit_hit."
 
 
 FOLD_FRAMES = 2
@@ -183,7 +186,7 @@ def add_break_place(page: Page, graph_break: GraphBreak, indent: str) -> None:
     """Add the user line of a break, and the location of the break if it is in other code."""
     lead, at = graph_break.lead, graph_break.at
     if lead is None or at is None:
-        page.add(indent, ("the log does not say where", tokens.DIM))
+        page.add(indent, ("the log does not record where", tokens.DIM))
         return
     add_line(page, lead, f"{whose_line(lead.owner)} ", indent)
     if (at.file, at.line) != (lead.file, lead.line):

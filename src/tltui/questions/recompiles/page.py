@@ -250,8 +250,8 @@ class _View:
             raised = sum(any(c.facts.recompile_limit and not c.facts.eager for c in members) for members in hit)
             for number, consequence in ((raised, "are errors"), (len(hit) - raised, "run in eager mode")):
                 if number:
-                    sentence = f"{fmt.plural(number, 'frame')} reached the recompile limit"
-                    page.say(f"{sentence}: calls that fit no earlier compile {consequence}.", "", tokens.WARN)
+                    sentence = f"{fmt.plural(number, 'frame')} hit the recompile limit"
+                    page.say(f"{sentence}: calls that match no compiled version {consequence}.", "", tokens.WARN)
         if len(frames) > 1:
             first = "most expensive frames" if seconds else "frames with the most recompiles"
             page.say(f"{'The frames at the limit, then the' if hit else 'The'} {first} come first.", "", tokens.DIM)
@@ -410,8 +410,8 @@ def _add_no_recompiles(page: Page, scope: Scope, compiles: list[Compile]) -> Non
     """Explain why there are no recompiles."""
     if not compiles:
         where = f" in {scope.ref}" if str(scope.ref) else ""
-        page.say(page.so_far(f"No recompiles: there are no compiles{where}."), "", tokens.STRONG)
-        page.say("Recompiles are told by compiles of torch.compile; exports and AOTInductor have none.", "  ", tokens.DIM)
+        page.say(page.so_far(f"No recompilations: no compiles{where}."), "", tokens.STRONG)
+        page.say("Only torch.compile recompiles; exports and AOTInductor do not.", "  ", tokens.DIM)
     elif len(compiles) == 1:
         page.say(page.so_far(f"No recompile: [{compiles[0].ref}] is the first compile of its frame."), "", tokens.STRONG)
     else:
@@ -476,7 +476,7 @@ def recompile_rows(data: Recompiles) -> Iterator[RecompileRow]:
 
 QUESTION = Question(
     name="recompiles",
-    help="which guard of which earlier compile failed, what varied, and what helps",
+    help="why functions were recompiled: the guard that failed, the changed values, and the fix",
     key="3",
     group="why is it so",
     order=30,

@@ -372,16 +372,16 @@ def _shown(values: Sequence[str], most: int, width: int, total: int = 0) -> list
     return [*shown, f"and {fmt.count(more)} more"] if more > 0 else shown
 
 
-_PROOFS = {"quoted": " (what torch says; tltui has not run it)"}
+_PROOFS = {"quoted": " (from torch's documentation; not tested by tltui)"}
 
 
 def add_variations(page: Page, variations: Sequence[Variation], recompiles: int, indent: str = "  ") -> None:
     """Add variations with recompile counts and advice; a single recompile with one cause gets only the advice."""
     if recompiles == 1 and len(variations) == 1:
         if variations[0].advice:
-            page.labelled("what helps", _advice(page, variations[0]), indent, 12)
+            page.labelled("how to fix", _advice(page, variations[0]), indent, 12)
         return
-    page.add(indent, ("what varied, and what helps", tokens.LABEL))
+    page.add(indent, ("changed values, and how to fix it", tokens.LABEL))
     for variation in variations:
         _add_variation(page, variation, recompiles, indent + "  ")
 

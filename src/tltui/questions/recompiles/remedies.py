@@ -149,13 +149,13 @@ ONES = "0 and 1 are always compiled separately"
 
 def stays_dynamic(facts: CauseFacts) -> Advice:
     """Return the advice for a source that became and stayed dynamic."""
-    return Advice(f"It became dynamic at [{facts.became}] by itself: nothing to do.", "nothing to do")
+    return Advice(f"Torch made it dynamic at [{facts.became}] (automatic dynamic): nothing to do.", "nothing to do")
 
 
 def automatic_off(noun: str) -> Advice:
     """Return the advice for a source that could not become dynamic."""
     return Advice(
-        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {noun} needs a compile of its own. "
+        f"automatic_dynamic_shapes was off (torch.compile(dynamic=False) does that), so each {noun} is compiled separately. "
         "Leave dynamic at None, or set it to True.", "dynamic=True",
     )  # fmt: skip
 
@@ -170,56 +170,59 @@ def size(facts: CauseFacts, settings: Settings) -> Advice:
     if "_parameters[" in facts.source or "_buffers[" in facts.source or "force_parameter_static_shapes" in facts.hints:
         return _parameter(facts, settings)
     if any(reason.value == "static" for reason in facts.reasons):
-        return Advice("It is marked static (mark_static): without the mark a size that varies becomes dynamic.", "no mark_static")
+        return Advice("It is marked static (mark_static). Without the mark, a changing size becomes dynamic.", "no mark_static")
     if settings.automatic_dynamic is False:
         return automatic_off("size")
     if facts.fixed is not None or any(reason.fixed_by for reason in facts.reasons):
         line = next((reason.fixed_by for reason in reversed(facts.reasons) if reason.fixed_by), "a line of the program")
-        return Advice(f"It was dynamic, but {line} needs one size and fixed it: each such size needs a compile.")
+        return Advice(f"It was dynamic, but {line} specialized it to one size. Each such size is compiled separately.")
     if facts.source.startswith("___from_numpy("):
         if facts.held:
             return stays_dynamic(facts)
-        return Advice("It is a NumPy array: a tensor in its place can be marked as dynamic.")
+        return Advice("It is a NumPy array. Pass a tensor instead and mark it as dynamic.")
     call = f"torch._dynamo.mark_dynamic({where})"
     unbacked = f"torch._dynamo.decorators.mark_unbacked({where})"
     if sum(value not in SPECIAL for value in facts.values) <= 1 < len(facts.values):
         if facts.resumed:
             return Advice(f"Sizes {ONES}.")
         return Advice(
-            f"Sizes {ONES}. {unbacked} before the first call lets one compile serve all sizes, "
-            "if no line of the program decides by the size.", "mark unbacked", (unbacked,),
+            f"Sizes {ONES}. {unbacked} before the first call lets one compiled version serve all sizes, "
+            "if no line of the program branches on the size.", "mark unbacked", (unbacked,),
         )  # fmt: skip
     note = f" Sizes {ONES}; {unbacked} avoids that." if any(value in SPECIAL for value in facts.values) else ""
     if facts.resumed:
         return _after_a_break(facts)
     if facts.became is not None:
         return _became(facts, call, note)
-    text = f"{call} before the first call lets one compile serve all sizes{' from 2 on' if note else ''}.{note}"
+    text = f"{call} before the first call lets one compiled version serve all sizes{' from 2 on' if note else ''}.{note}"
     return Advice(text, "mark dynamic", (call,))
 
 
 def _became(facts: CauseFacts, call: str, note: str) -> Advice:
     """Advise marks for all sizes that became dynamic at once: torch raises if one of two equal sizes is marked."""
     calls = (call, *(f"torch._dynamo.mark_dynamic({python_of(source)}, {dim})" for source, dim in facts.co_dynamic))
-    start = f"It became dynamic at [{facts.became}] by itself"
+    start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic)"
     if not facts.co_dynamic:
-        text = f"{start}. {call} before the first call makes it so from the start.{note}"
+        text = f"{start}. {call} before the first call makes it dynamic from the start.{note}"
     elif len(calls) <= CALLS_SHOWN:
         others = " and ".join(name_of(source, dim) for source, dim in facts.co_dynamic)
-        text = f"{start}, and so did {others}. {' and '.join(calls)} before the first call make them so from the start.{note}"
+        text = (
+            f"{start}, together with {others}. {' and '.join(calls)} before "
+            f"the first call make them dynamic from the start.{note}"
+        )
     else:
         text = (
-            f"{start}, and so did {len(facts.co_dynamic)} other sizes. {call} before the first call, and the same for each of "
-            f"them, makes them so from the start.{note}"
+            f"{start}, together with {len(facts.co_dynamic)} other sizes. {call} before the first call, and the same for each "
+            f"of them, makes them dynamic from the start.{note}"
         )
     return Advice(text, "mark dynamic", calls)
 
 
 def _after_a_break(facts: CauseFacts) -> Advice:
-    start = f"It became dynamic at [{facts.became}] by itself. " if facts.became is not None else ""
+    start = f"Torch made it dynamic at [{facts.became}] (automatic dynamic). " if facts.became is not None else ""
     return Advice(
-        f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start. After a graph break mark_dynamic helps only for a "
-        "tensor that the program made itself and passed in: compiled code can't call it.", "dynamic=True",
+        f"{start}torch.compile(dynamic=True) makes sizes dynamic from the start. After a graph break, mark_dynamic works only on a "
+        "tensor that eager code creates and passes in: compiled code cannot call it.", "dynamic=True",
     )  # fmt: skip
 
 
@@ -227,10 +230,10 @@ def _parameter(facts: CauseFacts, settings: Settings) -> Advice:
     switches = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
     code = tuple(f"torch._dynamo.config.{name} = False" for name in switches if settings.has(name))
     if not code:
-        return Advice("Sizes of parameters and buffers are static: modules that differ in them need a compile each.")
+        return Advice("Sizes of parameters and buffers are static: modules that differ in them are compiled separately.")
     return Advice(
-        "Sizes of parameters and buffers are static: modules that differ in them need a compile each. "
-        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} those that vary dynamic.", "dynamic parameters", code,
+        "Sizes of parameters and buffers are static: modules that differ in them are compiled separately. "
+        f"{' and '.join(code)} make{'s' if len(code) == 1 else ''} changing ones dynamic.", "dynamic parameters", code,
     )  # fmt: skip
 
 
@@ -244,7 +247,7 @@ def condition(facts: CauseFacts, settings: Settings) -> Advice | None:
     if not items:
         return None
     more = f" Sizes {ONES}." if any(item.dim is not None and item.value in SPECIAL for item in items) else ""
-    return Advice(f"A graph holds for one outcome of a condition. Each further outcome needs a compile.{more}")
+    return Advice(f"A graph covers one outcome of a condition. Each other outcome triggers a recompilation.{more}")
 
 
 def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
@@ -253,8 +256,9 @@ def _zero_one(facts: CauseFacts, reason: Reason) -> Advice:
         return Advice("The bound 2 ≤ comes from torch: 0 and 1 are compiled separately.")
     call = f"torch._dynamo.decorators.mark_unbacked({python_of(met.source)}, {met.dim})"
     return Advice(
-        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (in place of "
-        "mark_dynamic) lets one compile serve all sizes, if no line of the program decides by the size.", "mark unbacked", (call,),
+        f"The bound 2 ≤ comes from torch: sizes 0 and 1 are compiled separately. {call} before the first call (instead of "
+        "mark_dynamic) lets one compiled version serve all "
+        "sizes, if no line of the program branches on the size.", "mark unbacked", (call,),
     )  # fmt: skip
 
 
@@ -263,7 +267,7 @@ def _marked(facts: CauseFacts, reason: Reason) -> Advice:
     value = reason.met[0].value if len(reason.met) == 1 and reason.met[0].value.isdigit() else ""
     low = bool(value) and reason.bound is not None and int(value) < reason.bound
     change = f"{'lower min' if low else 'raise max'}{f' to {value}' if value else ''}"
-    text = f"The bound {reason.bound} is that of the mark on {name} (min, max): {change}, if such sizes are meant."
+    text = f"The bound {reason.bound} comes from the mark on {name} (min, max). If such sizes are intended, {change}."
     parsed = condition_of(strip_local(reason.text))
     bounds = {part.low: part.bound for part in parsed.parts} if parsed is not None and value else {}
     if len(bounds) != 2:
@@ -274,11 +278,11 @@ def _marked(facts: CauseFacts, reason: Reason) -> Advice:
 
 
 def _duck(facts: CauseFacts, reason: Reason) -> Advice:
-    start = "Two sizes were equal at the first compile, and torch took them for one. "
+    start = "Two sizes were equal in the first compilation, so torch used one symbol for both (duck sizing). "
     if any(item.value in SPECIAL for item in reason.met):
         return Advice(f"{start}Now one of them was {_small(reason)}: sizes {ONES}.")
     switch = "torch.fx.experimental._config.use_duck_shape = False"
-    text = f"{start}With {switch} it does not, if nothing in the program depends on their being equal."
+    text = f"{start}If the program does not depend on their equality, set {switch}."
     return Advice(text, "no duck sizing", ("import torch.fx.experimental._config", switch))
 
 
@@ -292,10 +296,10 @@ def _decides(facts: CauseFacts, reason: Reason) -> Advice:
         return _divides(reason)
     if reason.asked == TORCH:
         start = f"Torch asked ({why or reason.by})" if why or reason.by else "Torch asked"
-        text = f"{start}, and a graph holds for one answer: each answer needs a compile."
+        text = f"{start}, and a graph covers one answer: each other answer triggers a recompilation."
     else:
-        who = "Your line decides" if reason.asked == PROGRAM else "Code of a library decides"
-        text = f"{who} by it, and a graph holds for one outcome: each outcome needs a compile."
+        who = "Your line branches" if reason.asked == PROGRAM else "Library code branches"
+        text = f"{who} on it, and a graph covers one outcome: each other outcome triggers a recompilation."
     more = f" Sizes {ONES}." if any(other.asked == ZERO_ONE for other in facts.reasons) else ""
     return Advice(text + more)
 
@@ -304,13 +308,13 @@ def _divides(reason: Reason) -> Advice:
     name = name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)
     why = f" ({reason.why or reason.by})" if reason.why or reason.by else ""
     if not isinstance(reason.bound, int):
-        return Advice(f"It has to be divisible there{why}: what is not needs another compile, or fails.")
+        return Advice(f"It must be divisible at this line{why}: other values trigger a recompilation, or fail.")
     multiple = f"make it a multiple of {reason.bound} before the call (pad it)"
-    return Advice(f"{name} has to be divisible by {reason.bound}{why}: {multiple}.", "pad")
+    return Advice(f"{name} must be divisible by {reason.bound}{why}: {multiple}.", "pad")
 
 
 def _exclusion(facts: CauseFacts, reason: Reason) -> Advice:
-    return Advice("Torch keeps the size of an older compile for that one (automatic_dynamic_exclusion_guard).")
+    return Advice("Torch excludes sizes that an older compiled version serves (automatic_dynamic_exclusion_guard).")
 
 
 _ASKED: dict[str, Callable[[CauseFacts, Reason], Advice]] = {
@@ -328,22 +332,25 @@ def _int(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.held:
         return stays_dynamic(facts)
     if ".__defaults__" in facts.source or ".__kwdefaults__" in facts.source:
-        return Advice("Torch takes default values of arguments as constants: pass the value as an argument.", "argument")
+        return Advice("Torch treats default values of arguments as constants. Pass the value as an argument.", "argument")
     if facts.fixed is not None:
         return Advice(_again(facts))
     if settings.automatic_dynamic is False:
         return automatic_off("value")
     start = "It did not become dynamic in this log. " if settings.traced else ""
-    return Advice(f"{start}A tensor in its place has one compile for all values.", "tensor")
+    return Advice(f"{start}Pass it as a tensor instead: one compiled version then serves all values.", "tensor")
 
 
 def _again(facts: CauseFacts) -> str:
     """Return the text for a value that became dynamic and was specialized again."""
     last = facts.reasons[-1]
-    start = f"Torch made it dynamic at [{facts.became}] and fixed it again to each value"
+    start = f"Torch made it dynamic at [{facts.became}] and then specialized it to each value"
     if last.by and "evaluate_expr" not in last.by:
-        return f"{start}: torch needs the number itself ({last.by}). Each value needs a compile."
-    return f"{start}: {'code of ' + last.whose if last.whose else 'your line'} needs the number itself. Each value needs a compile."
+        return f"{start}: torch needs the number itself ({last.by}). Each value is compiled separately."
+    return (
+        f"{start}: {'code of ' + last.whose if last.whose else 'your line'} "
+        "needs the number itself. Each value is compiled separately."
+    )
 
 
 def _float(facts: CauseFacts, settings: Settings) -> Advice:
@@ -355,8 +362,9 @@ def _float(facts: CauseFacts, settings: Settings) -> Advice:
         key = re.search(r"\['(\w+)'\]$", facts.source)
         example = f" ({key[1]}=torch.tensor(…))" if key else ""
         return Advice(
-            f"Torch made it dynamic at [{facts.became}] and fixed it again to each value, as it could not compute with it as with "
-            f"a tensor. A tensor in its place{example} has one compile for all values.", "tensor",
+            f"Torch made it dynamic at [{facts.became}] and then specialized "
+            "it to each value, because it could not compute with it "
+            f"like a tensor. Pass it as a tensor instead{example}: one compiled version then serves all values.", "tensor",
         )  # fmt: skip
     if facts.fixed is not None:
         return Advice(_again(facts))
@@ -364,24 +372,24 @@ def _float(facts: CauseFacts, settings: Settings) -> Advice:
         return automatic_off("value")
     if settings.specialize_float and settings.has("specialize_float"):
         switch = "torch._dynamo.config.specialize_float"
-        text = f"{switch} is on: with False, a float that varies becomes dynamic."
+        text = f"{switch} is on. With False, a changing float becomes dynamic."
         return Advice(text, "specialize_float", (f"{switch} = False",))
-    return Advice("A tensor in its place has one compile for all values.", "tensor")
+    return Advice("Pass it as a tensor instead: one compiled version then serves all values.", "tensor")
 
 
 def _text(facts: CauseFacts, settings: Settings) -> Advice:
-    text = "A string can't be dynamic: each value needs a compile of its own."
+    text = "Strings cannot be dynamic: Dynamo guards on the exact value, so every new value triggers a recompilation."
     if len(facts.values) <= 3:
         return Advice(text)
-    return Advice(f"{text} Keep it out of the compiled function, or reduce it to few values before the call.", "keep strings out")
+    return Advice(f"{text} Keep it out of the compiled function, or map it to a few values before the call.", "keep strings out")
 
 
 def _attribute(facts: CauseFacts, settings: Settings) -> Advice | None:
     switch = "allow_unspec_int_on_nn_module"
     if facts.source.endswith(".training"):
-        return Advice("model.train() and model.eval() need a compile each. That is two in all; switch rarely.")
+        return Advice("train and eval mode are compiled separately. Two compilations are expected; avoid switching often.")
     if facts.value in (guard_grammar.BOOL, guard_grammar.STR):
-        return Advice("It can't be dynamic: each value needs a compile of its own.")
+        return Advice("It cannot be dynamic: every new value triggers a recompilation.")
     if facts.value == guard_grammar.VALUE:
         return None
     if facts.held:
@@ -389,12 +397,12 @@ def _attribute(facts: CauseFacts, settings: Settings) -> Advice | None:
     if facts.fixed is not None:
         return Advice(_again(facts))
     if facts.value != guard_grammar.INT or not settings.has(switch) or settings.automatic_dynamic is False:
-        text = "Torch takes it as a constant. A buffer (a tensor) in its place has one compile for all values."
+        text = "Torch treats it as a constant. Use a buffer (a tensor) instead: one compiled version then serves all values."
         return Advice(text, "buffer")
     if settings.unspec_int:
         return None
     code = f"torch._dynamo.config.{switch} = True"
-    text = f"Torch takes int attributes of an nn.Module as constants. With {code} they become dynamic once they vary."
+    text = f"Torch treats int attributes of an nn.Module as constants. With {code} they become dynamic once they change."
     return Advice(text, "dynamic attribute", (code,))
 
 
@@ -405,10 +413,10 @@ def _outside(noun: str) -> Callable[[CauseFacts, Settings], Advice]:
         if facts.held:
             return stays_dynamic(facts)
         if facts.value in (guard_grammar.INT, guard_grammar.FLOAT) and facts.fixed is None:
-            return Advice(f"Torch takes {noun} as constants: pass what varies as an argument.", "argument")
+            return Advice(f"Torch treats {noun} as constants. Pass changing values as arguments.", "argument")
         if facts.fixed is not None:
             return Advice(_again(facts))
-        return Advice("It can't be dynamic: each value needs a compile of its own.")
+        return Advice("It cannot be dynamic: every new value triggers a recompilation.")
 
     return advice
 
@@ -416,12 +424,15 @@ def _outside(noun: str) -> Callable[[CauseFacts, Settings], Advice]:
 def _object(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.source.endswith(".__code__"):
         name = facts.source.removesuffix(".__code__")
-        return Advice(f"{name} was another function: each needs a compile, as its code is part of the graph.")
+        return Advice(
+            f"{name} was a different function. Each function is compiled "
+            "separately, because its code is part of the graph."
+        )
     if facts.value == "enum":
-        return Advice("Members of an Enum: each needs a compile of its own.")
+        return Advice("Each member of an Enum is compiled separately.")
     if facts.value in ("class", "module", "function", "builtin"):
-        return Advice(f"Another {facts.value}: each needs a compile, as its code is part of the graph.")
-    return Advice("The compiled code is for one object: each other object needs a compile.")
+        return Advice(f"It was a different {facts.value}. Each one is compiled separately, because its code is part of the graph.")
+    return Advice("The compiled code is specialized for one object; any other object triggers a recompilation.")
 
 
 _CALLS = {
@@ -433,11 +444,11 @@ _CALLS = {
     "allow_bf16_reduce": "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
 }  # fmt: skip
 _MODES = {
-    "grad_mode": "Calls with and without gradients (torch.no_grad, torch.inference_mode) need a compile each: "
-                 "call it under the same mode, if the difference is not meant.",
+    "grad_mode": "Calls under different grad modes (torch.no_grad, torch.inference_mode) are compiled separately. "
+                 "If this is unintended, always call it under the same mode.",
     "torch_function": "__torch_function__ was switched off in some of the calls only (DisableTorchFunctionSubclass).",
     "torch function modes": "A torch function mode (torch.set_default_device and `with torch.device` are such) was active in some "
-                            "of the calls only: use it in all of them, from the first call on.",
+                            "of the calls only. Use it in all calls, from the first on.",
 }  # fmt: skip
 
 
@@ -446,59 +457,65 @@ def _state(facts: CauseFacts, settings: Settings) -> Advice | None:
     name = facts.source
     if name in _CALLS:
         verb = "Set" if "backends" in _CALLS[name] else "Call"
-        return Advice(f"{verb} {_CALLS[name]} once, before the first call: each value needs a compile.", "set first")
+        return Advice(f"{verb} {_CALLS[name]} once, before the first call: each value is compiled separately.", "set first")
     if name.startswith("autocast"):
-        text = "Calls inside and outside of torch.autocast (or of another dtype) need a compile each: call it under the same one."
+        text = "Calls inside and outside of torch.autocast (or with different dtypes) are compiled separately. Use the same one."
         return Advice(text, "same mode")
     if name in _MODES:
         return Advice(_MODES[name], "same mode")
-    return Advice("It is set for all of torch, and each value of it needs a compile.") if name else None
+    return Advice("It is a global setting of torch, and each value of it is compiled separately.") if name else None
 
 
 def _tensor(facts: CauseFacts, settings: Settings) -> Advice:
     changes = " ".join(f"{reason.expected} {reason.actual}" for reason in facts.reasons)
     if "inference tensor" in changes:
         text = (
-            "Tensors made under torch.inference_mode, and calls inside of it, need a compile of their own: make and use them "
+            "Tensors made under torch.inference_mode, and calls inside it, are compiled separately. Make and use them "
             "under the same mode (.clone() outside of it makes an ordinary tensor)."
         )
         return Advice(text, "no inference tensor")
     if "conjugate view" in changes or "negative view" in changes:
         name = "resolve_conj()" if "conjugate view" in changes else "resolve_neg()"
-        text = f"A view that is computed only when it is used: .{name} before the call makes it an ordinary tensor."
+        text = f"It is a lazy view. Call .{name} before the call to make it an ordinary tensor."
         return Advice(text, "resolve")
     if "sparse" in changes:
-        return Advice("Each layout needs a compile of its own: .to_dense() before the call, if the mixture is not meant.", "dense")
-    return Advice("Each kind needs a compile of its own.")
+        return Advice("Each layout is compiled separately. If this is unintended, call .to_dense() before the call.", "dense")
+    return Advice("Each kind is compiled separately.")
 
 
 def _length(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.source.endswith("_hooks"):
-        return Advice("Hooks are part of the graph: register them before the first call.", "hooks first")
+        return Advice("Hooks are part of the graph. Register them before the first call.", "hooks first")
     if "._modules" in facts.source:
-        return Advice("Which submodules there are is part of the graph: each structure needs a compile.")
+        return Advice("The set of submodules is part of the graph: each different structure is compiled separately.")
     if any(reason.value == "dict" for reason in facts.reasons):
-        text = "Which keys a dict has is part of the graph: each set of keys needs a compile. Give it the same keys in every call."
+        text = (
+            "The keys of a dict are part of the graph: each set of keys "
+            "is compiled separately. Pass the same keys in every call."
+        )
         return Advice(text, "same keys")
-    text = "The length of a container is part of the graph. Tensors stacked into one have a size in its place: it can be dynamic."
+    text = "The length of a container is part of the graph. Stack its tensors into one: a size can be dynamic."
     return Advice(text, "stack")
 
 
 def _key(facts: CauseFacts, settings: Settings) -> Advice:
     if facts.source.startswith("list("):
-        return Advice("The keys and their order are part of the graph: the same keys in the same order in each call.", "same keys")
-    return Advice("Which keys and attributes there are is part of the graph: each combination needs a compile.")
+        return Advice((
+            "The keys and their order are part of the graph. "
+            "Pass the same keys in the same order in every call."
+        ), "same keys")
+    return Advice("The set of keys and attributes is part of the graph: each combination is compiled separately.")
 
 
 def _aliasing(facts: CauseFacts, settings: Settings) -> Advice:
     if any(reason.actual in ("one tensor", "shared otherwise") for reason in facts.reasons):
-        return Advice("Calls in which arguments share memory need another compile: pass a clone(), if it is not meant.", "clone")
-    return Advice("The code is for calls in which these are one object: calls in which they are not need a compile of their own.")
+        return Advice("Calls whose arguments share memory are compiled separately. If this is unintended, pass a clone().", "clone")
+    return Advice("The compiled code assumes that these are one object; calls with different objects are compiled separately.")
 
 
 def _mark(facts: CauseFacts, settings: Settings) -> Advice:
     name = next((reason.actual for reason in facts.reasons if reason.actual.startswith(("mark_", "maybe_"))), "Marks")
-    return Advice(f"{name} belongs before the first call: a mark that comes later is a reason to compile again.", "mark first")
+    return Advice(f"{name} belongs before the first call: a later mark triggers a recompilation.", "mark first")
 
 
 _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter", "int", "float", "bool", "complex", "numpy.")
@@ -507,28 +524,29 @@ _NUMBERS = ("Tensor", "Parameter", "torch.Tensor", "torch.nn.parameter.Parameter
 def _type(facts: CauseFacts, settings: Settings) -> Advice:
     if all(value.startswith(_NUMBERS) for value in facts.values):
         return Advice(_EACH, "one type")
-    return Advice("Each type needs a compile of its own.")
+    return Advice("Each type is compiled separately.")
 
 
-_EACH = "Each needs a compile of its own. Convert before the call, if the mixture is not meant."
+_EACH = "Each is compiled separately. If this is unintended, convert before the call."
 
 _ADVICE: dict[str, Advice | Callable[[CauseFacts, Settings], Advice | None]] = {
     guard_grammar.SIZE: size,
-    guard_grammar.STRIDE: Advice("Call .contiguous() on it before the call, if the layout need not vary.", "contiguous"),
+    guard_grammar.STRIDE: Advice("If the layout need not vary, call .contiguous() on it before the call.", "contiguous"),
     guard_grammar.RANK: Advice(
-        "The number of dimensions can't be dynamic: reshape before the call, if the mixture is not meant.", "reshape"
+        "The number of dimensions cannot be dynamic. If this is unintended, reshape before the call.", "reshape"
     ),
     guard_grammar.DTYPE: Advice(_EACH, "one dtype"),
     guard_grammar.DEVICE: Advice(_EACH, "one device"),
     guard_grammar.TENSOR: _tensor,
     guard_grammar.MARK: _mark,
     guard_grammar.GRAD: Advice(
-        "Inputs with and without a gradient need a compile each: detach(), or requires_grad_() always, if it is not meant.",
+        "Inputs with and without requires_grad are compiled separately. "
+        "If this is unintended, always detach() or requires_grad_().",
         "detach",
     ),
     guard_grammar.INT: _int,
     guard_grammar.FLOAT: _float,
-    guard_grammar.BOOL: Advice("A bool can't be dynamic: True and False need a compile each."),
+    guard_grammar.BOOL: Advice("Bools cannot be dynamic: True and False are compiled separately (at most two versions)."),
     guard_grammar.STR: _text,
     guard_grammar.TYPE: _type,
     guard_grammar.OBJECT: _object,

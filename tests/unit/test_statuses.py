@@ -144,9 +144,9 @@ def test_pages_say_who_was_reached() -> None:
     assert "3 graph breaks, 1 of which made torch give the function up" in text
     text = seen(page(run, "@problems", 120))
     assert "✗ 8 compiles failed · » 3 in eager mode" in text and "In eager mode (2)" in text
-    assert text.count("This graph break is an error because fullgraph=True") == 2 and "error_on_recompile is set" in text
-    assert "also calls that fit an earlier compile" in " ".join(seen(page(run, "1/")).split())
-    assert "What it calls is not compiled anew from there either" in " ".join(seen(page(run, "3/2")).split())
+    assert text.count("is an error because fullgraph=True") == 2 and "error_on_recompile is set" in text
+    assert "even for calls that match an earlier compiled version" in " ".join(seen(page(run, "1/")).split())
+    assert "functions called from those are not newly compiled either" in " ".join(seen(page(run, "3/2")).split())
     assert "interrupted after" in seen(page(run, "0/0"))
     assert "nothing lost" not in seen(page(run, "11/0"))
     assert "Torch skips this function from now on, also for calls that have operations." in seen(page(run, "11/0"))

@@ -14,7 +14,6 @@ from tltui.inputs.archives import STANDARD_INPUT
 from tltui.inputs.directory_layouts import Layout, layout_of
 from tltui.inputs.flight_recorder import is_dump, rank_in
 from tltui.inputs.forms import DEBUG_DIR, TEXT, TRACE, form_of
-from tltui.inputs.profile_reader import reason_against
 from tltui.inputs.text.line_grammar import may_become, recognise
 from tltui.sources.discovery_results import MEMBER, NO_RANK, OTHER, FoundDump, FoundLog, FoundProfile, Opened, Skipped, labels
 from tltui.sources.job_output import is_job_output, is_recorded_job, is_text, output_log, read_state
@@ -50,6 +49,8 @@ class NoProfileThere(Exception):
 
 def profile_at(path: str) -> FoundProfile | None:
     """Return the profile at a path, detected by its first bytes; None for any other file. Raises `OSError`."""
+    from tltui.inputs.profile_reader import reason_against
+
     if reason_against(path):
         return None
     status = os.stat(path)
@@ -67,6 +68,8 @@ def again(profile: FoundProfile) -> FoundProfile:
 
 def profiles_at(paths: Iterable[str]) -> tuple[FoundProfile, ...]:
     """Return the named profiles and those in named directories. Raises `NoProfileThere`."""
+    from tltui.inputs.profile_reader import reason_against
+
     profiles: list[FoundProfile] = []
     for name in paths:
         path = os.path.expanduser(name)

@@ -13,7 +13,6 @@ from tltui.inputs.archives import INSIDE, packing_of
 from tltui.inputs.directory_layouts import RAW_LOG, RAW_ROWS, Report, is_rows, layout_of, report_in
 from tltui.inputs.flight_recorder import is_dump
 from tltui.inputs.forms import TEXT, form_of
-from tltui.inputs.profile_reader import is_profile
 from tltui.inputs.text.line_grammar import last_clock, recognise
 from tltui.sources.discovery_results import OTHER, FoundLog, Skipped
 from tltui.sources.saved_indexes import INDEX, is_index
@@ -187,8 +186,12 @@ def head_of(file: FileBytes) -> bytes:
 def why_no_log(head: bytes, name: str, is_named: bool) -> str:
     """Explain from the beginning of a file why it is no log of any form; '' if it is one."""
     reason = not_a_log(head, name)
-    if reason != OTHER or is_profile(head) or is_dump(head) or form_of(head):
-        return "" if reason == OTHER else reason
+    if reason != OTHER:
+        return reason
+    from tltui.inputs.profile_reader import is_profile
+
+    if is_profile(head) or is_dump(head) or form_of(head):
+        return ""
     text = recognise(Payload.of(head).source, name, is_named, time.time())
     return "" if text.certainty else text.reason or reason
 

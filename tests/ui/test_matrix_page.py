@@ -54,12 +54,12 @@ async def test_a_key_changes_what_the_cells_tell(job: Path) -> None:
         await driver.press("M")
         await driver.until(lambda: "differences from most ranks" in screen_text(driver.app))
         for said in (
-            "outcome of each compile", "which ranks have the same graph", "how long it took", "cache results",
+            "outcome of each compile", "graphs, one letter per distinct graph", "compile time relative to", "cache results",
             "differences from most ranks",
         ):  # fmt: skip
             await driver.press("S")
             await driver.until(lambda said=said: said in screen_text(driver.app))
-        assert "the cells tell: difference" in driver.said
+        assert "the cells show: difference" in driver.said
 
 
 async def test_enter_on_a_cell_compares(job: Path) -> None:

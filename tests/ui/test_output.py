@@ -71,7 +71,7 @@ def cursor(driver: Driver) -> int:
 
 async def test_it_follows_at_its_end(printing: Printing) -> None:
     async with shown(printing, lines=12) as driver:
-        await driver.until(lambda: "Nothing was printed so far." in screen_text(driver.app))
+        await driver.until(lambda: "Nothing has been printed yet." in screen_text(driver.app))
         for n in range(3):
             printing.write("".join(f"step {n * 100 + line}\n" for line in range(100)))
             last = f"step {n * 100 + 99}"

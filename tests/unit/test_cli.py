@@ -316,7 +316,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     text = tltui("damage", str(path))
     assert "2 damaged records in 1 log" in text
     assert "its payload does not match its md5" in text
-    assert "a line that is no record" in text
+    assert "a line that is not a record" in text
     found = tltui.json("damage", str(path), "--json")
     assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),
@@ -463,7 +463,7 @@ def test_a_log_that_vanishes_is_an_error_of_its_own(tmp_path: Path, tltui: Comma
 
     monkeypatch.setattr(Follower, "read", vanish)
     text = tltui("damage", str(path))
-    assert "could not be read to its end: No such file or directory" in text
+    assert "could not be read completely: No such file or directory" in text
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, ""])

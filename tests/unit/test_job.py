@@ -235,5 +235,5 @@ def test_a_state_from_elsewhere(tmp_path: Path) -> None:
     Path(state_path(str(output))).write_text(says)
     document = OutputDocument(str(output))
     assert document.state is not None and is_recorded_job(document.state) is None
-    assert document.badge == "runs, pid 7 on far, as far as is known"
+    assert document.badge == "runs, pid 7 on far, probably"
     assert document.title == "output of ␛[2J"

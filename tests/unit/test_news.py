@@ -222,7 +222,7 @@ def test_a_function_that_is_given_up_and_one_at_the_limit(writing: Writing) -> N
     found = writing.write(ended(fail_type="Unsupported", fail_reason=reason, graph_op_count=None))
     assert found == ["eager [0/0] given up after 1.50 s, it runs in eager mode: Unsupported: Unsupported builtin"]
     limit = ended(1, fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached", graph_op_count=None)
-    assert writing.write(limit) == ["limit [0/1] recompile limit reached: calls that fit no compile of it run in eager mode"]
+    assert writing.write(limit) == ["limit [0/1] recompile limit reached: calls that match no compiled version run in eager mode"]
 
 
 def test_what_the_end_of_a_log_means(writing: Writing) -> None:
@@ -230,7 +230,7 @@ def test_what_the_end_of_a_log_means(writing: Writing) -> None:
     writing.write(mt.start(**ids()), ended(), mt.start(frame=1, compile=0, attempt=0), b"V1120 09:2")
     writing.followed.writers.over = True
     name = writing.path.name
-    assert writing.look() == ["unfinished [1/0] no end of it in the log", f"over {name}: nobody writes into it any more"]
+    assert writing.look() == ["unfinished [1/0] did not finish in the log", f"over {name}: no process writes to it any more"]
     assert writing.look() == []
 
 
@@ -261,7 +261,7 @@ def test_a_restart_is_a_graph_break_only_where_torch_logs_it_so(tmp_path: Path) 
 def test_ids_that_begin_again_are_said_once(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "trace", mt.string("/home/user/f.py", 0), mt.start(**ids()), ended())
     assert writing.write(mt.start(**ids())) == [
-        "epoch ids begin again, as after torch._dynamo.reset(): epoch 2", "begun [0/0~2] begun",
+        "epoch compile ids restarted, as after torch._dynamo.reset(): epoch 2", "begun [0/0~2] begun",
     ]  # fmt: skip
     assert writing.write(mt.start(frame=1, compile=0, attempt=0)) == ["begun [1/0~2] begun"]
 
@@ -305,7 +305,7 @@ def test_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(FileBytes, "read", read)
             found += followed.watch.read_event(event, delta)
     assert [news.text for news in found if news.is_trouble][2:5] == [
-        "graph break", "given up after a graph break: it runs in eager mode", "graph break",
+        "graph break", "fell back to eager mode after a graph break", "graph break",
     ]  # fmt: skip
 
 

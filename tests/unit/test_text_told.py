@@ -235,7 +235,7 @@ def test_several_outputs_stand_one_below_the_other() -> None:
 
 def test_a_run_without_output_says_how_to_have_it() -> None:
     text = said(demo(), "@log")
-    assert "Nothing that the job printed is among what was opened." in text
+    assert "No job output was opened." in text
     assert "2> job.err" in text
 
 

@@ -108,7 +108,7 @@ def test_origins_without_a_log_are_those_of_the_only_node() -> None:
     assert own["op5"] == ["addmm"] and own["op0_op1_op2_op3_op4"][0] == "var_mean"
     assert {line.line for node in forward.nodes for line in node.source} == {7}
     said = text(page(run_of("case"), "@fusion:0/0"))
-    assert "Why not more was fused is not known here: set TORCH_LOGS=fusion." in said
+    assert "Reasons against fusion are not logged. To record them, set TORCH_LOGS=fusion." in said
     assert "Single operations are not known" not in said
 
 
@@ -171,7 +171,7 @@ def test_the_fusion_log_alone(tmp_path: Path) -> None:
     run = text_run(path)
     said = text(page(run, "@fusion:0/0"))
     assert "23 operations became 14 nodes\n18 reasons why not more" in said
-    assert "Kernels unknown, there is no generated code here (5 nodes)" in said and "Single operations" not in said
+    assert "Kernels unknown (no generated code) (5 nodes)" in said and "Single operations" not in said
     fits("fusion", view_data(run, "fusion", ""))
 
 

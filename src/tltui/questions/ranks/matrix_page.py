@@ -249,7 +249,7 @@ def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, opt
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")
-    page.row([hint, (f" changes the content of the cells: {others}", tokens.DIM)], "")
+    page.row([hint, (f" changes the cells: {others}", tokens.DIM)], "")
     if matrix.behind:
         page.say(f"{with_noun(matrix.behind).capitalize()} compiled less than others and may still catch up.", "", tokens.WARN)
 
@@ -400,7 +400,7 @@ class Grid:
 
     def _folded(self, numbers: Sequence[int], sign: str) -> None:
         page = self._page
-        text = f"{fmt.count(len(numbers))} identical compiles"
+        text = f"{fmt.count(len(numbers))} equal compiles"
         first, last = self._columns[numbers[0]], self._columns[numbers[-1]]
         page.open(text, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)

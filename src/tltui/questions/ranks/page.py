@@ -322,10 +322,10 @@ def answer(differing: Differing) -> str:
             return f"No differences in functions compiled by {everybody}."
         if differing.received:
             return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
-        return f"{everybody[:1].upper()}{everybody[1:]} agree in all {compiles}."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles})."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree in all {compiles}"
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles})"
         return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 

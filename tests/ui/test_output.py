@@ -180,7 +180,7 @@ async def test_it_is_where_one_looks_for_it(printing: Printing) -> None:
         await driver.until(lambda: "tltui show PATH @output" in screen_text(driver.app))
         await driver.press("o")
         await driver.type("output")
-        await driver.until(lambda: "what the job printed" in screen_text(driver.app))
+        await driver.until(lambda: "output of the job" in screen_text(driver.app))
         await driver.press("enter")
         await driver.shown("@output")
         await driver.press("x")

@@ -316,7 +316,7 @@ def test_damage(tmp_path: Path, tltui: Command) -> None:
     text = tltui("damage", str(path))
     assert "2 damaged records in 1 log" in text
     assert "its payload does not match its md5" in text
-    assert "a line that is not a record" in text
+    assert "a line that is no record" in text
     found = tltui.json("damage", str(path), "--json")
     assert [(item["record"], item["offset"]) for item in found["damaged"]] == [
         (10, len(mt.compiled())),

@@ -176,7 +176,7 @@ def test_two_jobs_in_one_directory_are_said_in_one_sentence(tmp_path: Path, prin
         twin = re.sub(rb"(?m)^(V\d{4} \S+ )\d+", rb"\g<1>77", path.read_bytes())
         path.with_name(path.name.replace(".log", "twin.log")).write_bytes(twin)
     said = printed("ranks", tmp_path / "job")
-    assert "ranks 0, 1: two processes at once have each of these ranks: two jobs wrote into one directory" in said
+    assert "ranks 0, 1: two processes ran at once as each of these ranks: two jobs wrote into one directory" in said
     for width in range(40, 120, 7):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("COLUMNS", str(width))

@@ -220,7 +220,7 @@ def test_a_function_that_is_given_up_and_one_at_the_limit(writing: Writing) -> N
         "begun [0/0] begun", "break [0/0] graph break: Unsupported builtin",
     ]  # fmt: skip
     found = writing.write(ended(fail_type="Unsupported", fail_reason=reason, graph_op_count=None))
-    assert found == ["eager [0/0] given up after 1.50 s, it runs in eager mode: Unsupported: Unsupported builtin"]
+    assert found == ["eager [0/0] fell back to eager mode after 1.50 s: Unsupported: Unsupported builtin"]
     limit = ended(1, fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached", graph_op_count=None)
     assert writing.write(limit) == ["limit [0/1] recompile limit reached: calls that match no compiled version run in eager mode"]
 
@@ -254,7 +254,7 @@ def test_a_restart_is_a_graph_break_only_where_torch_logs_it_so(tmp_path: Path) 
     followed = Followed(tmp_path)
     followed.look()
     assert [(line.kind, line.text, line.status) for line in followed.lines][2:] == [
-        (NewsKind.RESTART, "the analysis began again: why", None), (NewsKind.ENDED, "ended 1.50 s", Status.OK),
+        (NewsKind.RESTART, "restarted analysis: why", None), (NewsKind.ENDED, "ended 1.50 s", Status.OK),
     ]  # fmt: skip
 
 
@@ -352,7 +352,7 @@ def test_a_log_that_is_rotated(job: Writing) -> None:
     job.path.rename(moved)
     job.path.write_bytes(mt.start(frame=5, compile=0, attempt=0, pid=9))
     looks(job.followed)
-    assert faults(job.followed) == [("moved", f"the log is called {moved.name} now")]
+    assert faults(job.followed) == [("moved", f"log renamed to {moved.name}")]
     with moved.open("ab") as file:
         file.write(ended(1))
     looks(job.followed)

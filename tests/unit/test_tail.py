@@ -246,7 +246,7 @@ def test_limits_are_checked_at_the_end(tail: Command) -> None:
 @pytest.mark.parametrize(("arguments", "said"), [
     (("-n", "some"), "'some' is neither a number of lines nor all"), (("-n", "-1"), ""),
     (("--until-idle", "soon"), "'soon' is not a number of seconds"), (("--until-idle", "nan"), "is not a number"),
-    (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "there is no 'nonsense'"),
+    (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "unknown limit: 'nonsense'"),
     (("--baseline", OUTCOMES), "--fail-on names them"), (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
 ])  # fmt: skip
 def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None:

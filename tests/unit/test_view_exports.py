@@ -91,7 +91,7 @@ def test_other_traces_have_no_exports(tmp_path: Path) -> None:
     for name in ("torch-2.13/breaks", "torch-2.13/aoti", "torch-2.13/dyn", "tlparse/simple.log"):
         run = trace(name)
         assert exports(run).exports == ()
-        assert "Nothing of an export is in this trace." in text(page(run, "@exports"))
+        assert "No torch.export records in this trace." in text(page(run, "@exports"))
     # guards of an ordinary compile under TORCH_DTRACE are no failures of an export
     run = Log(tmp_path / "x.log").start().add("guard_added", {"expr": "s0 > 1", "prefix": "eval"}).metrics().open()
     assert exports(run).exports == ()

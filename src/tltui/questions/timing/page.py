@@ -533,7 +533,7 @@ def add_gaps(page: Page, timing: Timing) -> None:
 def add_meaning(page: Page, timing: Timing) -> None:
     """Add the definitions of the terms."""
     page.heading("Definitions", folded=True)
-    page.say("own: excluding nested events; total: wall time while at least one event of that name was active.", "  ")
+    page.say("own: excluding nested events; total: wall time while any event of that name was active.", "  ")
     if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
         page.say("compiling: share of the time between the first and the last event of a process.", "  ")
     if timing.source != "events":

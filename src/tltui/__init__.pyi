@@ -103,7 +103,7 @@ def layers(
     """
 
 def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
-    """A grid of ranks × compiles, one row per cell. Ranks that did the same share one row.
+    """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
     `show`: content of the cells of the page: difference, status, graph, time, cache.
     """

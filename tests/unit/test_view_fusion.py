@@ -256,6 +256,6 @@ def test_the_ir_is_a_document_with_sections() -> None:
 def test_what_torch_does_not_count_as_shared_is_not_called_apart() -> None:
     """The score behind "no shared data" counts only what both use in the same order: a matrix and its sums over columns have none
     (`score_fusion_memory` of torch/_inductor/scheduler.py). And loops are put into another order on a GPU only (`is_cpu` there)."""
-    assert "not the same elements of it in the same order" in meaning_of("no shared data").entry.means
+    assert "do not use the same elements of it in the same order" in meaning_of("no shared data").entry.means
     for known in KNOWN_REASONS:
         assert "loop_ordering" not in known.setting or "on a GPU" in known.does

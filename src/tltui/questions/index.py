@@ -66,7 +66,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "many ranks, and hangs", 100, "tltui.questions.ranks.page",
     ),
     Entry(
-        "matrix", "M", "a grid of ranks × compiles: differences, status, graphs, compile time or cache hits",
+        "matrix", "M", "a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
         "many ranks, and hangs", 110, "tltui.questions.ranks.matrix_page",
         sorts=("difference", "status", "graph", "time", "cache"), sort_label="the cells show:",
     ),

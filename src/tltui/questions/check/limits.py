@@ -214,7 +214,7 @@ def _fallbacks(facts: Facts) -> Iterator[Occurrence]:
     for runtime in joined(facts.run):
         for item in fallback_times(runtime.fallbacks):
             ops = ", ".join(item.ops[:4]) or "no operator"
-            yield _of_compile(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}, which then ran {ops}")
+            yield _of_compile(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: ran {ops}")
 
 
 def _never(facts: Facts) -> Iterator[Occurrence]:
@@ -608,7 +608,7 @@ def _limit(name: str, number: str) -> Limit:
         value = math.nan
     if MEASURES[name].share:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
-            raise BadLimit(f"{name}={number}: not a percentage. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+            raise BadLimit(f"{name}={number}: not a percentage from 0% to 100%. Write {name}=5%, or with --baseline {name}=+2% for two points more")
     elif not math.isfinite(value) or value < 0 or (percent and not more):
         fault = "a percentage needs + and --baseline" if percent and math.isfinite(value) else "not a number"
         raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
@@ -635,7 +635,7 @@ def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
 def why_a_profile(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a profile; '' if they can."""
     why = why_no_profile(run) if names else ""
-    return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile: {why}" if why else ""
+    return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile; {why}" if why else ""
 
 
 def why_a_trace(run: Run, names: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ def why_not(run: Run) -> str:
             count = fmt.plural(len(numbered[0].processes), "process", "processes")
             file_ranks = ranges(name for name in names if name is not None)
             return (
-                f"The records of {count} here state rank {numbered[0].number}, though their files are named after ranks "
+                f"The records of {count} here state rank {numbered[0].number}, although their files are named after ranks "
                 f"{file_ranks}. The records decide, so they are one rank that was restarted. tltui diff compares two of them."
             )
     return "Nothing to compare. This page needs logs of at least two ranks."

@@ -281,8 +281,8 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU."),
     KnownCause("no shared data",
-          "Torch expects no savings from one kernel: they share no buffer, use not the same elements of it in the same order, or "
-          "run over different sizes.",
+          "Torch expects no savings from one kernel: they share no buffer, do not use the same elements of it in the same order, "
+          "or run over different sizes.",
           "torch._inductor.config.aggressive_fusion = True makes Inductor try such nodes too if none is a reduction. "
           "This launches fewer kernels with about the same memory traffic."),
     KnownCause("intermediate nodes between node1 & node2", _ORDER),

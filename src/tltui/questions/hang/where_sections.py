@@ -184,7 +184,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
     text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open now"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
-    return f"{text}: {subject(first, places)} {behind}, the others further on"
+    return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
 
 def _idle_words(group: Group, places: Where) -> str:

@@ -205,12 +205,12 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         MEMORY, SLURM, "oom_kill event", r"Detected \d+ oom_kill events? in (?P<reason>\S+)",
-        "the job exceeded its Slurm memory limit, and the kernel killed processes of it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
         "slurm, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(
         MEMORY, SLURM, "oom-kill event", r"Detected \d+ oom-kill event\(s\) in (?P<reason>\S+)",
-        "the job exceeded its Slurm memory limit, and the kernel killed processes of it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
         "slurm 20.02 and older, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(

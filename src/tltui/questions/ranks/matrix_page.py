@@ -455,7 +455,7 @@ def cell_rows(data: Matrix) -> Iterator[CellRow]:
 
 QUESTION = Question(
     name="matrix",
-    help="a grid of ranks × compiles: differences, status, graphs, compile time or cache hits",
+    help="a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
     key="M",
     group="many ranks, and hangs",
     order=110,
@@ -469,7 +469,7 @@ QUESTION = Question(
     records=cell_rows,
     keywords=(Keyword("show", "sort", "aspect", ("difference", "status", "graph", "time", "cache")),),
     doc="""
-    A grid of ranks × compiles, one row per cell. Ranks that did the same share one row.
+    A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
     `show`: content of the cells of the page: difference, status, graph, time, cache.
     """,

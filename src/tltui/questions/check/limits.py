@@ -608,7 +608,8 @@ def _limit(name: str, number: str) -> Limit:
         value = math.nan
     if MEASURES[name].share:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
-            raise BadLimit(f"{name}={number}: not a percentage from 0% to 100%. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+            why = f"{name}={number}: not a percentage from 0% to 100%"
+            raise BadLimit(f"{why}. Write {name}=5%, or with --baseline {name}=+2% for two points more")
     elif not math.isfinite(value) or value < 0 or (percent and not more):
         fault = "a percentage needs + and --baseline" if percent and math.isfinite(value) else "not a number"
         raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")

@@ -77,10 +77,10 @@ def caches(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
     """
 
 def exports(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ExportRow, Exports]:
-    """Export runs: what export guessed, could not decide, or found wrong, and why. A row each."""
+    """Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding."""
 
 def fusion(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[FusionRow, FusionReport]:
-    """Which operations went into which kernel: a row a kernel. What was not fused, and why, is in
+    """Operations by kernel, one row per kernel. Nodes that were not fused, with reasons, are in
     `data.compiles[…].units[…].reasons`.
     """
 
@@ -103,16 +103,16 @@ def layers(
     """
 
 def matrix(run: Run | Node, ref: str | Node = "", *, show: str = "", width: int = 100) -> Result[CellRow, Matrix]:
-    """All ranks by all compiles: a row a cell; ranks that did all the same are one.
+    """A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
-    `show`: what the cells of the page tell: difference, status, graph, time, cache.
+    `show`: content of the cells of the page: difference, status, graph, time, cache.
     """
 
 def metrics(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[MetricRow, RunMetrics | CompileMetrics]:
     """All fields of the metrics. Of one compile a row a field; of several a row for each number, with its sum, least and most."""
 
 def passes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[PassRow, Passes]:
-    """What each step of the compiler changed in the graph: a row a step."""
+    """Graph changes by each compiler step, one row per step."""
 
 def problems(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[ProblemRow, Problems]:
     """Errors, graph breaks, restarts, the recompile limit: a row for each kind at each place, the worst first.
@@ -134,7 +134,7 @@ def provenance(
     """
 
 def ranks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[DifferenceRow, RanksReport]:
-    """In what the ranks of a job differ: which ranks, in what, and since when. A row for each side of each difference."""
+    """How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference."""
 
 def recompiles(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[RecompileRow, Recompiles]:
     """Which guard of which earlier compile failed, and what varied: a row a reason. What helps stands on the page, and in
@@ -161,10 +161,10 @@ def shapes(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result
     """Dynamic sizes: each symbol, its guards, what was fixed and by which line. A row a symbol."""
 
 def stacks(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[StackRow, Stacks]:
-    """Where in the code the compilations take place: their stacks as one tree, a row a frame."""
+    """Where in the code compilations happen: their stacks as one tree, one row per frame."""
 
 def stragglers(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[StragglerRow, Stragglers]:
-    """Which ranks were late or slow, in what, and who waited for them: a row each."""
+    """Which ranks were late or slow, and which ranks waited for them. One row per finding."""
 
 def summary(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[SummaryRow, Summary | Study]:
     """What happened, and what to look at first. One row: the counts. `data` is a `Study` where one compile is meant.
@@ -176,13 +176,13 @@ def summary(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Resul
     """
 
 def timing(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: int = 100) -> Result[TimingRow, Timing]:
-    """Where compile time went: a row for each phase of each compile, in seconds of its own, which add up.
+    """Compile time: one row per phase of each compile, in own seconds, which add up.
 
-    `sort`: the order of the page's tables: own, total, count, name. `data` has functions, ranks, kernels, gaps too.
+    `sort`: order of the page's tables: own, total, count, name. `data` also has functions, ranks, kernels, gaps.
     """
 
 def vllm(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[VllmRow, Vllm]:
-    """The compile calls of vLLM, their pieces by ranges of sizes, and what each pass did. A row a piece."""
+    """Compile calls of vLLM, piecewise graphs by compile range, and changes by each pass. One row per piece."""
 
 def where(run: Run | Node, ref: str | Node = "", *, width: int = 100) -> Result[WhereRow, WhereReport]:
-    """Where a job is, or hangs: what is open on which ranks, since when, and who has nothing open. A row a group of ranks."""
+    """Where a job hangs: open work of each rank, since when, and ranks with nothing open. One row per group of ranks."""

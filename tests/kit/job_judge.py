@@ -57,7 +57,7 @@ def statements(name: str, form: str, has_stacks: bool = False) -> Iterator[State
     if form == LIVE and truth.wait:
         yield from _of_wait(name, truth.wait)
         if has_stacks and truth.wait.phase == "outside":
-            late = rf"^.{{0,200}}[Rr]ank {truth.wait.missing} has not come to .{{0,200}}[Rr]anks 0, 2 wait"
+            late = rf"^.{{0,200}}[Rr]ank {truth.wait.missing} has not reached .{{0,200}}[Rr]anks 0, 2 wait"
             yield Statement("where --stacks", (late,))
         if name == "compiler_hangs":
             yield Statement("where --pids", (r"Rank 1 on this machine .{0,400}(g\+\+|cc1plus)",))

@@ -123,7 +123,7 @@ def test_the_dashes_of_the_command_are_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("arguments", "why"), [
     (["--"], "no COMMAND is given"),
     ([], "no COMMAND is given"),
-    (["--check", "nonsense", "--", "true"], "--check: there is no 'nonsense'"),
+    (["--check", "nonsense", "--", "true"], "--check: unknown limit: 'nonsense'"),
     (["--check", "break=+1", "--", "true"], "--check: break=+1: a number after + needs --baseline"),
     (["--baseline", ".", "--", "true"], "--baseline is for --check"),
     (["--check", "error", "--baseline", "nowhere", "--", "true"], "nowhere: No such file or directory"),

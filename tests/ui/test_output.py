@@ -71,7 +71,7 @@ def cursor(driver: Driver) -> int:
 
 async def test_it_follows_at_its_end(printing: Printing) -> None:
     async with shown(printing, lines=12) as driver:
-        await driver.until(lambda: "Nothing was printed so far." in screen_text(driver.app))
+        await driver.until(lambda: "Nothing has been printed yet." in screen_text(driver.app))
         for n in range(3):
             printing.write("".join(f"step {n * 100 + line}\n" for line in range(100)))
             last = f"step {n * 100 + 99}"
@@ -180,7 +180,7 @@ async def test_it_is_where_one_looks_for_it(printing: Printing) -> None:
         await driver.until(lambda: "tltui show PATH @output" in screen_text(driver.app))
         await driver.press("o")
         await driver.type("output")
-        await driver.until(lambda: "what the job printed" in screen_text(driver.app))
+        await driver.until(lambda: "output of the job" in screen_text(driver.app))
         await driver.press("enter")
         await driver.shown("@output")
         await driver.press("x")

@@ -463,7 +463,7 @@ def test_a_log_that_vanishes_is_an_error_of_its_own(tmp_path: Path, tltui: Comma
 
     monkeypatch.setattr(Follower, "read", vanish)
     text = tltui("damage", str(path))
-    assert "could not be read to its end: No such file or directory" in text
+    assert "could not be read completely: No such file or directory" in text
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, ""])

@@ -265,7 +265,7 @@ def test_runs_without_a_compile_id_are_compared() -> None:
     while not document.advance():
         pass
     assert any("[-/-]" in line and "none ↔ none" in line for line in document.text())
-    assert "neither has a compile" not in list(document.text())
+    assert "no compiles on either side" not in list(document.text())
 
 
 # what varies between runs

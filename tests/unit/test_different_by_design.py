@@ -39,9 +39,9 @@ def test_stages_of_a_pipeline_are_no_difference(name: str) -> None:
     found = found_in(run)
     assert grouped(run) == [[0], [1], [2]]
     assert found.count == 0 and [(one.ranks, one.is_pipeline) for one in found.stages] == [("0", True), ("1", True), ("2", True)]
-    stages = "Pipeline, stages by what they compile: rank 0; rank 1; rank 2."
+    stages = "Pipeline, stages by their compiles: rank 0; rank 1; rank 2."
     assert flat_text(run, "@ranks").startswith(f"{stages} No difference within stages.")
-    assert "diverge" not in flat_text(run, "@run") and "Pipeline, stages by what they compile: rank 0; " in flat_text(run, "@run")
+    assert "diverge" not in flat_text(run, "@run") and "Pipeline, stages by their compiles: rank 0; " in flat_text(run, "@run")
     assert gates(run, parse_limits("diverge=0")).limits[0].value == 0
     assert "No rank was late or slow" in flat_text(run, "@stragglers")
     lead_somewhere(run, page(run, "@ranks"))

@@ -100,7 +100,7 @@ def test_an_error_that_all_ranks_share_is_one_failure() -> None:
     error = "AssertionError: buckets differ"
     text = raised(error, 1) + raised(error, 0) + stopped(10) + failed(11, 1, 1) + summary((1, 11, "1 "), (0, 10, "-15 (SIGTERM)"))
     (only,) = failures(text)
-    assert (only.sentence, only.rank) == (f"ranks 0, 1 failed alike, rank 1 first: {error}", 1)
+    assert (only.sentence, only.rank) == (f"ranks 0, 1 failed the same way, rank 1 first: {error}", 1)
 
 
 def test_a_worker_that_torchrun_ended_is_no_failure() -> None:

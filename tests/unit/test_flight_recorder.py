@@ -88,7 +88,7 @@ def test_a_barrier_that_one_rank_has_not_entered(suffix: str) -> None:
     assert (frame is None) if suffix else (frame is not None and (frame.function, frame.line) == ("step", 40))
     answer = collectives_answer(found)
     assert answer.startswith("Rank 1 has not entered barrier, number 2 of the group of all ranks")
-    assert f"in which ranks 0, 2 wait since {clock(pending.since)}" in answer
+    assert f"in which ranks 0, 2 have waited since {clock(pending.since)}" in answer
 
 
 def test_where_finds_the_dumps_beside_the_logs(tmp_path: Path) -> None:
@@ -111,7 +111,8 @@ def test_the_first_page_leads_to_them(tmp_path: Path) -> None:
     for path in TRACES.iterdir():
         shutil.copy(path, tmp_path)
     shown = " ".join(text(page(going_on(job(tmp_path, *others(0, 1, 2))), "", 100)).split())
-    assert "torch's flight recorder left dumps of ranks 0–2: which collective ranks wait in, and who has not entered it" in shown
+    kind = "collectives in which ranks wait, and ranks that have not entered them"
+    assert f"torch's flight recorder left dumps of ranks 0–2: {kind}" in shown
 
 
 def test_a_dump_that_comes_while_the_job_is_followed(tmp_path: Path) -> None:
@@ -145,8 +146,8 @@ def test_dumps_of_an_earlier_job_are_left_out(tmp_path: Path) -> None:
     for rank in range(2):
         written(tmp_path, rank, entry(1, state="started" if rank else "completed", time_created_ns=START_NS - 10**9))
     shown = text(page(going_on(job(tmp_path, *others(0, 1))), "@where", 120))
-    assert shown.startswith("Both ranks have nothing open")
-    assert "All that these dumps have is older than this run: they are of another one." in shown
+    assert shown.startswith("Both ranks have had nothing open")
+    assert "These dumps are older than this run, so they belong to another run." in shown
 
 
 def test_dumps_alone_are_no_run(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_calls_that_do_not_match(tmp_path: Path, change: dict[str, Any], differs
     dumps = [written(tmp_path, rank, entry(1), entry(2) | (change if rank == 1 else {}), entry(3)) for rank in range(3)]
     [mismatch] = compare_dumps(dumps).mismatches
     assert (mismatch.sequence, mismatch.differs) == (2, differs)
-    assert said(*dumps) == f"Ranks made different calls as number 2 of the group of all ranks: {shown}."
+    assert said(*dumps) == f"Call number 2 of the group of all ranks differs between ranks: {shown}."
 
 
 def test_uneven_lists_and_coalesced_calls_are_no_mismatch(tmp_path: Path) -> None:

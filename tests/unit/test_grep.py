@@ -106,7 +106,7 @@ def test_bad_patterns_and_nothing_found() -> None:
     document = grep_document(run, Query("zzz nothing"), Options())
     while not document.advance():
         pass
-    assert list(document.text()) == ["Nothing in this run has zzz nothing"]
+    assert list(document.text()) == ["No matches for 'zzz nothing'"]
 
 
 def test_addresses_of_patterns_survive() -> None:

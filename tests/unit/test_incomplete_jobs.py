@@ -88,7 +88,7 @@ def test_an_index_that_was_cut_off_is_named_beside_what_is_missing(copied: Path,
     path.write_bytes(path.read_bytes()[:-100])
     for page in PAGES:
         assert f"{path}: it is cut off, or still being written" in printed(page, copied)
-    assert "Ranks 2, 3 are not here, though there is a log of rank 7." in printed("ranks", copied)
+    assert "Ranks 2, 3 are missing, although there is a log of rank 7." in printed("ranks", copied)
 
 
 def test_a_log_that_is_damaged_in_its_index_is_not_copied_into_another(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +105,7 @@ def test_a_log_that_is_damaged_in_its_index_is_not_copied_into_another(copied: P
 def test_the_node_that_is_missing_is_told_by_its_ranks(copied: Path, printed: Callable[..., str]) -> None:
     (copied / "node0001.tlx").unlink()
     told = (
-        "Ranks 2, 3 are not here, though there is a log of rank 7. Each of the 3 nodes here has 2 ranks: one more node of that "
+        "Ranks 2, 3 are missing, although there is a log of rank 7. Each of the 3 nodes here has 2 ranks: one more node of that "
         "size would have them."
     )
     assert told in printed("ranks", copied)
@@ -140,7 +140,7 @@ def test_a_record_that_states_the_world_size_proves_the_highest_ranks(tmp_path: 
     shutil.copy(first, tmp_path)
     size, ref = world_size(fresh(tmp_path))
     assert size == 2
-    assert f"Rank 1 is not here: the job has 2 ranks, as [{ref}] states." in printed("summary", tmp_path)
+    assert f"Rank 1 is missing: the job has 2 ranks, as [{ref}] states." in printed("summary", tmp_path)
     assert missing_ranks(fresh(TRACES / "torch-2.13" / "ddp")) is None
 
 
@@ -163,7 +163,7 @@ def test_a_huge_rank_costs_nothing(tmp_path: Path, printed: Callable[..., str]) 
     ranked(tmp_path / "job", "--ranks", 3, "--compiles", 1, "--detail", "tiny", "--seed", 3)
     path = next((tmp_path / "job").glob("*rank_2_*.log"))
     path.write_bytes(re.sub(rb'"rank": 2\b', b'"rank": 2147483648', path.read_bytes()))
-    assert "Ranks 2–2147483647 are not here" in printed("ranks", tmp_path / "job")
+    assert "Ranks 2–2147483647 are missing" in printed("ranks", tmp_path / "job")
     assert gaps({0, 1 << 62}) == [(1, (1 << 62) - 1)]
 
 
@@ -176,7 +176,7 @@ def test_two_jobs_in_one_directory_are_said_in_one_sentence(tmp_path: Path, prin
         twin = re.sub(rb"(?m)^(V\d{4} \S+ )\d+", rb"\g<1>77", path.read_bytes())
         path.with_name(path.name.replace(".log", "twin.log")).write_bytes(twin)
     said = printed("ranks", tmp_path / "job")
-    assert "ranks 0, 1: two processes at once have each of these ranks: two jobs wrote into one directory" in said
+    assert "ranks 0, 1: two processes ran at once as each of these ranks: two jobs wrote into one directory" in said
     for width in range(40, 120, 7):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("COLUMNS", str(width))

@@ -132,7 +132,7 @@ def test_what_is_left_behind_goes_on_and_is_kept(started: Started, tmp_path: Pat
     )
     state = ended(job)
     assert state.code == 0 and state.held and not job.runs
-    assert "go on" in job_status(state)[1]
+    assert "are still running" in job_status(state)[1]
     until(lambda: printed(job) == b"first\n", "first")
     go.touch()
     until(lambda: job.state is not None and not job.state.held, "the end of what it left behind")
@@ -196,7 +196,7 @@ def test_a_full_disk_costs_output_and_nothing_else(tmp_path: Path) -> None:
     subprocess.run(words, input=b"", stdout=subprocess.DEVNULL, start_new_session=True, check=True)
     found = read_state(str(tmp_path / "output.txt"))
     assert found is not None and (found.code, found.missing) == (4, 100_000)
-    assert "97.7 KB that it printed are missing here: No space left on device" in job_status(found)[1]
+    assert "97.7 KB of its output are missing: No space left on device" in job_status(found)[1]
 
 
 def test_whose_keeper_was_killed(started: Started) -> None:
@@ -209,7 +209,7 @@ def test_whose_keeper_was_killed(started: Started) -> None:
     os.kill(state.keeper, signal.SIGKILL)
     until(lambda: job.is_lost, "that nobody will tell")
     assert not job.runs and not job.has_ended
-    assert "How the job ended is not known" in job_status(state)[1]
+    assert "exit status is unknown" in job_status(state)[1]
     os.kill(job.pid, signal.SIGKILL)
 
 
@@ -235,5 +235,5 @@ def test_a_state_from_elsewhere(tmp_path: Path) -> None:
     Path(state_path(str(output))).write_text(says)
     document = OutputDocument(str(output))
     assert document.state is not None and is_recorded_job(document.state) is None
-    assert document.badge == "runs, pid 7 on far, as far as is known"
+    assert document.badge == "runs, pid 7 on far, probably"
     assert document.title == "output of ␛[2J"

@@ -137,7 +137,7 @@ def test_one_sign_for_what_comes_after_the_end_of_a_log(made: tuple[Run, dict[st
 def test_a_fold_names_who_had_ended_before(tmp_path: Path) -> None:
     ranked(tmp_path, "--ranks", 6, "--compiles", 4, "--recompiles", 1, "--detail", "tiny", "--plant", "killed:ranks=4,compile=1")
     lines = text(shown(open_run(discover([str(tmp_path)])), "difference")).split("\n")
-    assert any("compiles alike" in line and line.endswith("(rank 4 ended before)") for line in lines)
+    assert any("equal compiles" in line and line.endswith("(rank 4 ended before)") for line in lines)
 
 
 def test_kinds_of_ranks_are_told_by_what_separates_them() -> None:
@@ -223,7 +223,7 @@ def test_two_thousand_ranks_by_two_hundred_compiles() -> None:
     assert lines[at].split()[-12:] == ["=", "g", *["="] * 10]
     assert sum(map(len, unfolded)) < 2_000
     names = next(n for n, line in enumerate(lines) if re.match(r" +A B C", line))
-    assert lines[names + 1].startswith("  = 16 compiles alike"), "no fold begins where the section does"
+    assert lines[names + 1].startswith("  = 16 equal compiles"), "no fold begins where the section does"
 
 
 def test_three_hundred_kinds_of_ranks() -> None:
@@ -253,7 +253,7 @@ def test_kinds_that_look_alike_in_what_is_shown_are_one() -> None:
     assert [(row.ranks, row.times) for row in matrix.rows] == [("0–2", "==="), ("3", "=9=")]
     together = merged(matrix.rows, ASPECTS["difference"].key)
     assert [row.ranks for row in together] == ["0–3"]
-    assert "All ranks are alike in this" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
+    assert "All ranks are identical here" in written(matrix, 80) and "2 kinds of ranks" in written(matrix, 80, "time")
 
 
 def test_of_a_rank_that_may_only_be_behind_nothing_is_said() -> None:
@@ -278,7 +278,7 @@ def test_no_ranks_and_one() -> None:
     assert empty.ranks == 0 and not empty.rows and not empty.columns
     assert matrix_of([lane(3, steps(2))]).rows[0].ranks == "3"
     said = text(page(opened("tests/traces/torch-2.13/breaks"), "@matrix"))
-    assert said.startswith("There are no two ranks here")
+    assert said.startswith("No two ranks")
 
 
 def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +289,7 @@ def test_the_command(made: tuple[Run, dict[str, Any]], capfd: pytest.CaptureFixt
     found = json.loads(capfd.readouterr()[0])["result"]
     assert found == json.loads(to_json(matrix_of(lanes_of(made[0]))))
     assert cli.main(["matrix", path, "--show", "cache"]) == 0
-    assert "what the caches answered" in capfd.readouterr()[0]
+    assert "cache results" in capfd.readouterr()[0]
     with pytest.raises(SystemExit) as stop:
         cli.main(["matrix", path, "--show", "nothing"])
     assert stop.value.code == 2

@@ -220,9 +220,9 @@ def test_a_function_that_is_given_up_and_one_at_the_limit(writing: Writing) -> N
         "begun [0/0] begun", "break [0/0] graph break: Unsupported builtin",
     ]  # fmt: skip
     found = writing.write(ended(fail_type="Unsupported", fail_reason=reason, graph_op_count=None))
-    assert found == ["eager [0/0] given up after 1.50 s, it runs in eager mode: Unsupported: Unsupported builtin"]
+    assert found == ["eager [0/0] fell back to eager mode after 1.50 s: Unsupported: Unsupported builtin"]
     limit = ended(1, fail_type="RecompileLimitExceeded", fail_reason="recompile_limit reached", graph_op_count=None)
-    assert writing.write(limit) == ["limit [0/1] recompile limit reached: calls that fit no compile of it run in eager mode"]
+    assert writing.write(limit) == ["limit [0/1] recompile limit reached: calls that match no compiled version run in eager mode"]
 
 
 def test_what_the_end_of_a_log_means(writing: Writing) -> None:
@@ -230,7 +230,7 @@ def test_what_the_end_of_a_log_means(writing: Writing) -> None:
     writing.write(mt.start(**ids()), ended(), mt.start(frame=1, compile=0, attempt=0), b"V1120 09:2")
     writing.followed.writers.over = True
     name = writing.path.name
-    assert writing.look() == ["unfinished [1/0] no end of it in the log", f"over {name}: nobody writes into it any more"]
+    assert writing.look() == ["unfinished [1/0] did not finish in the log", f"over {name}: no process writes to it any more"]
     assert writing.look() == []
 
 
@@ -254,14 +254,14 @@ def test_a_restart_is_a_graph_break_only_where_torch_logs_it_so(tmp_path: Path) 
     followed = Followed(tmp_path)
     followed.look()
     assert [(line.kind, line.text, line.status) for line in followed.lines][2:] == [
-        (NewsKind.RESTART, "the analysis began again: why", None), (NewsKind.ENDED, "ended 1.50 s", Status.OK),
+        (NewsKind.RESTART, "restarted analysis: why", None), (NewsKind.ENDED, "ended 1.50 s", Status.OK),
     ]  # fmt: skip
 
 
 def test_ids_that_begin_again_are_said_once(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "trace", mt.string("/home/user/f.py", 0), mt.start(**ids()), ended())
     assert writing.write(mt.start(**ids())) == [
-        "epoch ids begin again, as after torch._dynamo.reset(): epoch 2", "begun [0/0~2] begun",
+        "epoch compile ids restarted, as after torch._dynamo.reset(): epoch 2", "begun [0/0~2] begun",
     ]  # fmt: skip
     assert writing.write(mt.start(frame=1, compile=0, attempt=0)) == ["begun [1/0~2] begun"]
 
@@ -305,7 +305,7 @@ def test_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(FileBytes, "read", read)
             found += followed.watch.read_event(event, delta)
     assert [news.text for news in found if news.is_trouble][2:5] == [
-        "graph break", "given up after a graph break: it runs in eager mode", "graph break",
+        "graph break", "fell back to eager mode after a graph break", "graph break",
     ]  # fmt: skip
 
 
@@ -352,7 +352,7 @@ def test_a_log_that_is_rotated(job: Writing) -> None:
     job.path.rename(moved)
     job.path.write_bytes(mt.start(frame=5, compile=0, attempt=0, pid=9))
     looks(job.followed)
-    assert faults(job.followed) == [("moved", f"the log is called {moved.name} now")]
+    assert faults(job.followed) == [("moved", f"log renamed to {moved.name}")]
     with moved.open("ab") as file:
         file.write(ended(1))
     looks(job.followed)

@@ -72,7 +72,7 @@ def test_limits_for_all_without_torch(tmp_path: Path) -> None:
 def test_a_bad_limit_is_said_at_once(tmp_path: Path) -> None:
     done = suite(tmp_path, "--tltui-limits", "errors")
     assert done.returncode == 4
-    assert "ERROR: --tltui-limits: there is no 'errors'. There are: error, eager" in done.stderr
+    assert "ERROR: --tltui-limits: unknown limit: 'errors'. Limits: error, eager" in done.stderr
 
 
 def test_it_is_listed_among_markers_fixtures_and_options(tmp_path: Path) -> None:

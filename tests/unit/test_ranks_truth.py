@@ -130,7 +130,7 @@ def test_a_clean_job_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[st
     truth = ranked(tmp_path / "job", "--ranks", 24, "--compiles", 4, "--detail", "tiny", "--seed", 3, "--layout", "hosts")
     assert wrong(fresh(tmp_path / "job"), truth) == []
     assert cli.main(["ranks", str(tmp_path / "job")]) == 0
-    assert capfd.readouterr().out == "All 24 ranks agree in all of 4 compiles.\n"
+    assert capfd.readouterr().out == "All 24 ranks agree (4 compiles).\n"
 
 
 def test_the_order_of_the_ranks_changes_nothing(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_first_screen_names_who_kept_the_others_waiting(
     lines = capfd.readouterr()[0].splitlines()
     hints = " ".join(" ".join(lines[lines.index("Start here") + 1 :][:9]).split())
     assert hints.startswith("[6:3/0] At the end of its log rank 6 was in block3 [3/0]: ")
-    late = "[4:2/0] rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in all; 1 more late or slow"
+    late = "[4:2/0] rank 4 began block2 40.0 s after the others; 7 ranks waited, 4 min 39 s in total; 1 more late or slow"
     assert f"{late} tltui stragglers" in hints
 
 

@@ -96,13 +96,13 @@ def test_a_cache_race_has_values_on_both_sides_and_never_leads() -> None:
         ("1, 2", "AOTAutograd cache: 1 hit; FX graph cache: 1 hit"), ("0", "AOTAutograd cache: 1 miss; FX graph cache: 1 miss"),
     ]  # fmt: skip
     assert "diverge" not in text(page(run, "@run")) and "Ranks that differ" not in text(page(run, "@problems"))
-    assert "caches answer differently" in text(page(run, "@ranks"))
+    assert "cache results differ" in text(page(run, "@ranks"))
 
 
 def test_answers_are_counted() -> None:
     cache = "FX graph cache"
     several = {1: [f"{cache} hit"] * 3 + [f"{cache} miss"], 2: [f"{cache} miss"] * 4, 3: []}
-    assert words("cache", several) == {1: "3 hits, 1 miss", 2: "4 misses", 3: "no answer logged"}
+    assert words("cache", several) == {1: "3 hits, 1 miss", 2: "4 misses", 3: "no result logged"}
 
 
 def test_a_side_without_words_gets_some() -> None:

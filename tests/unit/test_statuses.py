@@ -187,7 +187,7 @@ def test_limits_on_what_is_not_understood(tmp_path: Path) -> None:
     assert values(run) == [2, 1]
     found = gates(run, parse_limits("unknown,no_compile_id")).limits
     assert {reason.text for reason in found[0].reasons} == {
-        "a record of a kind that tltui does not know: a_kind_of_tomorrow", "a line that is no record",
+        "a record of unknown kind: a_kind_of_tomorrow", "a line that is not a record",
     }  # fmt: skip
     assert found[1].reasons[0].text == "aot_joint_graph without a compile id"
     assert "aot_joint_graph" in seen(page(run, found[1].reasons[0].ref))

@@ -129,7 +129,7 @@ def test_pages_of_the_run_of_a_rank_and_of_a_compile(planted: tuple[dict[str, An
     assert "Rank 5's clock (node0000) is 7.0" in said
     own = text(page(run, "@stragglers:20:", 120))
     assert "Stragglers of rank 20" in own and "GraphLowering.run" in own and "rank 17 began" not in own
-    assert "Rank 0 was neither late nor slow, with clocks put right." in text(page(run, "@stragglers:0:", 120))
+    assert "Rank 0 was neither late nor slow, after clock correction." in text(page(run, "@stragglers:0:", 120))
     compile_ = page(run, "@stragglers:20:6/0", 120)
     lead_somewhere(run, compile_)
     inner = text(compile_)
@@ -417,7 +417,7 @@ def test_real_jobs(name: str) -> None:
 
 def test_one_rank_is_compared_with_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stragglers", str(TRACES / "torch-2.13" / "train")]) == 0
-    assert "There is nothing to compare: this takes the logs of two ranks or more." in capsys.readouterr().out
+    assert "Nothing to compare. This page needs logs of at least two ranks." in capsys.readouterr().out
 
 
 def test_the_command_prints_the_page(planted: tuple[dict[str, Any], Run]) -> None:

@@ -115,8 +115,8 @@ def test_lines_come_while_the_log_grows_and_it_ends_with_the_writer(trace: Path)
         assert tail.next().endswith("rank 3              process 77: dedicated_log_torch_trace_rank_3_b.log")
         assert "rank 3  [2/0]  " in tail.next()
         rank.file.close()
-        assert tail.next().endswith("? no end of it in the log")
-        assert tail.next().endswith("dedicated_log_torch_trace_rank_3_b.log: nobody writes into it any more")
+        assert tail.next().endswith("? did not finish in the log")
+        assert tail.next().endswith("dedicated_log_torch_trace_rank_3_b.log: no process writes to it any more")
         job.file.close()  # the other one first: which of two is seen to have ended first is chance
         assert tail.end() == (0, ["tltui: all 2 logs have ended: nobody writes any more"])
 
@@ -247,7 +247,7 @@ def test_limits_are_checked_at_the_end(tail: Command) -> None:
 @pytest.mark.parametrize(("arguments", "said"), [
     (("-n", "some"), "'some' is neither a number of lines nor all"), (("-n", "-1"), ""),
     (("--until-idle", "soon"), "'soon' is not a number of seconds"), (("--until-idle", "nan"), "is not a number"),
-    (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "there is no 'nonsense'"),
+    (("--until-idle=-1",), "is not a number"), (("--fail-on", "nonsense"), "unknown limit: 'nonsense'"),
     (("--baseline", OUTCOMES), "--fail-on names them"), (("--fail-on", "error", "--baseline", "/nowhere/trace"), "/nowhere/trace"),
 ])  # fmt: skip
 def test_bad_usage(arguments: tuple[str, ...], said: str, tail: Command) -> None:

@@ -145,7 +145,7 @@ def test_limits_on_what_text_does_not_tell_are_no_limits(capsys: pytest.CaptureF
     run = text_run(*RUNS["breaks"])
     assert needing_a_trace(run, parse_limits("error,break,recompiles")) == ()
     assert needing_a_trace(demo(), parse_limits("compile_time=5,eager")) == ()
-    said = "compile_time: needs a trace. TORCH_LOGS text does not tell of it: record a trace with TORCH_TRACE=DIR"
+    said = "compile_time: needs a trace. TORCH_LOGS text does not record it: record a trace with TORCH_TRACE=DIR"
     assert why_a_trace(run, needing_a_trace(run, parse_limits("compile_time=5,break"))) == said
     path = str(unpacked(RUNS["breaks"][0]))
     assert main(["check", path, "--fail-on", "compile_time=5,break=9"]) == 2
@@ -235,7 +235,7 @@ def test_several_outputs_stand_one_below_the_other() -> None:
 
 def test_a_run_without_output_says_how_to_have_it() -> None:
     text = said(demo(), "@log")
-    assert "Nothing that the job printed is among what was opened." in text
+    assert "No job output was opened." in text
     assert "2> job.err" in text
 
 
@@ -321,7 +321,7 @@ def test_ranks_are_compared_by_what_was_logged() -> None:
     """Rank 1 alone breaks its graph: without metrics none of its compiles is known to have ended."""
     reason_text = joined(text_run("ranks_diverge/stderr.txt.xz"), "")
     head = "Ranks that differ (1 difference) [0/0] step job/ranks_c.py:4 graph break on rank 1 only"
-    assert f"{head} with that: guards rank 0 [0:0/0]: no break" in reason_text
+    assert f"{head} also: guards rank 0 [0:0/0]: no break" in reason_text
     assert "same graphs" not in reason_text
 
 

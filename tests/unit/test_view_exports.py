@@ -92,7 +92,7 @@ def test_other_traces_have_no_exports(tmp_path: Path) -> None:
     for name in ("torch-2.13/breaks", "torch-2.13/aoti", "torch-2.13/dyn", "tlparse/simple.log"):
         run = trace(name)
         assert exports(run).exports == ()
-        assert "Nothing of an export is in this trace." in text(page(run, "@exports"))
+        assert "No torch.export records in this trace." in text(page(run, "@exports"))
     # guards of an ordinary compile under TORCH_DTRACE are no failures of an export
     run = Log(tmp_path / "x.log").start().add("guard_added", {"expr": "s0 > 1", "prefix": "eval"}).metrics().open()
     assert exports(run).exports == ()
@@ -143,7 +143,7 @@ def test_a_clean_export_says_so(tmp_path: Path) -> None:
     log = Log(tmp_path / "x.log").add("export", {}, "start!", **NO_ID)
     run = log.add("exported_program", {}, "ExportedProgram", **NO_ID).open()
     assert exports(run).exports[0].clean
-    assert "✓ a program came out, and torch noted nothing against it" in text(page(run, "@exports"))
+    assert "✓ exported a program; torch reported no problems" in text(page(run, "@exports"))
 
 
 def test_the_same_failure_is_told_once(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_very_deep_expression_is_folded_and_bounded(tmp_path: Path) -> None:
     log.add("guard_added", guard("deep", 3000), **NO_ID)
     run = log.open()
     parts = only(run).expressions
-    assert len(parts) == 301 and parts[-1].source == "further parts are left out"
+    assert len(parts) == 301 and parts[-1].source == "more parts not shown"
     document = page(run, "@exports")
     assert any(section.folded and "more parts" in section.title for section in document.sections())
     assert all(len(line) <= 80 for line in document.text())

@@ -370,8 +370,8 @@ def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
     said, _ = check("broken", "guard_overhead=5%,eager_share=20%,fallback_calls,never_called", capsys, 1)
     assert "FAILED: 2 of 4 limits exceeded" in said
     assert "guard_overhead: 9.5 %, at most 5 %" in said
-    assert "1.06 ms a call, before each of the 4 calls that fell back" in said
-    assert "[2/2]  4 × limited: then ran aten::sin, aten::cos, aten::add, aten::softmax" in said
+    assert "1.06 ms per call, before each of the 4 calls that fell back" in said
+    assert "[2/2]  4 × limited: ran aten::sin, aten::cos, aten::add, aten::softmax" in said
     said, _ = check("broken", "guard_overhead=10%,eager_share=20%,wrapper_share=5%,fallback_calls=4", capsys, 0)
     assert said.startswith("passed")
     said, _ = check("broken", "eager_share=5%", capsys, 1)
@@ -385,11 +385,11 @@ def test_bars_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("bars", "why"), [
-    ("guard_overhead=5", "guard_overhead=5: it is a share. Write guard_overhead=5%"),
+    ("guard_overhead=5", "guard_overhead=5: not a percentage from 0% to 100%. Write guard_overhead=5%"),
     ("guard_overhead", "guard_overhead needs a percentage, or --baseline"),
-    ("eager_share=120%", "it is a share"),
-    ("break=5%", "break=5%: not a share. Write break=2"),
-    ("fallback_calls=5%", "fallback_calls=5%: not a share"),
+    ("eager_share=120%", "not a percentage from 0% to 100%"),
+    ("break=5%", "break=5%: a percentage needs + and --baseline. Write break=2"),
+    ("fallback_calls=5%", "fallback_calls=5%: a percentage needs + and --baseline"),
 ])  # fmt: skip
 def test_bad_bars(bars: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert why in check("mlp", bars, capsys, 2)[1]
@@ -398,7 +398,7 @@ def test_bad_bars(bars: str, why: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_bars_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(next((PROFILED / "mlp").glob("*.log")), tmp_path)
     _, why = told("check", str(tmp_path), "--fail-on", "eager_share=20%", capsys=capsys, code=2)
-    assert "eager_share: needs a profile, and there is none. Name it with --profile FILE" in why
+    assert "eager_share: needs a profile; none was found. Add --profile FILE" in why
     other = str(PROFILED / "broken" / "profile.json")
     _, why = told("check", str(tmp_path), "--profile", other, "--fail-on", "eager_share=20%", capsys=capsys, code=2)
     assert "was not joined: it is of another run" in why

@@ -70,7 +70,7 @@ def test_golden() -> None:
     assert_golden("vllm_like", text(document))
     lead_somewhere(run, document)
     folded = [section.title for section in document.sections() if section.folded]
-    assert "submod_0 1–8192" in folded and "the same graph but for names: submod_4" in folded
+    assert "submod_0 1–8192" in folded and "same graph except for names: submod_4" in folded
 
 
 def test_lines_fit_at_every_width() -> None:
@@ -133,7 +133,7 @@ def test_one_call_is_no_level_of_its_own(tmp_path: Path) -> None:
 def test_other_traces_have_none() -> None:
     for name in ("torch-2.13/breaks", "tlparse/simple.log"):
         assert calls(trace(name)) == ()
-        assert "vLLM wrote nothing into this trace." in text(page(trace(name), "@vllm"))
+        assert "No vLLM records in this trace." in text(page(trace(name), "@vllm"))
 
 
 def test_a_call_without_pieces(tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ def waiting(number: int, *after: str) -> Rank:
 
 def test_the_rank_that_has_not_come_is_named_first_and_is_the_one_to_look_at(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
-    assert said(run) == f"Rank 1 has not come to block1 [1/0] so far (nothing open after block0 [0/0] since {SINCE}); {THERE}"
+    assert said(run) == f"Rank 1 has not reached block1 [1/0] yet (nothing open since {SINCE}, after block0 [0/0]); {THERE}"
     absent, present = where(run).groups
     assert (absent.ranks, absent.collective, absent.waits_for) == ("1", "", "")
     assert (present.ranks, present.collective, present.waits_for, present.not_begun) == ("0, 2", "compiler_collective", "1", "1")
     document = page(run, "@where", 200)
-    assert "look at rank 1." in text(document)
+    assert "Look at rank 1." in text(document)
     assert "py-spy dump --pid 1001" in text(document), "not that of a rank that waits"
     lead_somewhere(run, document)
 
@@ -43,7 +43,7 @@ def test_a_rank_inside_of_the_same_compile_in_another_phase(tmp_path: Path) -> N
 
 def test_a_rank_that_has_finished_the_compile_is_not_called_late(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0", "block1"), waiting(2)))
-    assert said(run).startswith("Rank 1 has nothing open after block1 [1/0] so far; ranks 0, 2 wait for it in the compiler's own ")
+    assert said(run).startswith("Rank 1 has had nothing open since block1 [1/0]; ranks 0, 2 wait for it in the compiler's own ")
 
 
 def test_several_ranks_at_several_places(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
         rank.event("B", "guard_collective", frame_id=None, frame_compile_id=None, attempt=None)
     run = going_on(job(tmp_path, first, late, third))
     assert said(run) == (
-        "Rank 1 has nothing open after block1 [1/0] so far; ranks 0, 2 wait for it in the collective that compares guards "
+        "Rank 1 has had nothing open since block1 [1/0]; ranks 0, 2 wait for it in the collective that compares guards "
         "(guard_collective)."
     )
 
@@ -75,7 +75,7 @@ def test_guards_that_are_compared_between_ranks(tmp_path: Path) -> None:
 def test_a_job_that_was_killed_there(tmp_path: Path) -> None:
     run = ended(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
     assert said(run) == (
-        f"Rank 1 had not come to block1 [1/0] (nothing open after block0 [0/0] since {SINCE}); ranks 0, 2 waited for it there, in "
+        f"Rank 1 had not reached block1 [1/0] (nothing open since {SINCE}, after block0 [0/0]); ranks 0, 2 waited for it there, in "
         "the compiler's own collective (compiler_collective)."
     )
 
@@ -94,7 +94,7 @@ def test_the_first_page_names_the_rank_the_work_and_since_when(tmp_path: Path) -
 
 def test_the_first_page_names_who_has_not_come(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0"), waiting(2)))
-    assert "[@where] rank 1 has not come to block1 [1/0] so far (nothing open after block0 [0/0] since" in first_page(run)
+    assert "[@where] rank 1 has not reached block1 [1/0] yet (nothing open since" in first_page(run)
 
 
 def test_the_first_page_names_a_backward_that_runs(tmp_path: Path) -> None:

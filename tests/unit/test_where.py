@@ -59,7 +59,7 @@ def test_a_program_that_ended_at_a_known_place(name: str) -> None:
     assert found is not None
     assert (found.what, found.function, found.id, found.phases[-1].name) == KNOWN[name]
     said = answer(where(run))
-    when = "When it was interrupted," if name == "interrupted" else "At the end of its log"
+    when = "When interrupted," if name == "interrupted" else "At the end of its log"
     assert said.startswith(f"{when} the process was in ") and found.trail in said and found.id in said
     document = page(run, "@where")
     lead_somewhere(run, document)
@@ -92,7 +92,7 @@ def test_ranks_of_which_one_hangs() -> None:
     run = opened(HANGS / "ranks")
     found = where(run)
     assert answer(found).startswith("At the end of its log rank 2 was in block1 [2/0]: backend_compile since ")
-    assert answer(found).endswith("; ranks 0, 1, 3 had nothing open after block1 [1/0] at the end of their logs.")
+    assert answer(found).endswith("; ranks 0, 1, 3 had nothing open at the end of their logs, after block1 [1/0].")
     stuck, others = found.groups
     assert (stuck.passed, stuck.not_begun, stuck.done, others.done, found.clocks) == ("0, 1, 3", "", 2, 2, ())
     lead_somewhere(run, page(run, "@where"))
@@ -221,11 +221,11 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     run = going_on(job(tmp_path, *others(*range(7)), stuck(7, ["block0", "block1"], "block2")))
     found = where(run)
     assert said(run).startswith("Rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since ")
-    assert said(run).endswith("; ranks 0–6 have nothing open after block1 [1/0] so far.")
+    assert said(run).endswith("; ranks 0–6 have had nothing open since block1 [1/0].")
     assert (found.groups[0].passed, found.groups[0].not_begun, found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
     assert "So far: ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
-    assert "compute, or wait for rank 7" in " ".join(lines.split())
+    assert "compute or wait for rank 7" in " ".join(lines.split())
 
 
 def test_all_are_in_the_same_place(tmp_path: Path) -> None:
@@ -245,17 +245,17 @@ def test_a_phase_that_began_on_another_day(tmp_path: Path) -> None:
 
 def test_phases_of_one_compile_differ(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, stuck(0, [], "block0"), stuck(1, [], "block0", STACK[:4]), stuck(2, [], "block0", STACK[:3])))
-    assert said(run).endswith("; 2 more ranks in it too, in other phases or logs.")
+    assert said(run).endswith("; 2 more ranks also in it, in other phases or logs.")
 
 
 def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 2), Rank(3).compiled("block0")))
     assert said(run) == (
-        "Rank 3 has nothing open after block0 [0/0] so far; ranks 0–2 have nothing open after block1 [1/0] so far."
+        "Rank 3 has had nothing open since block0 [0/0]; ranks 0–2 have had nothing open since block1 [1/0]."
     )
     assert where(run).behind == "3"
     lines = text(page(run, "@where", 100))
-    assert "rank 3  so far nothing open after block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
+    assert "rank 3  nothing open since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
 
 
 def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> None:
@@ -263,14 +263,14 @@ def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> N
     less, turned = Rank(2).compiled("block0", "block2"), Rank(3).compiled("block0", "block2", "block1")
     run = going_on(job(tmp_path, *others(0, 1, names=["block0", "block1", "block2"]), less, turned))
     assert where(run).behind == ""
-    assert "If the job hangs now, then outside of torch.compile" in text(page(run, "@where", 100))
+    assert "the job is outside of torch.compile" in text(page(run, "@where", 100))
 
 
 def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
     late = Rank(1)
     late.add("str", ["/home/user/blocks.py", 0], ids=False)
     run = going_on(job(tmp_path, *others(0, 2), late))
-    assert said(run).startswith("Rank 1 has begun no compile so far; ranks 0, 2 have nothing open after block1 [1/0]")
+    assert said(run).startswith("Rank 1 has not begun a compile yet; ranks 0, 2 have had nothing open since block1 [1/0]")
 
 
 def test_ids_that_differ_stand_beside(tmp_path: Path) -> None:
@@ -319,14 +319,14 @@ def test_of_a_rank_that_was_started_again_the_newest_process_counts(tmp_path: Pa
     job(tmp_path, *others(0, 2), Rank(1).compiled("block0", "block1"))
     old.write(tmp_path, "old_")
     run = going_on(tmp_path)
-    assert said(run) == "All 3 ranks have nothing open after block1 [1/0] so far."
+    assert said(run) == "All 3 ranks have had nothing open since block1 [1/0]."
     assert "Rank 1 was started again: its older process, pid 77, is in block1 [1/0]" in text(page(run, "@where", 100))
 
 
 def test_a_rank_without_a_log(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 4)))
     assert where(run).missing == "2, 3"
-    assert "So far: there is no log of ranks 2, 3." in text(page(run, "@where", 100))
+    assert "So far: no log of ranks 2, 3." in text(page(run, "@where", 100))
 
 
 def test_processes_without_a_rank(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_without_timing_events(tmp_path: Path) -> None:
     (process,) = run.processes()
     found = inside(process)
     assert found is not None and (found.function, found.phases, found.trail) == ("block1", (), "")
-    assert "its log does not tell: that would take timing events" in text(page(run, "@where", 100))
+    assert "no timing events, so its progress is unknown" in text(page(run, "@where", 100))
     rank.frame += 1
     run = going_on(job(tmp_path, rank.compiled("block2")))
     assert inside(next(run.processes())) is None
@@ -386,7 +386,7 @@ def test_metrics_that_are_damaged(tmp_path: Path) -> None:
     rank = Rank(0).compiled("block0")
     rank.lines = [line for line in rank.lines if "compilation_metrics" not in line]
     run = ended(job(tmp_path, rank))
-    assert said(run) == "Rank 0 had nothing open after block0 [0/0] at the end of its log."
+    assert said(run) == "Rank 0 had nothing open at the end of its log, after block0 [0/0]."
 
 
 def test_work_at_run_time(tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_the_innermost_phase_is_since_when() -> None:
 
 def test_no_records(tmp_path: Path) -> None:
     found = Where(False, 0, False, (), "", (), "", (), (), 0, ())
-    assert answer(found) == "There are no records of a trace."
+    assert answer(found) == "No trace records."
 
 
 @pytest.mark.parametrize("name", ["train", "ca", "ddp", "breaks", "errors", "recompiles", "resets", "ddp_split", "cache_hit"])
@@ -551,7 +551,7 @@ def test_a_log_that_nobody_here_writes(tmp_path: Path) -> None:
     (tmp_path / source.name).write_bytes(source.read_bytes())
     run = open_run(discover([str(tmp_path)]))
     lines = " ".join(texts_of(where_document(run, scope_of(run), Options(width=100), sample_processes(files_of(run), stacks=True))))
-    assert "has the log open for writing: the job has ended, or runs on another machine" in lines
+    assert "has the log open for writing. The job has ended, or runs on another machine" in lines
 
 
 def test_of_several_logs_that_nobody_here_writes(tmp_path: Path) -> None:
@@ -572,7 +572,7 @@ def test_the_number_of_a_thread_is_not_given_for_that_of_a_process(tmp_path: Pat
     """It stands in the logs of torch 2.4."""
     run = going_on(job(tmp_path, stuck(0, ["block0"], "block1", pid=140386553469824)))
     told = text(page(run, "@where", 100))
-    assert "--stacks where its Python code is." in told and "140386553469824" not in told
+    assert "--stacks shows its Python stacks." in told and "140386553469824" not in told
 
 
 def test_the_command_asks_for_processes(tmp_path: Path) -> None:

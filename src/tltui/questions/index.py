@@ -36,7 +36,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "why is it so", 30, "tltui.questions.recompiles.page",
     ),
     Entry(
-        "stacks", "4", "where in the code the compilations take place: their stacks as one tree",
+        "stacks", "4", "where in the code compilations happen: their stacks as one tree",
         "why is it so", 65, "tltui.questions.stacks.page",
     ),
     Entry(
@@ -52,7 +52,7 @@ QUESTIONS: tuple[Entry, ...] = (
         "why is it so", 70, "tltui.questions.caches.page",
     ),
     Entry(
-        "timing", "8", "where compile time went: by phase, function, compile and rank; a flame view of a compile",
+        "timing", "8", "compile time by phase, function, compile and rank; a flame graph of each compile",
         "why is it so", 80, "tltui.questions.timing.page",
         sorts=("own", "total", "count", "name"),
     ),
@@ -62,20 +62,20 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("time", "mean", "calls", "name", "code"),
     ),
     Entry(
-        "ranks", "9", "in what the ranks of a job differ: which ranks, in what, and since when",
+        "ranks", "9", "how the ranks of a job differ: in which property, on which ranks, and since when",
         "many ranks, and hangs", 100, "tltui.questions.ranks.page",
     ),
     Entry(
-        "matrix", "M", "all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+        "matrix", "M", "a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
         "many ranks, and hangs", 110, "tltui.questions.ranks.matrix_page",
-        sorts=("difference", "status", "graph", "time", "cache"), sort_label="the cells tell:",
+        sorts=("difference", "status", "graph", "time", "cache"), sort_label="the cells show:",
     ),
     Entry(
-        "stragglers", "", "which ranks were late or slow, in what, who waited for them, whose clock is off",
+        "stragglers", "", "which ranks were late or slow, which ranks waited for them, and whose clock is off",
         "many ranks, and hangs", 120, "tltui.questions.ranks.stragglers_page",
     ),
     Entry(
-        "where", "W", "where it hangs: what is open on which ranks, since when, and who has nothing open",
+        "where", "W", "where a job hangs: open work of each rank, since when, and ranks with nothing open",
         "many ranks, and hangs", 130, "tltui.questions.hang.page",
     ),
     Entry(
@@ -89,12 +89,12 @@ QUESTIONS: tuple[Entry, ...] = (
         sorts=("each", "merged"), sort_label="iterations:", in_debug_dir=True,
     ),
     Entry(
-        "fusion", "", "which operations went into which kernel, what was not fused and why",
+        "fusion", "", "operations by kernel, and nodes that were not fused, with reasons",
         "why is it so", 160, "tltui.questions.fusion.page",
         in_debug_dir=True,
     ),
     Entry(
-        "passes", "", "what each step of the compiler changed in the graph: nodes added, removed, replaced",
+        "passes", "", "graph changes by each compiler step: nodes added, removed, replaced",
         "why is it so", 170, "tltui.questions.passes.page",
         in_debug_dir=True,
     ),
@@ -107,11 +107,11 @@ QUESTIONS: tuple[Entry, ...] = (
         "look at a run", 690, "tltui.questions.metrics.page",
     ),
     Entry(
-        "exports", "", "export runs: what export guessed, could not decide, or found wrong, and why",
+        "exports", "", "export runs: values that export guessed, could not decide or found wrong, and why",
         "why is it so", 700, "tltui.questions.exports.page",
     ),
     Entry(
-        "vllm", "", "the compile calls of vLLM, their pieces by ranges of sizes, and what each pass did",
+        "vllm", "", "vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
         "why is it so", 710, "tltui.questions.vllm.page",
     ),
 )

@@ -126,7 +126,7 @@ def why_no_profile(run: Run) -> str:
     if any(isinstance(item, Runtime) for item in runtimes):
         return ""
     refused = [f"{item.profile} was not joined: {item.why}" for item in runtimes if isinstance(item, Refused)]
-    return "; ".join(refused) or "there is none. Name it with --profile FILE; tltui runtime PATH says how to record one"
+    return "; ".join(refused) or "none was found. Add --profile FILE; tltui runtime PATH shows how to record one"
 
 
 def _most(part: Callable[[Runtime], float], of: Callable[[Runtime], float]) -> Callable[[Facts], float]:
@@ -146,12 +146,12 @@ def _graphs(runtime: Runtime) -> float:
 def _guards(facts: Facts) -> list[Occurrence]:
     def describe(compile_time: CompileTime) -> str:
         lookups = compile_time.lookups
-        return f"{micros(lookups.mean_us)} a call, {_percent(lookups.us, self_us(compile_time))} of the time of "
+        return f"{micros(lookups.mean_us)} per call, {_percent(lookups.us, self_us(compile_time))} of the time of "
 
     occurrences = _dearest(facts, lambda compile_time: compile_time.lookups.us, describe)
     fell = [item for runtime in joined(facts.run) for item in runtime.fallbacks]
     us = sum(item.lookup_us for item in fell)
-    text = f"{micros(us / len(fell))} a call, before each of the {len(fell)} calls that fell back" if fell else ""
+    text = f"{micros(us / len(fell))} per call, before each of the {len(fell)} calls that fell back" if fell else ""
     return [Occurrence(fell[0].ref or "@runtime", text, "fallbacks"), *occurrences] if fell else occurrences
 
 
@@ -202,7 +202,7 @@ def _eager_share(facts: Facts) -> list[Occurrence]:
         if outside:
             us = sum(item.us for item in outside)
             most = max(outside, key=lambda item: item.us)
-            text = f"{micros(us)} outside of all compiled code, most of it in {most.op}"
+            text = f"{micros(us)} outside compiled code, most of it in {most.op}"
             occurrences.append((us, Occurrence("@runtime", text, text)))
     occurrences.sort(key=lambda one: (-one[0], one[1].ref, one[1].text))
     return [one for _, one in occurrences[:REASONS]]
@@ -212,7 +212,7 @@ def _fallbacks(facts: Facts) -> Iterator[Occurrence]:
     for runtime in joined(facts.run):
         for item in fallback_times(runtime.fallbacks):
             ops = ", ".join(item.ops[:4]) or "no operator"
-            yield _of_compile(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: then ran {ops}")
+            yield _of_compile(facts, item.ref, f"{item.calls} × {_name(facts, item.ref)}: ran {ops}")
 
 
 def _never(facts: Facts) -> Iterator[Occurrence]:
@@ -225,14 +225,14 @@ def _never(facts: Facts) -> Iterator[Occurrence]:
 
 RUNTIME_MEASURES: dict[str, Measure] = {
     "guard_overhead": Measure(
-        "guards, of the time of compiled code", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
+        "guard share of compiled code's time", _most(lambda runtime: runtime.share.guards_us, _compiled), _guards, "runtime",
         share=True),
     "eager_share": Measure(
-        "eager operators, of a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.whole_us),
+        "share of eager operators in a step", _most(lambda runtime: runtime.share.eager_us, lambda runtime: runtime.share.whole_us),
         _eager_share, "runtime",
         share=True),
     "wrapper_share": Measure(
-        "between kernels, of the time of graphs", _most(lambda runtime: runtime.share.wrapper_us, _graphs), _wrappers, "runtime",
+        "share of graph time between kernels", _most(lambda runtime: runtime.share.wrapper_us, _graphs), _wrappers, "runtime",
         share=True),
     "fallback_calls": Measure(
         "calls that fell back to eager mode", lambda f: sum(len(runtime.fallbacks) for runtime in joined(f.run)),
@@ -444,9 +444,9 @@ def _unknown(facts: Facts) -> list[Occurrence]:
 
 def _record_words(kind: Kind) -> str:
     if kind.event:
-        return f"a record of a kind that tltui does not know: {one_line(artifact_name(kind))}"
-    words = {BROKEN: "a record without a readable envelope", FOREIGN: "a line that is no record"}
-    return words.get(kind.name, "a record that does not say what it is")
+        return f"a record of unknown kind: {one_line(artifact_name(kind))}"
+    words = {BROKEN: "a record without a readable envelope", FOREIGN: "a line that is not a record"}
+    return words.get(kind.name, "a record without a kind")
 
 
 def _without_id(facts: Facts) -> Iterator[tuple[Compile, int, Kind]]:
@@ -474,7 +474,7 @@ MEASURES: dict[str, Measure] = {
     "error": Measure(
         "compiles that failed", lambda f: _traced_errors(f) + len(_printed(f)), _errors, "problems"),
     "eager": Measure(
-        "compiles that were given up: the function runs in eager mode", _of(Status.EAGER), _eager, "problems"),
+        "compiles that fell back to eager mode", _of(Status.EAGER), _eager, "problems"),
     "break": Measure(
         "graph breaks", lambda f: sum(c.tally.breaks for c in f.everything), _breaks, "problems"),
     "distinct_break": Measure(
@@ -482,7 +482,7 @@ MEASURES: dict[str, Measure] = {
     "recompiles": Measure(
         "recompiles", lambda f: sum(c.is_recompile for c in f.compiles), _recompiled, "recompiles"),
     "frame_recompiles": Measure(
-        "recompiles of one frame, at most", lambda f: max(map(len, _by_frame(f)), default=0), _most_recompiled, "recompiles"),
+        "most recompiles of one frame", lambda f: max(map(len, _by_frame(f)), default=0), _most_recompiled, "recompiles"),
     "recompile_limit": Measure(
         "hits of the recompile limit", lambda f: sum(c.facts.recompile_limit for c in f.compiles), _limits, "problems"),
     "cache_miss": Measure(
@@ -496,7 +496,7 @@ MEASURES: dict[str, Measure] = {
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(
-        "records of unknown kinds, and lines that are no records", lambda f: len(_unknown(f)), _unknown, "records"),
+        "records of unknown kinds and lines that are not records", lambda f: len(_unknown(f)), _unknown, "records"),
     "no_compile_id": Measure(
         "artifacts that belong to no compile", lambda f: len(_no_compile_id(f)), _no_compile_id, "records"),
     "diverge": Measure(
@@ -585,7 +585,7 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
         name, given, number = part.partition("=")
         name = name.strip().replace("-", "_")
         if name not in MEASURES:
-            raise BadLimit(f"there is no {name!r}. There are: {', '.join(MEASURES)}")
+            raise BadLimit(f"unknown limit: {name!r}. Limits: {', '.join(MEASURES)}")
         limit = _limit(name, number.strip()) if given else Limit(name)
         measure = MEASURES[name]
         if not baseline and limit.at_most is None and (given or measure.seconds or measure.share):
@@ -594,7 +594,7 @@ def parse_limits(text: str, baseline: bool = False) -> tuple[Limit, ...]:
             raise BadLimit(needs)
         limits[name] = limit
     if not limits:
-        raise BadLimit(f"no limit is named. There are: {', '.join(MEASURES)}")
+        raise BadLimit(f"no limit given. Limits: {', '.join(MEASURES)}")
     return tuple(limits.values())
 
 
@@ -606,9 +606,10 @@ def _limit(name: str, number: str) -> Limit:
         value = math.nan
     if MEASURES[name].share:
         if not math.isfinite(value) or not 0 <= value <= 100 or not percent:
-            raise BadLimit(f"{name}={number}: it is a share. Write {name}=5%, or with --baseline {name}=+2% for two points more")
+            why = f"{name}={number}: not a percentage from 0% to 100%"
+            raise BadLimit(f"{why}. Write {name}=5%, or with --baseline {name}=+2% for two points more")
     elif not math.isfinite(value) or value < 0 or (percent and not more):
-        fault = "not a share" if percent and math.isfinite(value) else "not a number"
+        fault = "a percentage needs + and --baseline" if percent and math.isfinite(value) else "not a number"
         raise BadLimit(f"{name}={number}: {fault}. Write {name}=2, or with --baseline {name}=+2 or {name}=+10%")
     return Limit(name, more=value, percent=percent) if more else Limit(name, value)
 
@@ -633,13 +634,13 @@ def needing_a_profile(limits: Sequence[Limit]) -> tuple[str, ...]:
 def why_a_profile(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a profile; '' if they can."""
     why = why_no_profile(run) if names else ""
-    return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile, and {why}" if why else ""
+    return f"{', '.join(names)}: {'needs' if len(names) == 1 else 'need'} a profile; {why}" if why else ""
 
 
 def why_a_trace(run: Run, names: Sequence[str]) -> str:
     """Return why these limits cannot be checked without a trace."""
     verb = "needs" if len(names) == 1 else "need"
-    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not tell of it: {HOW}"
+    return f"{', '.join(names)}: {verb} a trace. {title_of(run.processes())} does not record it: {HOW}"
 
 
 def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gates:

@@ -128,7 +128,7 @@ def verdict(difference: Difference) -> str:
         return "the same"
     differ = "differs" if difference.hidden == 1 else "differ"
     hidden = (
-        f"{plural(difference.hidden, 'line')} {differ} only as any two runs do (i or --raw shows that)" if difference.hidden else ""
+        f"{plural(difference.hidden, 'line')} {differ} only in run-specific text (i or --raw shows it)" if difference.hidden else ""
     )
     if difference.same:
         return f"the same: {hidden}"
@@ -141,7 +141,7 @@ def own_devices(difference: Difference) -> str:
     a, b = (identity.name for identity in difference.owns)
     if not a or not b or a == b:
         return ""
-    return f"{a} on the left and {b} on the right count as the same: each is the device that most tensors of its rank are on."
+    return f"{a} on the left and {b} on the right count as the same because each is the device of most tensors of its rank."
 
 
 def _same(page: Page, difference: Difference, change: Change) -> None:
@@ -264,7 +264,7 @@ def raw_patch(ref: str, title: str, left: Artifact, right: Artifact) -> TextDocu
         style = styles.get(line[:1].decode("latin-1"))
         document.lines.append(Line(text, (Span(0, len(text), style),) if style else ()))
     if not document.lines:
-        document.lines.append(Line("both have the same bytes"))
+        document.lines.append(Line("both are byte for byte identical"))
     return document
 
 

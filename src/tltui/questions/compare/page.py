@@ -215,7 +215,7 @@ def fill_compiles(
         for fact in timing:
             _fact(page, fact)
     else:
-        page.add(("  neither says where its time went", tokens.DIM))
+        page.add(("  neither has timing data", tokens.DIM))
     yield
     guards, refs, none = guards_between(left, right)
     _listed(page, "Guards", guards, none, diff_ref(*refs) if refs and linked and guards else "")
@@ -243,7 +243,7 @@ def fill_compiles(
             page.row(row_pieces(row, linked), "    ")
         page.close()
     if not rows:
-        page.add(("  neither has any", tokens.DIM))
+        page.add(("  none on either side", tokens.DIM))
     return CompareResult(
         1, str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
     )
@@ -305,7 +305,7 @@ def around(text: str, words: list[tuple[int, int]], width: int) -> tuple[str, li
     return short, [(a, min(b, len(short))) for a, b in words if a < len(short)]
 
 
-NOT_ALIKE = "are not of the same kind: compare two artifacts, two compiles, two frames, two ranks or two runs"
+NOT_ALIKE = "are not of the same kind. Compare two artifacts, two compiles, two frames, two ranks or two runs"
 
 
 def sides_of(ref: Ref) -> tuple[str, str]:
@@ -373,7 +373,7 @@ def _sets(
 ) -> Generator[None, None, object]:
     """Two ranks or runs: their compiles in pairs."""
     page.add((names[0], tokens.TITLE), (" ↔ ", tokens.TITLE), (names[1], tokens.TITLE))
-    page.say("Compiles are paired by function, file, line and how often that was compiled before: ids may differ.", "",
+    page.say("Compiles are paired by function, file, line and number of earlier compiles; ids may differ.", "",
              tokens.DIM)  # fmt: skip
     if less := told_less(*([compile_.process for compile_ in side] for side in (left, right))):
         page.say(less, "", tokens.WARN)
@@ -397,7 +397,7 @@ def _sets(
         page.close()
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
-    page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "neither has a compile")
+    page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "no compiles on either side")
     return CompareResult(1, *names, tuple(rows))
 
 

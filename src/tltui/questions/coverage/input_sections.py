@@ -31,7 +31,7 @@ def add_conflicts(page: Page, conflicts: Sequence[Conflict]) -> None:
     """Add contradictions between inputs of one job."""
     if not conflicts:
         return
-    page.heading("What the inputs tell differently")
+    page.heading("Where the inputs disagree")
     for conflict in conflicts:
         files = f"{_name(conflict.first)} and {_name(conflict.second)}"
         if conflict.ref:
@@ -49,13 +49,13 @@ FILES_LISTED = 4
 
 
 def add_missing(page: Page, missing: Missing | None) -> None:
-    """Add `Ranks 40–47 are not here, though there is a log of rank 63.`"""
+    """Add `Ranks 40–47 are missing, although there is a log of rank 63.`"""
     if missing is None:
         return
     alone = missing.count == 1
-    text = f"Rank {missing.ranks} is not here" if alone else f"Ranks {missing.ranks} are not here"
+    text = f"Rank {missing.ranks} is missing" if alone else f"Ranks {missing.ranks} are missing"
     if missing.world_size is None:
-        page.say(page.so_far(f"{text}, though there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
+        page.say(page.so_far(f"{text}, although there is a log of rank {missing.highest}.") + _nodes(missing), "", tokens.WARN)
         return
     pieces: list[Piece] = [(word, tokens.WARN) for word in page.so_far(f"{text}: the job has").split()]
     pieces.append((f"{fmt.count(missing.world_size)} ranks, as", tokens.WARN))
@@ -91,17 +91,17 @@ def why_not(run: Run) -> str:
     """Return why the ranks of a run cannot be compared, in a sentence or two."""
     numbered = [rank for rank in run.ranks if rank.number is not None]
     if len(numbered) > 1:
-        return "The ranks cannot be compared: what was logged leaves out which functions were compiled."
+        return "The ranks cannot be compared because the logs do not record which functions were compiled."
     if numbered:
         names = {process.rank_by_name for process in numbered[0].processes} - {None}
         if len(names) > 1:
             count = fmt.plural(len(numbered[0].processes), "process", "processes")
             file_ranks = ranges(name for name in names if name is not None)
             return (
-                f"The records of {count} here state rank {numbered[0].number}, though their files are named after ranks "
-                f"{file_ranks}: records count, so they are one rank that was started again. tltui diff compares two of them."
+                f"The records of {count} here state rank {numbered[0].number}, although their files are named after ranks "
+                f"{file_ranks}. The records decide, so they are one rank that was restarted. tltui diff compares two of them."
             )
-    return "There is nothing to compare: this takes the logs of two ranks or more."
+    return "Nothing to compare. This page needs logs of at least two ranks."
 
 
 LOGS, COMPILES_LISTED = 4, 6
@@ -114,7 +114,7 @@ def add_not_indexed(page: Page, away: Sequence[Away], view: str) -> None:
     if not away:
         return
     page.heading(f"Not in the index ({fmt.plural(len(away), 'compile')})")
-    page.say("What this page needs of them is in their logs:", "  ", tokens.WARN)
+    page.say("The data for this page is in their logs:", "  ", tokens.WARN)
     logs: dict[tuple[str, str], list[Away]] = {}
     for ref, error in away:
         logs.setdefault((error.host, error.path), []).append((ref, error))

@@ -126,7 +126,7 @@ class Expressions:
             if node in visited:
                 continue
             if len(expressions) == NODES:
-                expressions.append(Expression(depth, "…", source="further parts are left out"))
+                expressions.append(Expression(depth, "…", source="more parts not shown"))
                 break
             visited.add(node)
             record = self._creating_record(node, before)

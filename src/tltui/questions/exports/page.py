@@ -52,10 +52,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _add_no_exports(page: Page, finished: bool, part: bool) -> None:
     page.blank()
     where = "this part of the trace" if part else "this trace"
-    page.say(f"Nothing of an export is in {where}{'' if finished else ' so far'}.", "", tokens.DIM)
+    page.say(f"No torch.export records in {where}{'' if finished else ' yet'}.", "", tokens.DIM)
     page.say(
-        "torch.export writes what this page shows only where TORCH_DTRACE=DIR is set (in place of TORCH_TRACE; torch 2.7 and "
-        "later); torch.export.draft_export (torch 2.8 and later) always writes it, to a log that its warning names.",
+        "To record them, set TORCH_DTRACE=DIR instead of TORCH_TRACE (torch 2.7 and later). torch.export.draft_export (torch "
+        "2.8 and later) always records them, in a log that its warning names.",
         "", tokens.DIM,
     )  # fmt: skip
 
@@ -74,18 +74,18 @@ def _export(page: Page, export: Export, number: int, finished: bool) -> None:
 
 
 def _outcome(page: Page, export: Export, total: int, finished: bool) -> None:
-    count = fmt.plural(total, "thing") + " to look at"
+    count = fmt.plural(total, "finding")
     if export.program is not None:
         if export.clean:
-            page.add(page.status(Status.OK), (" a program came out, and torch noted nothing against it", tokens.STRONG))
+            page.add(page.status(Status.OK), (" exported a program; torch reported no problems", tokens.STRONG))
         else:
-            page.say(f"a program came out, with {count}", "", tokens.WARN)
+            page.say(f"exported a program with {count}", "", tokens.WARN)
     elif export.failed:
-        page.add(page.status(Status.ERROR), (f" the export failed: no program, {count}", tokens.ERROR))
+        page.add(page.status(Status.ERROR), (f" the export failed without a program; {count}", tokens.ERROR))
     elif finished:
         page.say(f"no exported_program record: the export failed, or the log ends before it; {count}", "", tokens.WARN)
     else:
-        page.say(f"no program so far; {count}", "", tokens.STRONG)
+        page.say(f"no program yet; {count}", "", tokens.STRONG)
 
 
 def _links(export: Export) -> list[Piece]:
@@ -94,7 +94,7 @@ def _links(export: Export) -> list[Piece]:
         text = f"exported program, {fmt.size_of(export.program_size)}"
         pieces.append((text, tokens.LINK, export.program))
     if export.partial is not None:
-        pieces.append(("the graph as far as it was traced", tokens.LINK, export.partial))
+        pieces.append(("partially traced graph", tokens.LINK, export.partial))
     if export.guards:
         pieces.append((f"{fmt.plural(export.guards, 'other guard')} added", tokens.DIM))
     pieces.append((f"records of [{export.ref}]", tokens.LINK, f"@records:{export.ref}"))
@@ -129,27 +129,27 @@ def _meaning(failure: ExportFailure) -> list[str]:
     """Explain a failure, with torch's own report."""
     if failure.kind == found_in.GUARD:
         return [
-            "Export had to know whether this holds, and took what the example inputs gave. The program is only right "
-            "where it holds; a dimension that was declared dynamic may be fixed by it."
+            "Export needed this condition and took its value from the example inputs. The program is only correct where the "
+            "condition holds. It may specialize a dimension that was declared dynamic."
         ]
     if failure.kind == found_in.GUESS:
-        took = f"took it to be {failure.result}, as it is" if failure.result else "took what it is"
+        took = f"took {failure.result}, its value" if failure.result else "took its value"
         return [
-            f"This depends on data, so it can't be known while exporting. Export {took} for the example inputs, and put "
-            "an assertion into the program."
+            f"This depends on data, so its value is unknown during export. Export {took} for the example inputs, and added "
+            "an assertion to the program."
         ]
     if failure.kind == found_in.MISSING:
         return [
-            "The operator has no fake kernel: export called the real one on the example inputs to learn what it returns. "
-            "torch.library.register_fake gives it one."
+            "The operator has no fake kernel, so export ran the real one on the example inputs. Register a fake kernel with "
+            "torch.library.register_fake."
         ]
     if failure.kind == found_in.MISMATCHED:
         reason = f": {fmt.one_line(failure.reason)}" if failure.reason else ""
-        return [f"Its fake kernel returns something else than the real one{reason}. Correct what register_fake was given."]
-    sentences = ["This depends on data, and export had to know whether it holds: it stopped here."]
+        return [f"Its fake kernel and its real kernel return different results{reason}. Fix the function passed to register_fake."]
+    sentences = ["This depends on data, but export needed to know whether it holds, so it stopped here."]
     if failure.unhinted:
-        sentences.append(f"before known values were put in: {failure.unhinted}")
-    sentences.append("torch._check(...) can state what holds; draft_export goes on with what the example inputs give.")
+        sentences.append(f"before substitution of known values: {failure.unhinted}")
+    sentences.append("State the condition with torch._check(...). draft_export continues with the value from the example inputs.")
     return sentences
 
 
@@ -219,8 +219,8 @@ def _uses(page: Page, failure: ExportFailure) -> None:
 
 def _stacks(page: Page, failure: ExportFailure) -> None:
     """Add the user stack and the framework stack, folded: the nearest line is above."""
-    for label, frames in (("the stack of the user's code", failure.user_stack), ("the framework's stack", failure.stack)):
-        if not frames or (frames == failure.user_stack and label != "the stack of the user's code"):
+    for label, frames in (("user stack", failure.user_stack), ("framework stack", failure.stack)):
+        if not frames or (frames == failure.user_stack and label != "user stack"):
             continue
         title = f"{label}: {fmt.plural(len(frames), 'frame')}, outermost first"
         page.open(title, folded=True)
@@ -294,7 +294,7 @@ def export_rows(data: Exports) -> Iterator[ExportRow]:
 
 QUESTION = Question(
     name="exports",
-    help="export runs: what export guessed, could not decide, or found wrong, and why",
+    help="export runs: values that export guessed, could not decide or found wrong, and why",
     group="why is it so",
     order=700,
     needs=Needs("has no reports of torch.export"),
@@ -303,6 +303,6 @@ QUESTION = Question(
     rows=ExportRow,
     records=export_rows,
     doc="""
-    Export runs: what export guessed, could not decide, or found wrong, and why. A row each.
+    Export runs: values that export guessed, could not decide or found wrong, and why. One row per finding.
     """,
 )

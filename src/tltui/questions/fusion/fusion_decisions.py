@@ -256,84 +256,84 @@ class KnownCause:
 
 
 _ORDER = (
-    "The second needs a result that can only be computed after the first is whole: something else stands between the two. Once "
-    "that is fused with one of them, the next round may fuse the rest; what remains apart has to."
+    "Another node depends on the first and feeds the second. If that node is fused with one of them, the next round may fuse the "
+    "rest. Pairs that remain apart have to."
 )
 _LOOPS = "The two run over different numbers of elements, so they cannot share one loop."
 _LIBRARY = (
-    "A call of a library (a matrix product, a convolution, a custom operator) is a kernel of its own: Inductor does not write "
-    "its code."
+    "A library call (a matrix product, a convolution, a custom operator) is a separate kernel; Inductor does not generate its "
+    "code."
 )
 _TEMPLATES = (
-    "torch._inductor.config.max_autotune_gemm = True has Inductor try matrix products of its own, which can be fused "
-    "with what follows."
+    "torch._inductor.config.max_autotune_gemm = True makes Inductor try its own matrix products, which can be fused "
+    "with later operations."
 )
-_PROLOGUE = "What stands before a matrix product that Inductor writes is fused only where the product then reads less."
+_PROLOGUE = "Operations before an Inductor matrix product are fused only if the product then reads less."
 _EPILOGUE = (
-    "What follows a matrix product that Inductor writes is fused only if it works element by element and changes nothing in place."
+    "Operations after an Inductor matrix product are fused only if they are element-wise and change nothing in place."
 )
-_FOREACH = "The many small tensors of a foreach operation are one kernel; one more operation must fit each of them."
-_OWN = "What follows a Triton kernel of your own is fused only if"
+_FOREACH = "A foreach operation handles many small tensors in one kernel; another operation must match each of them."
+_OWN = "An operation after a user-defined Triton kernel is fused only if"
 
 KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("no shared data due to indexing mismatch",
-          "Both use the same buffer, but not in the same order of elements: fusing would not save reading it.",
+          "Both use the same buffer, but not in the same order of elements, so fusing would not save a read.",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
           "loops on a GPU."),
     KnownCause("no shared data",
-          "Torch sees nothing that one kernel would save: they use no buffer in common, or not the same elements of it in the same "
-          "order, or they run over different sizes.",
-          "torch._inductor.config.aggressive_fusion = True has Inductor try such nodes too, where none of them is a reduction: "
-          "fewer kernels to launch, about the same traffic."),
+          "Torch expects no savings from one kernel: they share no buffer, do not use the same elements of it in the same order, "
+          "or run over different sizes.",
+          "torch._inductor.config.aggressive_fusion = True makes Inductor try such nodes too if none is a reduction. "
+          "This launches fewer kernels with about the same memory traffic."),
     KnownCause("intermediate nodes between node1 & node2", _ORDER),
     KnownCause("score_fusion_memory_threshold",
-          "They have too little in common: fusing would save fewer bytes than the threshold (10), such as a scalar that both read.",
+          "They share too little, such as one scalar: fusing would save fewer bytes than the threshold (10).",
           "torch._inductor.config.score_fusion_memory_threshold sets how many bytes are enough."),
     KnownCause("Nodes are too far away. Fusing them may increase peak memory.",
-          "More than 64 nodes stand between them: what the first computes would have to be kept for long."),
+          "More than 64 nodes are between them, so the result of the first would be kept in memory for long."),
     KnownCause("Fusion will increase peak memory",
-          "Fusing would keep buffers alive that could be used again otherwise, and save less than that costs."),
+          "Fusing would keep buffers alive that could otherwise be reused, which costs more than it saves."),
     KnownCause("memory deps did not match",
-          "The second reads other places of a buffer than the first has just written in the same step of the loop: shifted, "
-          "transposed, or all of it.",
+          "In the same loop step, the second reads other places of a buffer than the first has just written (shifted, transposed, "
+          "or all of it).",
           "torch._inductor.config.loop_ordering_after_fusion = True (the default of newer versions) tries other orders of the "
-          "loops on a GPU; in the model, .contiguous() at another place may help."),
+          "loops on a GPU; in the model, moving .contiguous() may help."),
     KnownCause("exceeds max fusion", "The fused node would hold more operations than the limit (64).",
           "torch._inductor.config.max_fusion_size sets the limit."),
     KnownCause("fusion_prevent_too_many_reads_and_writes",
-          "The kernel would read and write more buffers than the limit that was set.",
-          "torch._inductor.config.max_fusion_unique_io_buffers is that limit; None, the default, means none."),
+          "The kernel would read and write more buffers than the configured limit.",
+          "torch._inductor.config.max_fusion_unique_io_buffers sets the limit; None (default) means no limit."),
     KnownCause("numel/rnumel mismatch (reduce)", "Two reductions over different sizes cannot share one loop."),
     KnownCause("numel/rnumel mismatch (non-reduce)", _LOOPS),
     KnownCause("numel/rnumel mismatch prologue mismatch", _LOOPS),
     KnownCause("nodes numel/rnumel incompatibility",
-          "The one works element by element, the other reduces, and the elements cannot be split the way the reduction needs."),
+          "One is element-wise, the other a reduction, and the elements cannot be split as the reduction needs."),
     KnownCause("nodes numel incompatibility", _LOOPS),
-    KnownCause("tiling mismatch", "Each alone would be cut into tiles in another way, and together they cannot.",
-          "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them all the same; one of them may "
+    KnownCause("tiling mismatch", "They need different tilings, so they cannot share one.",
+          "torch._inductor.config.triton.tiling_prevents_pointwise_fusion = False fuses them anyway; one of them may "
           "then read memory in a worse order."),
-    KnownCause("invalid tiling for reduction", "The one would be cut into tiles that the reduction cannot use.",
-          "torch._inductor.config.triton.tiling_prevents_reduction_fusion = False fuses them all the same; one of them may "
+    KnownCause("invalid tiling for reduction", "The reduction cannot use the tiling of the other node.",
+          "torch._inductor.config.triton.tiling_prevents_reduction_fusion = False fuses them anyway; one of them may "
           "then read memory in a worse order."),
     KnownCause("invalid loop order and tiling for native matmul",
-          "A matrix product keeps the order of its loops, and the other node needs another."),
+          "A matrix product keeps its loop order, and the other node needs a different one."),
     KnownCause("Split scan cannot fuse with reductions",
           "A scan that is split over blocks cannot share a kernel with a reduction."),
     KnownCause("device mismatch", "They run on different devices."),
-    KnownCause("will create cycle", "Each of them would have to wait for the other, through what stands between them."),
+    KnownCause("will create cycle", "Each would have to wait for the other, through the nodes between them."),
     KnownCause("node1 must go before node2", "The first needs a result of the second."),
     KnownCause("node1 is extern but not a triton kernel", _LIBRARY, _TEMPLATES),
     KnownCause("node2 is extern or nop", _LIBRARY, _TEMPLATES),
-    KnownCause("node1 is extern but node2", f"{_OWN} it works element by element."),
+    KnownCause("node1 is extern but node2", f"{_OWN} it is element-wise."),
     KnownCause("node1's triton kernel doesn't support epilogue fusion",
-          "What follows cannot be written into this Triton kernel of your own: switched off, or the kernel has another form."),
+          "Later operations cannot be fused into this user-defined Triton kernel: switched off, or an unsupported kernel."),
     KnownCause("epilogue reads from buffers other than the mutated output", f"{_OWN} it reads nothing but its output."),
     KnownCause("node1 and node2 uses different buf layouts", f"{_OWN} it has the same sizes, strides and device."),
-    KnownCause("node1 is nop", "The first computes nothing: it only gives memory another name."),
+    KnownCause("node1 is nop", "The first computes nothing; it only gives memory a new name."),
     KnownCause("grouped node must not be fused with other nodes",
           "Nodes that Inductor keeps together in their order stay as they are."),
     KnownCause("fusion for buffer explicit disabled", "Inductor keeps this buffer out of fusion."),
-    KnownCause("prologue fusion turned off", "Fusing into the input of a matrix product is switched off.",
+    KnownCause("prologue fusion turned off", "Fusing into the inputs of matrix products is switched off.",
           "torch._inductor.config.prologue_fusion = True switches it on."),
     KnownCause("prologue fusion", _PROLOGUE),
     KnownCause("template prologue", _PROLOGUE),
@@ -344,7 +344,7 @@ KNOWN_REASONS: tuple[KnownCause, ...] = (
     KnownCause("foreach do not have same length", _FOREACH),
     KnownCause("candidate producer is", _FOREACH),
     KnownCause("candidate consumer", _FOREACH),
-    KnownCause("register spilling of", "Tried and timed: the kernel needs more registers than there are.",
+    KnownCause("register spilling of", "Benchmarked: the fused kernel needs more registers than available.",
           "torch._inductor.config.benchmark_fusion = False fuses without timing."),
 )  # fmt: skip
 

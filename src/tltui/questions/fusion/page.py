@@ -69,10 +69,10 @@ def calls_said(sums: FusionSums) -> str:
 
 
 def reasons_said(sums: FusionSums, units: Sequence[UnitFusion]) -> list[Piece]:
-    """`36 reasons why not more: 30 × intermediate nodes …, 6 × no shared data; 10 of them were fused in a later round`"""
+    """`36 reasons against fusion: 30 × intermediate nodes …, 6 × no shared data; 10 of them were fused in a later round`"""
     if not sums.not_fused:
-        return ["No reason stood against fusing any two nodes."] if units and all(unit.has_log for unit in units) else []
-    pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} why not more: "]
+        return ["No fusion was rejected."] if units and all(unit.has_log for unit in units) else []
+    pieces: list[Piece] = [f"{fmt.plural(sums.not_fused, 'reason')} against fusion: "]
     later = sum(reason.later for reason in sums.reasons)
     for number, reason in enumerate(sums.reasons):
         end = ", " if number + 1 < len(sums.reasons) else "; " if later else ""
@@ -115,7 +115,7 @@ def _texts(page: Page, unit: UnitFusion) -> None:
     texts = (("IR before", unit.pre_ref), ("IR after", unit.post_ref), ("graph", unit.graph_ref), ("code", unit.code_ref))
     pieces += [(label, tokens.LINK, ref) for label, ref in texts if ref]
     if unit.pre_ref and unit.post_ref:
-        pieces.insert(2, ("what fusion changed", tokens.LINK, diff_ref(unit.pre_ref, unit.post_ref)))
+        pieces.insert(2, ("changes by fusion", tokens.LINK, diff_ref(unit.pre_ref, unit.post_ref)))
     if pieces:
         page.joined(pieces, "  ")
 
@@ -135,7 +135,7 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
     page.row(pieces)
     for number, node in enumerate(nodes):
         if number == NODES:
-            more = fmt.plural(len(nodes) - NODES, "further node")
+            more = fmt.plural(len(nodes) - NODES, "more node")
             page.open(more, folded=True)
             page.add("    ", (more, tokens.LABEL))
         _node(page, unit, node, kernel)
@@ -145,7 +145,7 @@ def _kernel(page: Page, unit: UnitFusion, kernel: FusedKernel, nodes: Sequence[S
         _add_label(page, "from", _origins(unit, kernel.origins))
     _source(page, kernel.source)
     if unit.nodes and not nodes:
-        page.add("    ", (page.so_far("which operations are in it is not known"), tokens.DIM))
+        page.add("    ", (page.so_far("its operations are unknown"), tokens.DIM))
     page.close()
 
 
@@ -160,7 +160,7 @@ def _node(page: Page, unit: UnitFusion, node: SchedulerNode, kernel: FusedKernel
     if node.writes:
         parts.append(f"writes {_few(node.writes)}")
     if kernel is not None and node.kernel_from == "origins":
-        parts.append("in this kernel by its origins")
+        parts.append("assigned to this kernel by origin")
     pieces: list[Piece] = [(_few(node.operations), tokens.LINK if target else tokens.NAME, target)]
     if len(node.operations) > NAMES:
         pieces.append((f"  {fmt.plural(len(node.operations), 'operation')}", tokens.STRONG))
@@ -195,7 +195,7 @@ def _add_label(page: Page, label: str, pieces: Sequence[Piece], indent: str = " 
 
 
 def _flow(page: Page, pieces: Sequence[Piece], indent: str, hang: str) -> None:
-    """Pieces one after another, those that do not fit in further lines that begin with `hang`; no blanks begin a line."""
+    """Pieces one after another, those that do not fit in more lines that begin with `hang`; no blanks begin a line."""
     line: list[Piece] = []
     used = len(indent)
     for piece in pieces:
@@ -222,7 +222,7 @@ def _source(page: Page, source: Sequence[SourceLine], indent: str = "    ") -> N
         code = page.clip(sanitize(line.code.strip()), room) if line.code and room > 8 else ""
         page.add(indent, (label, tokens.LABEL), place, "  " if code else "", (code, tokens.NAME))
     if len(source) > SOURCES:
-        page.add(indent, " " * LABEL, (f"and {fmt.plural(len(source) - SOURCES, 'further line')}", tokens.DIM))
+        page.add(indent, " " * LABEL, (f"and {fmt.plural(len(source) - SOURCES, 'more line')}", tokens.DIM))
 
 
 def _homeless(page: Page, unit: UnitFusion) -> None:
@@ -231,7 +231,7 @@ def _homeless(page: Page, unit: UnitFusion) -> None:
     if not left:
         return
     idle = [node for node in left if node.kind.startswith("Nop")]
-    unknown = "Kernel unknown" if unit.kernels else page.so_far("Kernels unknown, there is no generated code here")
+    unknown = "Kernel unknown" if unit.kernels else page.so_far("Kernels unknown (no generated code)")
     for title, nodes in (("No kernel: nothing to run", idle), (unknown, [n for n in left if not n.kind.startswith("Nop")])):
         if not nodes:
             continue
@@ -283,7 +283,7 @@ def _reason(page: Page, unit: UnitFusion, reason: Reason, tables: _LookupTables)
         by_pair.setdefault((one, other), []).append(pair)
     for number, pairs in enumerate(list(by_pair.values())[:ALL_PAIRS]):
         if number == PAIRS:
-            more = f"{fmt.plural(len(by_pair) - PAIRS, 'further pair')}"
+            more = f"{fmt.plural(len(by_pair) - PAIRS, 'more pair')}"
             page.open(more, folded=True)
             page.add("      ", (more, tokens.LABEL))
         _pair(page, unit, pairs, tables)
@@ -317,7 +317,7 @@ def _pair(page: Page, unit: UnitFusion, pairs: Sequence[NotFused], tables: _Look
     if values:
         page.say(sanitize(values), "        ", tokens.DIM)
     if len(pairs) > 1:
-        page.say(f"said of {', '.join(sanitize(f'{pair.first}/{pair.second}') for pair in pairs[:NAMES])}"
+        page.say(f"reported for {', '.join(sanitize(f'{pair.first}/{pair.second}') for pair in pairs[:NAMES])}"
                  + (f" and {len(pairs) - NAMES} more" if len(pairs) > NAMES else ""), "        ", tokens.DIM)  # fmt: skip
 
 
@@ -362,7 +362,7 @@ def _buffers(page: Page, unit: UnitFusion, tables: _LookupTables) -> Generator[N
     page.blank()
     title = fmt.plural(len(unit.buffers), "buffer")
     page.open(title, folded=True)
-    page.add("  ", (title, tokens.LABEL), ("  who writes and who reads them", tokens.DIM))
+    page.add("  ", (title, tokens.LABEL), ("  with writers and readers", tokens.DIM))
     for number, buffer in enumerate(unit.buffers[:BUFFERS]):
         _buffer(page, unit, buffer, tables)
         if number % AT_ONCE == 0:
@@ -394,7 +394,7 @@ def _buffer(page: Page, unit: UnitFusion, buffer: BufferUse, tables: _LookupTabl
         keys = [key for key in buffer.read_by if key not in buffer.written_by] or buffer.read_by
         _add_label(page, "read", [*map(node, others), *kernels(keys)], "      ")
     if len(others) < len(buffer.readers):
-        page.add("      ", ("read where it is written, by what was fused with it", tokens.DIM))
+        page.add("      ", ("read in the kernel that writes it", tokens.DIM))
     if buffer.is_output:
         page.add("      ", ("an output of the graph", tokens.DIM))
 
@@ -403,9 +403,9 @@ FULL = 6
 """Maximum number of compiles in full; of further ones the sums."""
 COMPILES_PER_STEP = 64
 """Compiles examined between two yields."""
-NOTHING = "Nothing was lowered here: there is no generated code, no IR and no record of fusion."
-NO_IR = "Single operations are not known here: set TORCH_COMPILE_DEBUG=1, or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
-NO_LOG = "Why not more was fused is not known here: set TORCH_LOGS=fusion."
+NOTHING = "Nothing was lowered. This log has no generated code, no IR and no fusion log."
+NO_IR = "Single operations are not logged. To record them, set TORCH_COMPILE_DEBUG=1 or TORCH_LOGS=ir_pre_fusion,ir_post_fusion."
+NO_LOG = "Reasons against fusion are not logged. To record them, set TORCH_LOGS=fusion."
 
 
 @frozen
@@ -471,7 +471,7 @@ def _page(page: Page, scope: Scope, report: FusionReport) -> Generator[None, Non
             yield from _compile(page, compile_, len(scope.compiles) > 1)
         else:
             if number == FULL:
-                page.heading("Further compiles, by their sums")
+                page.heading("More compiles, totals only")
             name = (sanitize(compile_.function or ""), tokens.FUNCTION)
             sums = sums_of(compile_.units)
             page.row([(f"[{compile_.ref}]", tokens.LINK, f"@fusion:{compile_.ref}"), " ", name, f"  {calls_said(sums)}"])
@@ -486,21 +486,21 @@ def _missing(page: Page, units: list[UnitFusion]) -> None:
     if not all(unit.has_log for unit in units):
         page.say(page.so_far(NO_LOG), "", tokens.DIM)
     elif not all(unit.is_complete for unit in units):
-        page.say("The fusion log ends before the fusion does: what follows may not be all.", "", tokens.WARN)
+        page.say("The fusion log ends before fusion ends, so this page may be incomplete.", "", tokens.WARN)
     if any(unit.agrees is False for unit in units):
-        page.say("The IR was not fused as the log says: operations were put together later (combo kernels), or the two are not "
-                 "of the same compile. What follows is the IR.", "", tokens.WARN)  # fmt: skip
+        page.say("The IR does not match the fusion log: operations were combined later (combo kernels), or the two belong to "
+                 "different compiles. This page shows the IR.", "", tokens.WARN)  # fmt: skip
 
 
 def _add_no_fusion(page: Page, scope: Scope) -> None:
     if len(scope.compiles) == 1:
         page.say(page.so_far(NOTHING), "", tokens.DIM)
         return
-    page.say(page.so_far("Nothing here tells of fusion as a whole."), "", tokens.DIM)
+    page.say(page.so_far("This trace has no fusion log."), "", tokens.DIM)
     page.say(NO_IR, "", tokens.DIM)
     page.say(NO_LOG, "", tokens.DIM)
-    page.say("What generated code alone tells, which nodes are in which kernel, stands on the page of each compile: @fusion:0/0.",
-             "", tokens.DIM)  # fmt: skip
+    page.say("The generated code still shows which nodes are in which kernel. See the fusion page of each compile, for example "
+             "@fusion:0/0.", "", tokens.DIM)  # fmt: skip
 
 
 def _compile(page: Page, compile_fusion: CompileFusion, several: bool) -> Generator[None, None, None]:
@@ -553,16 +553,16 @@ def fusion_rows(data: FusionReport) -> Iterator[FusionRow]:
 
 QUESTION = Question(
     name="fusion",
-    help="which operations went into which kernel, what was not fused and why",
+    help="operations by kernel, and nodes that were not fused, with reasons",
     group="why is it so",
     order=160,
-    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "what was fused, and why not more", in_debug_dir=True),
+    needs=Needs("", ("ir_pre_fusion", "ir_post_fusion", "fusion"), "fusions, and reasons against more", in_debug_dir=True),
     document=document,
     answer=FusionReport,
     rows=FusionRow,
     records=fusion_rows,
     doc="""
-    Which operations went into which kernel: a row a kernel. What was not fused, and why, is in
+    Operations by kernel, one row per kernel. Nodes that were not fused, with reasons, are in
     `data.compiles[…].units[…].reasons`.
     """,
 )

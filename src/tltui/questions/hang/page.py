@@ -63,13 +63,14 @@ def collectives_answer(recorded: Collectives, over: bool = False) -> str:
 
 
 def _not_entered(item: Pending, over: bool) -> str:
-    """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 wait since 14:25:02.`"""
+    """`Rank 1 has not entered barrier, number 2 of the group of all ranks, in which ranks 0, 2 have waited since 14:25:02.`"""
     waiting, have = _waiting(item), "had" if over else "have" if is_several(item.missing) else "has"
-    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {_wait(waiting, over)}"
+    waited = "had waited" if over else "have waited" if is_several(waiting) else "has waited"
+    text = f"{_these(item.missing)} {have} not entered {_call(item)}, in which {with_noun(short(waiting))} {waited}"
     text += f" since {fmt.clock(item.since)}"
     if len(item.last) == 1:
         last = item.last[0]
-        text += f"; the last one that {'they' if is_several(item.missing) else 'it'} entered there is {_operation(last)}{_at(last)}"
+        text += f"; {'their' if is_several(item.missing) else 'its'} last call in this group was {_operation(last)}{_at(last)}"
     return f"{text}."
 
 
@@ -113,7 +114,7 @@ def _these(ranks: str) -> str:
 
 def _mismatch(item: Mismatch) -> str:
     calls = [f"{with_noun(short(call.ranks))}: {_call_words(call, item.differs)}{_at(call)}" for call in item.calls[:SHOWN]]
-    return f"Ranks made different calls as number {item.sequence} of {_group(item.group)}: {'; '.join(calls)}"
+    return f"Call number {item.sequence} of {_group(item.group)} differs between ranks: {'; '.join(calls)}"
 
 
 def _call_words(call: Call, differs: str) -> str:
@@ -139,9 +140,9 @@ def add_collectives(page: Page, recorded: Collectives, refused: Sequence[Refused
     for mismatch in recorded.mismatches[:SHOWN]:
         page.say(f"{_mismatch(mismatch)}.", "  ", tokens.WARN)
     if recorded.is_older:
-        page.say("All that these dumps have is older than this run: they are of another one.", "  ")
+        page.say("These dumps are older than this run, so they belong to another run.", "  ")
     elif recorded.ranks and not recorded.pending and not recorded.mismatches:
-        page.say("Every collective that a dump has was over when it was written.", "  ")
+        page.say("Every collective in a dump had finished when that dump was written.", "  ")
     for dump in refused[:SHOWN]:
         page.say(f"not read: {fmt.home(sanitize(dump.path))}: {dump.reason}", "  ", tokens.WARN)
     if (more := len(refused) - SHOWN) > 0:
@@ -157,9 +158,9 @@ def _add_pending(page: Page, item: Pending) -> None:
             pieces.append((f"  {_sizes(call.input_sizes)} {', '.join(map(_name, call.dtypes[:SHOWN]))}", tokens.DIM))
         page.row([*pieces, *_frame(page, call)], "    ")
     for call in item.last:
-        page.row([f"{with_noun(short(call.ranks))}: not entered; last {_operation(call)}", *_frame(page, call)], "    ")
+        page.row([f"{with_noun(short(call.ranks))}: not entered; last call {_operation(call)}", *_frame(page, call)], "    ")
     if item.missing and not item.last:
-        page.say(f"{with_noun(short(item.missing))}: not entered, nor any other call of this group that the dumps have", "    ")
+        page.say(f"{with_noun(short(item.missing))}: not entered, and no other call of this group recorded", "    ")
     if item.unknown:
         page.say(f"{with_noun(short(item.unknown))}: no dump, or an older one", "    ", tokens.DIM)
 
@@ -177,11 +178,11 @@ PID_MAX = 1 << 22
 
 def add_remarks(page: Page, places: Where) -> None:
     """Add the remarks about clocks, ranks without a log, older processes, and other processes with open phases."""
-    remarks = [f"{clock_sentence(clock)} Times here are put right." for clock in places.clocks[:OTHERS_SHOWN]]
+    remarks = [f"{clock_sentence(clock)} Times on this page are corrected." for clock in places.clocks[:OTHERS_SHOWN]]
     if len(places.clocks) > OTHERS_SHOWN:
-        remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks are apart, and put right too.")
+        remarks.append(f"{len(places.clocks) - OTHERS_SHOWN} more clocks differ and are corrected too.")
     if places.missing:
-        remarks.append(page.so_far(f"There is no log of {with_noun(short(places.missing))}."))
+        remarks.append(page.so_far(f"No log of {with_noun(short(places.missing))}."))
     lines = [(text, "") for text in remarks]
     lines += _restarted(places.restarted) + _additional(places)
     if lines:
@@ -203,13 +204,13 @@ def _restarted(restarted: Sequence[Older]) -> list[Line]:
     for one in [one for one in restarted if one.open is not None][:OTHERS_SHOWN]:
         assert one.open is not None
         whose = f"Rank {one.rank} was started again" if one.rank is not None else "An older log"
-        verb = "stood in" if one.over else "is in"
+        verb = "was in" if one.over else "is in"
         lines.append((f"{whose}: its older process, pid {one.pid}, {verb} {_open(one.open)}", one.open.ref))
     rest = len(restarted) - len(lines)
     if rest:
         is_rank, s = restarted[0].rank is not None, "" if rest == 1 else "s"
         noun = f"older process{'es' * bool(s)} of the same ranks" if is_rank else f"older log{s}"
-        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} left out.", ""))
+        lines.append((f"{fmt.count(rest)}{' more' if lines else ''} {noun} not shown.", ""))
     return lines
 
 
@@ -218,10 +219,10 @@ def _additional(places: Where) -> list[Line]:
     lines = []
     for one in places.beside[:OTHERS_SHOWN]:
         assert one.open is not None
-        lines.append((f"Beside them process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
+        lines.append((f"In addition, process {one.pid} {'was' if one.over else 'is'} in {_open(one.open)}", one.open.ref))
     rest = len(places.beside) - len(lines)
     if rest:
-        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} beside them with something open.", ""))
+        lines.append((f"{fmt.plural(rest, 'more process', 'more processes')} with something open.", ""))
     if places.also:
         first, more = places.also[0], len(places.also) - 1
         whose = f"Also open on rank {first.rank}" if places.numbered else "Also open"
@@ -249,17 +250,17 @@ def add_advice(page: Page, places: Where, asked: bool = False, missing: tuple[in
     page.blank()
     first = running[0]
     if any(group.waits_for for group in running):
-        waits = f"In {running[-1].collective} a rank does nothing but wait for the others"
-        page.say(f"{waits}: look at {subject(first, places)}.", "", tokens.DIM)
+        waits = f"A rank in {running[-1].collective} only waits for the others"
+        page.say(f"{waits}. Look at {subject(first, places)}.", "", tokens.DIM)
     elif first.state == INSIDE and any(group.state != INSIDE for group in running):
         page.say(
-            f"So far the logs do not show whether the ranks with nothing open compute, or wait for {subject(first, places)}.", "",
+            f"The logs do not show yet whether the ranks with nothing open compute or wait for {subject(first, places)}.", "",
             tokens.DIM,
         )  # fmt: skip
     elif first.state != INSIDE:
         page.say(
-            "If the job hangs now, then outside of torch.compile, as far as its logs tell: in a kernel, a collective, the "
-            "loading of data, or code that is not compiled.", "", tokens.DIM,
+            "By its logs, the job is outside of torch.compile. If it hangs now, it hangs in a kernel, a collective, data "
+            "loading or code that is not compiled.", "", tokens.DIM,
         )  # fmt: skip
     rank, pid = missing or (first.first, first.pid)
     if not asked:
@@ -279,8 +280,8 @@ def _suggest_stacks(page: Page, pid: int, place: str) -> None:
     # logs of torch 2.4 and older have the number of the thread in place of the process
     command = f" (py-spy dump --pid {pid})" if 0 < pid <= PID_MAX else ""
     page.say(
-        f"On the machine {place}, tltui where PATH --pids (in the screen P) says whether it lives and what it does, "
-        f"--stacks where its Python code is{command}.", "", tokens.DIM,
+        f"On the machine {place}, tltui where PATH --pids (on screen: P) shows whether it is alive and its state; "
+        f"--stacks shows its Python stacks{command}.", "", tokens.DIM,
     )  # fmt: skip
 
 
@@ -332,7 +333,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         for sentence in others:
             page.say(sentence)
         add_not_read(page, not_read(run))
-        page.more("this is as far as it is written")
+        page.more("this page shows only records written until now")
         _groups(page, places)
         if recorded is not None:
             add_collectives(page, recorded, run.dumps.refused)
@@ -342,7 +343,7 @@ def where_document(run: Run, scope: Scope, options: Options, here: Here | None, 
         add_advice(page, places, here is not None or bool(failures), _missing(run, recorded))
         return report
 
-    return GrowingDocument(ref or scope.page("where"), f"where it is{scope.title}", options, fill, Page)
+    return GrowingDocument(ref or scope.page("where"), f"open work{scope.title}", options, fill, Page)
 
 
 def _causes_first(groups: Sequence[Group], failures: Sequence[RunFailure]) -> tuple[Group, ...]:
@@ -421,16 +422,16 @@ def where_rows(data: WhereReport) -> Iterator[WhereRow]:
 
 QUESTION = Question(
     name="where",
-    help="where it hangs: what is open on which ranks, since when, and who has nothing open",
+    help="where a job hangs: open work of each rank, since when, and ranks with nothing open",
     key="W",
     group="many ranks, and hangs",
     order=130,
-    needs=Needs("does not tell what is open now"),
+    needs=Needs("does not record open phases"),
     document=document,
     answer=WhereReport,
     rows=WhereRow,
     records=where_rows,
     doc="""
-    Where a job is, or hangs: what is open on which ranks, since when, and who has nothing open. A row a group of ranks.
+    Where a job hangs: open work of each rank, since when, and ranks with nothing open. One row per group of ranks.
     """,
 )

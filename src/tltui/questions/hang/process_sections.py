@@ -207,19 +207,19 @@ def stacks_answer(groups: Sequence[StackGroup]) -> str:
     if more := sum(group.count for group in groups[GROUPS_LISTED:]):
         text += f"; {fmt.plural(more, 'more process', 'more processes')} elsewhere"
     if len(waiting) > 1:
-        text += ". These are different calls: where they use the same process group, none of them can end"
+        text += ". These are different calls. If they use the same process group, none of them can finish"
     elif len(groups) > 1 and any(group.state == IN_BACKWARD for group in groups):
         text += ". A backward may wait in a collective, which Python's stacks do not show"
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _absent_sentence(absent: Sequence[StackGroup], waiting: Sequence[StackGroup]) -> str:
-    """`Rank 1 has not come to the barrier at job.py:288, in which ranks 0, 2 wait; it is at job.py:287 in sync.`"""
+    """`Rank 1 has not reached the barrier at job.py:288, in which ranks 0, 2 wait; it is at job.py:287 in sync.`"""
     largest = max(waiting, key=lambda group: group.count)
     first = absent[0]
     have, it = ("has", "it") if first.count == 1 else ("have", "they")
     wait = "waits" if largest.count == 1 else "wait"
-    text = f"{_who(first)} {have} not come to the {_call(largest)}, in which {_who(largest)} {wait}"
+    text = f"{_who(first)} {have} not reached the {_call(largest)}, in which {_who(largest)} {wait}"
     text += f"; {it} {_are(first)} {_doing(first)}"
     others = [*absent[1:], *(group for group in waiting if group is not largest)]
     text += "".join(f"; {_who(group)} {_are(group)} {_doing(group)}" for group in others[: GROUPS_LISTED - 1])
@@ -392,7 +392,7 @@ def add_processes(page: Page, run: Run, here: Here) -> None:
             page.add("    ", line)
     _add_others(page, [log for log in here.logs if not (log.processes or log.others)], bool(written))
     if here.unasked:
-        page.say(f"py-spy was asked about {ASKED} processes only, not about {here.unasked} more", "  ", tokens.DIM)
+        page.say(f"py-spy sampled only {ASKED} processes; {here.unasked} more not sampled", "  ", tokens.DIM)
 
 
 def _add_alike(page: Page, logs: Sequence[LogProcesses], ranks: Mapping[str, int | None], when: str) -> None:
@@ -436,5 +436,5 @@ def _add_others(page: Page, logs: Sequence[LogProcesses], has_writers: bool) -> 
         return
     page.heading("On this machine" if not has_writers else "Elsewhere")
     count = "the log" if len(logs) == 1 and not has_writers else f"{'one of ' * (len(logs) > 1)}{fmt.plural(len(logs), 'log')}"
-    here = "no process of yours here" if any(log.unseen for log in logs) else "no process here"
-    page.say(f"{here} has {count} open for writing: the job has ended, or runs on another machine or in another container", "  ")
+    here = "none of your processes here" if any(log.unseen for log in logs) else "no process here"
+    page.say(f"{here} has {count} open for writing. The job has ended, or runs on another machine or in another container.", "  ")

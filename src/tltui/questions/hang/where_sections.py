@@ -33,7 +33,7 @@ def answer(places: Where) -> str:
     inside = [group for group in places.groups if group.state == INSIDE]
     idle = [group for group in places.groups if group.state != INSIDE]
     if not places.groups:
-        return "No process has written a record so far." if places.goes_on else "There are no records of a trace."
+        return "No process has written a record yet." if places.goes_on else "No trace records."
     if any(group.waits_for for group in places.groups):
         return capital(waited_for(places)) + "."
     if not inside:
@@ -109,7 +109,7 @@ def position_words(group: Group, places: Where) -> str:
     is_ = ("were" if many else "was") if group.over or stopped else "are" if many else "is"
     text = f"{subject(group, places)} {is_} in {doing(group, compile_ids(group))}"
     if stopped:
-        text = f"when {'they were' if many else 'it was'} interrupted, {text}"
+        text = f"when interrupted, {text}"
     elif group.over:
         text = f"at the end of {'their logs' if many else 'its log'} {text}"
     return f"{text}: {sanitize(group.trail)} {since_when(group)}".rstrip() if group.trail else text
@@ -137,19 +137,19 @@ def waited_for(places: Where) -> str:
     inside = f" of {compile_}" if compile_ and not place else ""
     text = f"{'; '.join(culprits)}; {subject(first, places)} {are} for {them} {place}{COLLECTIVES[first.collective]}{inside}"
     more = sum(group.count for group in others)
-    return text + (f"; {_ranks(more, places)} in a collective of the compiler too" if more else "")
+    return text + (f"; {_ranks(more, places)} also in a collective of the compiler" if more else "")
 
 
 def _absent(group: Group, compile_: str, places: Where) -> str:
-    """`rank 1 has not come to expert [0/1] (nothing open after expert [0/0] since 14:25:02)`"""
+    """`rank 1 has not reached expert [0/1] yet (nothing open since 14:25:02, after expert [0/0])`"""
     if group.state == INSIDE:
         return position_words(group, places)
     if group.state == EMPTY or not compile_:
         return _idle_words(group, places)
     had = "had" if group.over else "have" if group.count > 1 else "has"
-    so_far = "" if group.over else " so far"
-    since = f"nothing open after {compile_label(group)} since {fmt.clock(group.last)}"
-    return f"{subject(group, places)} {had} not come to {compile_}{so_far} ({since})"
+    yet = "" if group.over else " yet"
+    since = f"nothing open since {fmt.clock(group.last)}, after {compile_label(group)}"
+    return f"{subject(group, places)} {had} not reached {compile_}{yet} ({since})"
 
 
 def others_inside(inside: Sequence[Group], places: Where) -> str:
@@ -160,7 +160,7 @@ def others_inside(inside: Sequence[Group], places: Where) -> str:
     same = [group for group in others if _work(group) == _work(first)]
     if len(others) == 1 and others[0] not in same:
         return f"; {position_words(others[0], places)}"
-    text = f"; {_ranks(sum(g.count for g in same), places)} in it too, in other phases or logs" if same else ""
+    text = f"; {_ranks(sum(g.count for g in same), places)} also in it, in other phases or logs" if same else ""
     rest = sum(g.count for g in others) - sum(g.count for g in same)
     return text + (f"; {_ranks(rest, places)} in other compiles" if rest else "")
 
@@ -174,7 +174,7 @@ def _ranks(count: int, places: Where) -> str:
 
 
 def _idle(idle: Sequence[Group], places: Where) -> str:
-    """Describe the ranks with nothing open: `ranks 0–6 have nothing open after block1 [1/0] so far`."""
+    """Describe the ranks with nothing open: `ranks 0–6 have had nothing open since block1 [1/0]`."""
     if len(idle) == 1:
         return _idle_words(idle[0], places)
     if len(idle) == 2:
@@ -182,9 +182,9 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
-    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
+    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open now"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
-    return f"{text}, {subject(first, places)} {behind}, the others further on"
+    return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
 
 def _idle_words(group: Group, places: Where) -> str:
@@ -192,12 +192,12 @@ def _idle_words(group: Group, places: Where) -> str:
     who = subject(group, places)
     if not group.ranks:
         after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
+        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open now{after}"
     if group.state == EMPTY:
-        return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} begun no compile so far"
-    have = "had" if group.over else "have" if many else "has"
-    when = (" at the end of their logs" if many else " at the end of its log") if group.over else " so far"
-    return f"{who} {have} nothing open after {compile_label(group)}{when}"
+        return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} not begun a compile yet"
+    if not group.over:
+        return f"{who} {'have' if many else 'has'} had nothing open since {compile_label(group)}"
+    return f"{who} had nothing open at the end of {'their logs' if many else 'its log'}, after {compile_label(group)}"
 
 
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
@@ -206,16 +206,16 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
     if group.state == EMPTY:
-        pieces.append("no compile" if group.over else "no compile so far")
+        pieces.append("no compile" if group.over else "no compile yet")
     elif group.state == INSIDE:
         pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces.append("nothing open after " if group.over else "so far nothing open after ")
+        pieces.append("nothing open after " if group.over else "nothing open since ")
         pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
     if group.number > 1:
-        pieces.append((f"  compile {group.number} of it", tokens.DIM))
+        pieces.append((f"  compile number {group.number}", tokens.DIM))
     if group.behind:
         pieces.append((f"  behind: {fmt.plural(group.done, 'compile')} finished", tokens.WARN))
     page.row(pieces, "")
@@ -232,7 +232,7 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
 def _phases(page: Page, group: Group) -> None:
     """Add the nested open phases of a process, each with its time."""
     if group.state == INSIDE and not group.phases:
-        page.say("How far it is, its log does not tell: that would take timing events.", "    ", tokens.DIM)
+        page.say("Its log has no timing events, so its progress is unknown.", "    ", tokens.DIM)
     for depth, phase in enumerate(group.phases):
         name = (sanitize(phase.name), PHASE_STYLES[group_of(phase.name)])
         page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), name)
@@ -246,10 +246,9 @@ def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
     if group.last is not None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
-        words.append(("the last graph that it wrote", tokens.LINK, group.graph))
+        words.append(("last graph", tokens.LINK, group.graph))
     elif group.artifact and is_detailed:
-        text = f"wrote {fmt.clip_middle(sanitize(group.artifact), 40)} last"
-        words.append((text if group.over else f"so far {text}", tokens.DIM))
+        words.append((f"last artifact {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))
     if words:
         page.joined(words, "    ")
 
@@ -277,7 +276,7 @@ def add_rest(page: Page, groups: Sequence[Group], places: Where) -> None:
         return
     count = sum(group.count for group in groups)
     page.say(
-        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: says of each where it is"
+        f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}: tltui where PATH RANK: shows each"
         if places.numbered else f"and {_ranks(count, places)} at {fmt.plural(len(groups), 'other place')}", "", tokens.DIM,
     )  # fmt: skip
 
@@ -303,7 +302,7 @@ def now(places: Where) -> str:
     if first.passed:
         text += f"; {with_noun(short(first.passed))} {'have' if is_several(first.passed) else 'has'} finished it"
     if first.not_begun:
-        text += f"; {with_noun(short(first.not_begun))} {'have' if is_several(first.not_begun) else 'has'} not begun it so far"
+        text += f"; {with_noun(short(first.not_begun))} {'have' if is_several(first.not_begun) else 'has'} not begun it yet"
     return text
 
 
@@ -332,7 +331,7 @@ def open_now(run: Run) -> str:
 def dumps_sentence(run: Run) -> str:
     """Return a sentence about dumps of the flight recorder, which the first page does not read; '' where there are none."""
     ranks = ranges(dump.rank for dump in run.discovered.dumps)
-    question = "which collective ranks wait in, and who has not entered it"
+    question = "collectives in which ranks wait, and ranks that have not entered them"
     return f"torch's flight recorder left dumps of {with_noun(short(ranks))}: {question}" if ranks else ""
 
 

@@ -139,8 +139,8 @@ def add_overlaps(page: Page, run: Run) -> frozenset[int]:
         pids = "; ".join(f"rank {one.rank}: pids {one.pids[0]}, {one.pids[1]}" for one in overlaps[:RANKS_SHOWN])
         more = f" and {len(overlaps) - RANKS_SHOWN} more ranks" if len(overlaps) > RANKS_SHOWN else ""
         page.say(
-            f"Two jobs ran at once and wrote into this directory ({pids}{more}). Give each job a directory of its own: this page "
-            "mixes them.", "", tokens.WARN,
+            f"Two jobs ran at once and wrote into this directory ({pids}{more}). This page mixes them. Give each job its own "
+            "directory.", "", tokens.WARN,
         )  # fmt: skip
     return frozenset(pid for one in overlaps for pid in one.pids)
 
@@ -160,7 +160,7 @@ def add_job_failures(page: Page, run: Run, failures: Sequence[RunFailure]) -> Ge
     """Add the failures of the job that its output reports, one by one."""
     if not failures:
         return
-    page.heading(f"How the job ended, by its output ({fmt.count(len(failures))})")
+    page.heading(f"Failures in the job's output ({fmt.count(len(failures))})")
     for number, item in enumerate(failures[: SHOWN + FOLDED]):
         if number == SHOWN:
             page.open(f"{fmt.count(len(failures) - SHOWN)} more", folded=True)
@@ -187,12 +187,12 @@ def _add_failure(page: Page, run: Run, item: RunFailure) -> None:
     if item.means:
         page.say(capital(item.means) + ".", INDENT)
     if is_outside(item):
-        page.say("Its log has no open compile: it failed outside of torch.compile.", INDENT)
+        page.say("Its log has no open compile, so it failed outside of torch.compile.", INDENT)
     if item.host or item.time:
         host = f"on {item.host} " if item.host else ""
         page.say(sanitize(host + (f"at {item.time.replace('_', ' ')}" if item.time else "")).strip(), INDENT)
     if item.compile and not item.is_certain:
-        page.say("The output does not name the compile: this is the last one before it without an end.", INDENT, tokens.DIM)
+        page.say("The output does not name the compile; this is the last unfinished one before the failure.", INDENT, tokens.DIM)
     model = next((model for model in outputs_of(run) if model.log.path == item.log), None)
     if model is not None:
         page.add(INDENT, ("in the output", tokens.LINK, line_in_log(run, model, item.offset, page.options)))

@@ -133,7 +133,7 @@ class JobFailure:
             by = f"{self.program or 'the launcher'} ended {who}"
             return by + (f" ({self.exit})" if self.exit else "")
         if self.role == FOLLOWED:
-            why = "waited in vain for another rank"
+            why = "failed while waiting for another rank"
             if self.traceback is not None:
                 connected = "connect" not in self.traceback.message.partition("Connection closed")[0]
                 why = "lost the connection to another rank" if connected else "could not connect to another rank"
@@ -146,7 +146,7 @@ class JobFailure:
         how = f"({self.exit}{reported})" if self.exit else ""
         if len(self.ranks) > 1:
             order = f", rank {self.first_rank} first" if self.first_rank is not None else ""
-            return f"{who} failed alike{order} {how}".rstrip()
+            return f"{who} failed the same way{order} {how}".rstrip()
         return f"{who} failed {'first ' if self.is_first else ''}{how}".rstrip()
 
     @property

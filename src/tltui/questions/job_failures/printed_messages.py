@@ -205,12 +205,12 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         MEMORY, SLURM, "oom_kill event", r"Detected \d+ oom_kill events? in (?P<reason>\S+)",
-        "the job used more memory than Slurm gave it, and the kernel killed processes of it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
         "slurm, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(
         MEMORY, SLURM, "oom-kill event", r"Detected \d+ oom-kill event\(s\) in (?P<reason>\S+)",
-        "the job used more memory than Slurm gave it, and the kernel killed processes of it; the line names no rank",
+        "the job exceeded its Slurm memory limit, and the kernel killed processes in it; the line names no rank",
         "slurm 20.02 and older, src/plugins/task/cgroup/task_cgroup_memory.c",
     ),
     _row(
@@ -260,7 +260,7 @@ ROWS: tuple[Row, ...] = (
     _row(
         TIMEOUT, NCCL, "Watchdog caught collective operation timeout",
         r"\[[Rr]ank (?P<ranks>\d{1,6})\] Watchdog caught collective operation timeout: ",
-        "a collective did not complete in time: another rank did not enter it, or died",
+        "a collective timed out: another rank did not enter it, or died",
         "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp",
     ),
     _row(
@@ -269,7 +269,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         EXIT, SHELL, "Killed", rf"{_BASH}(?P<signal>Killed){_END}",
-        "SIGKILL: usually the kernel's out-of-memory killer, else kill -9", _STRSIGNAL,
+        "SIGKILL: usually the kernel's out-of-memory killer, otherwise kill -9", _STRSIGNAL,
     ),
     _row(EXIT, SHELL, "Segmentation fault", rf"{_BASH}(?P<signal>Segmentation fault){_END}", "compiled code crashed", _STRSIGNAL),
     _row(

@@ -92,7 +92,7 @@ def _of_log(run: Run, news: News) -> Sentence:
     if news.kind is NewsKind.PROCESS:
         return Sentence(f"{news.text}: {name}")
     if news.kind is NewsKind.MOVED:
-        return Sentence(f"the log is called {fmt.file_name(news.text)} now")
+        return Sentence(f"log renamed to {fmt.file_name(news.text)}")
     return Sentence(news.text if news.kind in (NewsKind.EPOCH, NewsKind.FAILURE) else f"{name}: {news.text}")
 
 
@@ -105,7 +105,7 @@ def _of_compile(compile_: Compile, news: News) -> Sentence:
     if news.kind is NewsKind.RESTART:
         reason = from_restart(news.text).headline
         broke = _breaks_by_restart(compile_)
-        return Sentence(f"graph break: {reason}", kind=NewsKind.BREAK) if broke else Sentence(f"the analysis began again: {reason}")
+        return Sentence(f"graph break: {reason}", kind=NewsKind.BREAK) if broke else Sentence(f"restarted analysis: {reason}")
     if news.kind is NewsKind.RECOMPILE:
         return _recompile(compile_)
     if news.kind is NewsKind.ERROR:
@@ -149,9 +149,9 @@ def _breaks_by_restart(compile_: Compile) -> bool:
 def _break(graph_break: GraphBreak) -> Sentence:
     text = f"graph break: {graph_break.headline}"
     if graph_break.skips_frame:
-        text += "; all of the function runs in eager mode"
+        text += "; the whole function runs in eager mode"
     elif graph_break.stops:
-        text += "; what follows in the function runs in eager mode"
+        text += "; the code after it runs in eager mode"
     lead = graph_break.lead
     return Sentence(text, lead.file, lead.line) if lead is not None else Sentence(text)
 
@@ -160,7 +160,7 @@ def _recompile(compile_: Compile) -> Sentence:
     recompile = explained_of(compile_, with_guards=False)
     shown, _ = differing(recompile)
     if not shown:
-        return Sentence("recompile: torch wrote no reason")
+        return Sentence("recompile: no reason logged")
     reason = shown[0]
     frame = next(iter(reason.stack), None) if reason.whose else None
     place = (frame.file, frame.line) if frame is not None else (reason.file, reason.line)
@@ -185,7 +185,7 @@ def _error(compile_: Compile, news: News) -> Sentence:
 
 
 def _eager(compile_: Compile, news: News) -> Sentence:
-    text = f"{_after('given up', news.seconds, ' after ')}, it runs in eager mode"
+    text = f"{_after('fell back to eager mode', news.seconds, ' after ')}"
     failure = _failure(compile_, False)
     if failure is not None:
         return Sentence(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
@@ -201,8 +201,8 @@ def _limit(compile_: Compile) -> str:
     limit = limit_stated(compile_)
     text = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
     if compile_.facts.eager is Eager.LIMIT:
-        return f"{text}: calls that fit no compile of it run in eager mode"
-    return f"{text}: an error for calls that fit no compile of it"
+        return f"{text}: calls that match no compiled version run in eager mode"
+    return f"{text}: calls that match no compiled version raise an error"
 
 
 def _backward(compile_: Compile, news: News) -> Sentence:

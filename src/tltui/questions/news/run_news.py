@@ -214,7 +214,7 @@ class Watch:
             yield from self._failed_processes(number, model, batch.finished)
         if batch.finished:
             yield from self._unfinished(number, delta.compiles)
-            yield self._of_log(NewsKind.OVER, number, "nobody writes into it any more")
+            yield self._of_log(NewsKind.OVER, number, "no process writes to it any more")
 
     def _failed_processes(self, number: int, model: LogModel, finished: bool) -> Iterator[News]:
         """Yield the processes that failed by themselves, once a launcher or the output reported their end."""
@@ -259,7 +259,7 @@ class Watch:
         if epoch > self._epochs.setdefault(process, 1):
             self._epochs[process] = epoch
             news = self._of_process(NewsKind.EPOCH, number, record, process)
-            yield replace(news, text=f"ids begin again, as after torch._dynamo.reset(): epoch {epoch}")
+            yield replace(news, text=f"compile ids restarted, as after torch._dynamo.reset(): epoch {epoch}")
 
     def _begun(self, number: int, started: Started, owner: Compile) -> Iterator[News]:
         if owner.started is None or owner.started.record != started.record or not owner.is_compile:
@@ -326,11 +326,11 @@ class Watch:
             facts = without_backward(owner.facts)
             if not facts.traced and not facts.failed:
                 continue  # TORCH_LOGS text has no end of compiles
-            news = self._of(NewsKind.UNFINISHED, number, last, owner, "no end of it in the log")
+            news = self._of(NewsKind.UNFINISHED, number, last, owner, "did not finish in the log")
             yield _outcome(replace(news, status=status_of(facts)), facts)
         for owner in compiles:
             if owner.is_compile and owner.facts.backward_unfinished:
-                news = self._of(NewsKind.UNFINISHED, number, last, owner, "no end of its backward in the log")
+                news = self._of(NewsKind.UNFINISHED, number, last, owner, "its backward did not finish in the log")
                 yield replace(news, status=Status.MISSING)
 
     def _of(self, kind: NewsKind, number: int, record: int, owner: Compile, text: str = "") -> News:
@@ -358,11 +358,12 @@ class Watch:
 def _outcome(news: News, facts: SharedFacts) -> News:
     """Return the outcome of a compile."""
     if facts.recompile_limit:
-        return replace(news, kind=NewsKind.LIMIT, text="the recompile limit was reached")
+        return replace(news, kind=NewsKind.LIMIT, text="reached the recompile limit")
     if facts.eager is not None:
         skipped = facts.eager is Eager.SKIPPED
-        text = "given up after a graph break" if skipped else _failed("given up", facts.fail_type, facts.fail_reason)
-        return replace(news, kind=NewsKind.EAGER, text=f"{text}: it runs in eager mode")
+        eager = "fell back to eager mode"
+        text = f"{eager} after a graph break" if skipped else _failed(eager, facts.fail_type, facts.fail_reason)
+        return replace(news, kind=NewsKind.EAGER, text=text)
     if facts.failed:
         text = "interrupted" if facts.interrupted else _failed("failed", facts.fail_type, facts.fail_reason)
         return replace(news, kind=NewsKind.ERROR, text=text)

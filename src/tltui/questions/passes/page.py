@@ -280,7 +280,7 @@ def _step(before: Artifact | None, artifact: Artifact) -> Step:
         digest = log.md5(artifact.record)
         if digest is not None and digest == log.md5(before.record):
             return replace(plain, unchanged=True)
-        return replace(plain, problem="a graph of more than 32 MB is not compared here")
+        return replace(plain, problem="graphs above 32 MB are not compared")
     try:
         left, right = raw_of(before), raw_of(artifact)
     except OSError as error:
@@ -288,7 +288,7 @@ def _step(before: Artifact | None, artifact: Artifact) -> Step:
     if left == right:
         return replace(plain, unchanged=True)
     change = shared(artifact.owner, node_changes, digest_of(left, right), lambda: _change(left, right))
-    return replace(plain, problem="not understood as a graph") if change is None else replace(plain, change=change)
+    return replace(plain, problem="cannot be parsed as a graph") if change is None else replace(plain, change=change)
 
 
 def _change(left: bytes, right: bytes) -> GraphChange | None:
@@ -302,17 +302,17 @@ SHOWN = 8
 NODES_LISTED = 400
 AT_ONCE = 64
 """Compiles examined between two yields."""
-WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "call something else", RETYPED: "of another dtype or shape"}
-REWIRES = "read something else"
+WORDS = {ADDED: "added", REMOVED: "removed", RETARGETED: "with a different call", RETYPED: "with a different dtype or shape"}
+REWIRES = "with different inputs"
 
 
 def document(run: Run, scope: Scope, options: Options) -> Document:
     """Return the page `passes` for the compiles of the scope, each kind of steps once."""
 
     def fill(page: Page) -> Generator[None, None, Passes]:
-        page.add((f"From pass to pass{scope.title}", tokens.TITLE))
-        page.say("What each step of the compiler changed in the graph. A node is known by its operation, dtype and shape, line of "
-                 "source and by what it reads: renumbering is no change.", "", tokens.DIM)  # fmt: skip
+        page.add((f"Passes{scope.title}", tokens.TITLE))
+        page.say("Graph changes by each compiler step. Nodes are matched by operation, dtype, shape, source line and inputs, so "
+                 "renumbering is not a change.", "", tokens.DIM)  # fmt: skip
         if len(scope.compiles) == 1:
             report = yield from passes_of(scope.compiles[0])
             if report.units:
@@ -349,12 +349,12 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
             _compile(page, passes[-1], several=True)
         else:
             if len(kinds) == FULL + 1:
-                page.heading("Further compiles, by the sums of their steps")
+                page.heading("More compiles, with totals of their steps")
             _sums(page, kinds[outline][0])
         yield
     alike = tuple(replace(kind, refs=tuple(refs)) for kind, refs in kinds.values())
     several = [kind for kind in alike if len(kind.refs) > 1]
-    sentence = "The same graphs in the same order, and as many nodes changed by each step. The page of a compile has them all."
+    sentence = "Same graphs in the same order, same number of changed nodes per step. See the page of a compile."
     counts = [plural(kind.steps, "step") for kind in several]
     yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
     return Passes(1, tuple(passes), alike)
@@ -372,8 +372,8 @@ def _sums(page: Page, kind: Alike) -> None:
 
 def _no_graphs(scope: Scope) -> str:
     if not scope.compiles:
-        return "There are no compiles here."
-    return "No graph was logged here: the compiles failed before there was one, found no operation, or their backend logs none."
+        return "No compiles."
+    return "No graphs logged: the compiles failed earlier, captured no operations, or their backend logs no graphs."
 
 
 def _compile(page: Page, passes: CompilePasses, several: bool) -> None:
@@ -409,12 +409,12 @@ def _add_step(page: Page, step: Step) -> None:
             page.add((f"      {more}", tokens.LABEL))
         _node(page, change, step)
     if len(shown) > NODES_LISTED:
-        page.add((f"      and {len(shown) - NODES_LISTED} further ones: the comparison shows them", tokens.DIM))
+        page.add((f"      and {len(shown) - NODES_LISTED} more in the comparison", tokens.DIM))
 
 
 def _step_wording(step: Step) -> list[Piece]:
     if step.before is None:
-        return [("   nothing before it to compare with", tokens.DIM)]
+        return [("   no earlier graph to compare with", tokens.DIM)]
     if step.unchanged:
         return [(f"   the same as {step.before}", tokens.DIM)]
     if step.problem:
@@ -427,12 +427,12 @@ def _step_wording(step: Step) -> list[Piece]:
         return [(f"   no node changed{quiet}", tokens.DIM)]
     pieces: list[Piece] = [f"   {change.left} → {plural(change.right, 'node')}", *_counts(counts_of(change))]
     if step.made_anew:
-        pieces.append(("  traced anew", tokens.DIM))
+        pieces.append(("  traced again", tokens.DIM))
     return pieces
 
 
 def _counts(counts: Sequence[int]) -> list[Piece]:
-    """`+3  −1  2 read something else`"""
+    """`+3  −1  2 with different inputs`"""
     pieces: list[Piece] = []
     for kind, count in zip(KINDS, counts, strict=True):
         if count:
@@ -447,7 +447,7 @@ def _quiet(change: GraphChange) -> str:
     parts = [f"{change.renamed} renamed"] if change.renamed else []
     if change.moved:
         parts.append(f"{change.moved} moved")
-    return f" ({', '.join(parts)})" if parts else ", only how it is printed"
+    return f" ({', '.join(parts)})" if parts else ", only its formatting"
 
 
 def _node(page: Page, change: NodeChange, step: Step) -> None:
@@ -515,7 +515,7 @@ def pass_rows(data: Passes) -> Iterator[PassRow]:
 
 QUESTION = Question(
     name="passes",
-    help="what each step of the compiler changed in the graph: nodes added, removed, replaced",
+    help="graph changes by each compiler step: nodes added, removed, replaced",
     group="why is it so",
     order=170,
     needs=Needs("", GRAPH_LOGS, "the graph after each step", in_debug_dir=True),
@@ -524,6 +524,6 @@ QUESTION = Question(
     rows=PassRow,
     records=pass_rows,
     doc="""
-    What each step of the compiler changed in the graph: a row a step.
+    Graph changes by each compiler step, one row per step.
     """,
 )

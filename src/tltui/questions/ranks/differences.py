@@ -377,7 +377,7 @@ def _side(fact: Fact, words: str, classes: Sequence[Class], fewest: int) -> Side
         step = class_.step(places[fact.number - 1 if fact.number else -1 if fact.facet == COUNT else 0])
         ref = compile_ref(class_.first, step)
         if fact.facet == COUNT and len(places) > fewest and (reason := class_.lines(places[-1], RECOMPILE)):
-            words = f"{words}, the last for: {reason[0].strip()}"
+            words = f"{words}, last reason: {reason[0].strip()}"
     return Side(ranges(ranks), len(ranks), words, ref)
 
 
@@ -651,7 +651,7 @@ def _words(change: NodeChange, left: GraphText, right: GraphText) -> str:
         return f"no {before or change.name}{where}"
     if change.what == RETARGETED:
         return f"{after} instead of {before}{where}"
-    return f"{change.name} otherwise{where}"
+    return f"{change.name} differs{where}"
 
 
 def _target(graph: GraphText, line: int) -> str:

@@ -37,7 +37,7 @@ from tltui.questions.ranks.rank_course import (
 from tltui.sources.discovery_results import Saved
 from tltui.sources.saved_indexes import Crowd
 
-_DAMAGED = "it is damaged: what a rank did cannot be"
+_DAMAGED = "it is damaged: the compiles of a rank cannot be"
 _WIDTH = DIGEST * len(FACETS)
 _NONE = bytes(DIGEST)
 _BIG = sys.byteorder == "big"

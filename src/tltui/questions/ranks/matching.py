@@ -33,26 +33,26 @@ class FacetWords(NamedTuple):
 
 
 WORDS = {
-    VERSION: FacetWords("another torch", "another torch"),
+    VERSION: FacetWords("torch versions differ", "torch version"),
     SETTINGS: FacetWords("settings differ", "other settings"),
-    STOPPED: FacetWords("the last function of some ranks", "stopped"),
+    STOPPED: FacetWords("some ranks stopped early", "stopped"),
     UNFINISHED: FacetWords("not finished on some ranks", "not finished"),
     BREAKS: FacetWords("graph breaks differ", "graph breaks", "b", "", "no break"),
     FAILED: FacetWords("failures differ", "failure", "f", "failures", "no failure"),
     COLLECTIVES: FacetWords("collectives differ", "collectives", "c", "collectives", "no collectives"),
     MISSING: FacetWords("compiled on some ranks only", "not compiled"),
-    COUNT: FacetWords("compiled more often on some ranks", "only here"),
-    ORDER: FacetWords("compiled in another order on some ranks", "order", "q"),
+    COUNT: FacetWords("compiled more times on some ranks", "only here"),
+    ORDER: FacetWords("compiled in a different order on some ranks", "order", "q"),
     DEVICES: FacetWords("tensors on a device that is not the rank's own", "devices", "d", "devices", "all on its own device"),
-    RECOMPILE: FacetWords("compiled again for another reason", "why again", "r", "reasons of recompiles"),
+    RECOMPILE: FacetWords("recompiled for different reasons", "recompile reasons", "r", "recompile reasons"),
     INPUTS: FacetWords("inputs differ", "inputs", "i", "inputs"),
     GRAPH: FacetWords("graphs differ", "graph", "g", "graphs"),
     GUARDS: FacetWords("guards differ", "guards", "u", "guards"),
     CODE: FacetWords("generated code differs", "code", "k", "code"),
-    PARITY: FacetWords("code and schedule have other collectives", "collectives of the code", "p", "the code's collectives"),
-    CACHE: FacetWords("caches answer differently", "cache", "h", "caches", "no answer logged"),
-    ESTIMATES: FacetWords("what its kernels give differs", "estimates", "e", "tensors of kernels"),
-    EXECUTED: FacetWords("graphs ran in another order", "order of graphs", "x", "the order in which graphs ran"),
+    PARITY: FacetWords("collectives in the code do not match the schedule", "collectives of code", "p", "the code's collectives"),
+    CACHE: FacetWords("cache results differ", "cache", "h", "cache results", "no result logged"),
+    ESTIMATES: FacetWords("kernel outputs differ (shape, stride or dtype)", "estimates", "e", "kernel outputs"),
+    EXECUTED: FacetWords("graphs ran in a different order", "order of graphs", "x", "order of graphs"),
 }
 NAMES = tuple(WORDS)
 """Facets of a difference, leading first: later ones on the same ranks of the same compile follow from earlier ones."""
@@ -309,7 +309,7 @@ def _stops(classes: Sequence[Class]) -> list[Fact]:
     results = []
     for code, stopped in last.items():
         results += _parted(
-            code, 0, STOPPED, {c: stopped.get(c, "went on") for c in classes if c in stopped or not c.stopped}, _value_text
+            code, 0, STOPPED, {c: stopped.get(c, "continued") for c in classes if c in stopped or not c.stopped}, _value_text
         )
     return results
 

@@ -172,29 +172,29 @@ ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
     for aspect in (
         Aspect(
-            DIFFERENCE, "what differs from most ranks", lambda row: row.differs,
+            DIFFERENCE, "differences from most ranks", lambda row: row.differs,
             lambda row: (row.differs, row.graphs, row.whole),
-            {SAME: "as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
+            {SAME: "same as most ranks", **{mark: WORDS[facet].label for facet, mark in MARKS.items()}, MORE: "only here", **_DONE},
             {MORE: tokens.ADDED},
         ),
         Aspect(
-            STATUS, "what became of each compile", lambda row: row.statuses, lambda row: row.statuses, _ABSENT,
+            STATUS, "outcome of each compile", lambda row: row.statuses, lambda row: row.statuses, _ABSENT,
         ),
         Aspect(
-            GRAPH, "which ranks have the same graph: a letter each", lambda row: row.graphs, lambda row: row.graphs,
-            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "another"), MANY: "more", UNLOGGED: "none in the log",
+            GRAPH, "graphs, one letter per distinct graph", lambda row: row.graphs, lambda row: row.graphs,
+            {"a": "the graph of most ranks", **dict.fromkeys(LETTERS[1:], "other"), MANY: "more", UNLOGGED: "not in the log",
              **_ABSENT},
             {"a": tokens.DIM, **{letter: _LETTERS[n % len(_LETTERS)] for n, letter in enumerate(LETTERS[1:])}},
         ),
         Aspect(
-            TIME, "how long it took, beside the median of the ranks", lambda row: row.times, lambda row: row.times,
+            TIME, "compile time relative to the median of the ranks", lambda row: row.times, lambda row: row.times,
             {SAME: "about the median", **_TIMES, MORE: "10 times or more", "<": "half or less", **_DONE},
             {**{sign: tokens.WARN if sign < "5" else tokens.ERROR for sign in _TIMES}, MORE: tokens.ERROR, "<": tokens.VALUE},
             "timing",
         ),
         Aspect(
-            CACHE, "what the caches answered", lambda row: row.caches, lambda row: row.caches,
-            {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", UNLOGGED: "no answer in the log",
+            CACHE, "cache results", lambda row: row.caches, lambda row: row.caches,
+            {CACHES["hit"]: "hit", CACHES["miss"]: "miss", CACHES["bypass"]: "bypass", UNLOGGED: "not in the log",
              **_ABSENT},
             {CACHES["hit"]: tokens.OK, CACHES["miss"]: tokens.WARN, CACHES["bypass"]: tokens.RECOMPILE},
             "caches",
@@ -236,21 +236,21 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command to those of every view."""
-    help_ = "what the cells tell (default: difference)"
+    help_ = "content of the cells (default: difference)"
     parser.add_argument("--show", dest="sort", choices=tuple(ASPECTS), default=DIFFERENCE, help=help_)
 
 
 def _head(page: Page, matrix: Matrix, lanes: Sequence[Lane], aspect: Aspect, options: Options) -> None:
     if len(lanes) < 2:
-        page.say(page.so_far("There are no two ranks here whose compiles could stand side by side."))
+        page.say(page.so_far("No two ranks with compiles to compare."))
         return
     page.row([(f"{fmt.count(matrix.ranks)} ranks × {fmt.plural(len(matrix.columns), 'compile')}", tokens.STRONG),
               (f"  {aspect.title}", tokens.DIM)], "")  # fmt: skip
     others = ", ".join(name for name in ASPECTS if name != aspect.name)
     hint = key_hint(options, "app.sort", "{}", instead="--show")
-    page.row([hint, (f" changes what the cells tell: {others}", tokens.DIM)], "")
+    page.row([hint, (f" changes the cells: {others}", tokens.DIM)], "")
     if matrix.behind:
-        page.say(f"So far {with_noun(matrix.behind)} compiled less than others, and may only be behind.", "", tokens.WARN)
+        page.say(f"{with_noun(matrix.behind).capitalize()} compiled less than others and may still catch up.", "", tokens.WARN)
 
 
 class Grid:
@@ -324,7 +324,7 @@ class Grid:
         page, several = self._page, len(self._rows) > 1
         page.close(0)
         page.blank()
-        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks are alike in this"
+        title = f"{fmt.plural(len(self._rows), 'kind')} of ranks" if several else "All ranks are identical here"
         page.open(title)
         page.add((title, tokens.HEADING))
         for number, row in enumerate(self._rows):
@@ -359,7 +359,7 @@ class Grid:
             number = sorted(firsts.values()).index(firsts[row.usual])
             return f"{'stage' if self._stages[0].is_pipeline else 'group'} {number}"
         is_majority = 2 * len(row.numbers) > sum(len(other.numbers) for other in self._rows)
-        return "most ranks" if is_majority else "most alike to the others"
+        return "most ranks" if is_majority else "most similar to the others"
 
     def _names(self) -> None:
         gap = " " * (self._wide - 1)
@@ -399,7 +399,7 @@ class Grid:
 
     def _folded(self, numbers: Sequence[int], sign: str) -> None:
         page = self._page
-        text = f"{fmt.count(len(numbers))} compiles alike"
+        text = f"{fmt.count(len(numbers))} equal compiles"
         first, last = self._columns[numbers[0]], self._columns[numbers[-1]]
         page.open(text, folded=True)
         drawn, style = self._aspect.drawn(sign), self._aspect.style(sign)
@@ -454,12 +454,12 @@ def cell_rows(data: Matrix) -> Iterator[CellRow]:
 
 QUESTION = Question(
     name="matrix",
-    help="all ranks by all compiles, a sign a cell: what differs, status, graphs, time, caches",
+    help="a grid of ranks by compiles: differences, status, graphs, compile time or cache hits",
     key="M",
     group="many ranks, and hangs",
     order=110,
     sorts=("difference", "status", "graph", "time", "cache"),
-    sort_label="the cells tell:",
+    sort_label="the cells show:",
     needs=Needs("has no times, cache answers or outcomes", ("graph_breaks", "recompiles", "guards", *GRAPH_LOGS, "output_code")),
     document=document,
     add_arguments=add_arguments,
@@ -468,8 +468,8 @@ QUESTION = Question(
     records=cell_rows,
     keywords=(Keyword("show", "sort", "aspect", ("difference", "status", "graph", "time", "cache")),),
     doc="""
-    All ranks by all compiles: a row a cell; ranks that did all the same are one.
+    A grid of ranks by compiles, one row per cell. Ranks that did the same share one row.
 
-    `show`: what the cells of the page tell: difference, status, graph, time, cache.
+    `show`: content of the cells of the page: difference, status, graph, time, cache.
     """,
 )

@@ -239,10 +239,10 @@ TIMES, MORE_S = 3.0, 1.0
 LATE_S = 3.0
 """Seconds that ranks may begin one after the other without any of them being late."""
 RULE = (
-    "Slow are ranks, less than half of them, that took more than 3 times the median for a compile or a phase of it, and more "
-    "than 1 s above it. Late are those that began it more than 3 s after the median, and more than 3 times as far from it as ranks "
-    "usually are. Compiles that less than half of the ranks have are extra: they count where they take a rank more than 1 s, and "
-    "more than 3 times the median of the ranks."
+    "A rank is slow if a compile or phase took more than 3 times the median and more than 1 s above it, on fewer than half of the "
+    "ranks. A rank is late if it began a compile more than 3 s after the median, and more than 3 times the usual distance from it. "
+    "A compile is extra if fewer than half of the ranks have it. Extra compiles count if they take a rank more than 1 s and more "
+    "than 3 times the median of the ranks."
 )
 WAITING = "compiler_collective"
 """The timing event in which torch's compiler waits for the other ranks."""

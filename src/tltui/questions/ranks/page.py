@@ -48,8 +48,8 @@ FUNCTIONS_LISTED = 3
 LIST_WIDTH = 30
 """Width of a majority's rank list; a longer one is replaced by its count."""
 EXPECTED = (
-    "What torch expects the kernels to take, by its own estimates, where ranks are more than a tenth apart. Not measured in the "
-    "run, and no difference by itself."
+    "Torch's own estimates of kernel times, listed where ranks are more than 10% apart. They are not measured and do not count "
+    "as a difference."
 )
 
 
@@ -73,7 +73,7 @@ def add_ranks(page: Page, run: Run, differing: Differing | None) -> None:
     if differing.alike:
         verb = "is" if differing.alike == 1 else "are"
         page.say(
-            f"{fmt.plural(differing.alike, 'function')} of {fmt.count(differing.functions)} {verb} the same on all "
+            f"{fmt.count(differing.alike)} of {fmt.plural(differing.functions, 'function')} {verb} the same on all "
             f"{fmt.count(differing.ranks)} ranks.", "  ", tokens.DIM,
         )  # fmt: skip
     add_behind(page, differing)
@@ -89,7 +89,7 @@ def add_stages(page: Page, differing: Differing) -> None:
         return
     is_pipeline = differing.stages[0].is_pipeline
     page.heading("Pipeline" if is_pipeline else "Different work")
-    alike = "compiles of torch.distributed.pipelining; stages that compile the same are one line"
+    alike = "compiles of torch.distributed.pipelining; stages with the same compiles share one line"
     why = alike if is_pipeline else "no function is compiled in two groups"
     page.say(f"Ranks are compared within a {'stage' if is_pipeline else 'group'}: {why}.", "  ", tokens.DIM)
     for stage in differing.stages[:STAGES_LISTED]:
@@ -103,8 +103,8 @@ def add_stages(page: Page, differing: Differing) -> None:
 
 
 def stages_words(differing: Differing) -> str:
-    """Describe stages: `pipeline, stages by what they compile: rank 0; ranks 1, 2`. A log has no stage numbers."""
-    title = "pipeline, stages by what they compile" if differing.stages[0].is_pipeline else "different work by design"
+    """Describe stages: `pipeline, stages by their compiles: rank 0; ranks 1, 2`. A log has no stage numbers."""
+    title = "pipeline, stages by their compiles" if differing.stages[0].is_pipeline else "different work by design"
     shown = [with_noun(stage.ranks) for stage in differing.stages[:STAGES_LISTED]]
     more = f" and {fmt.count(len(differing.stages) - STAGES_LISTED)} more" if differing.stages[STAGES_LISTED:] else ""
     return f"{title}: {'; '.join(shown)}{more}"
@@ -114,8 +114,8 @@ def add_received(page: Page, differing: Differing) -> None:
     """Add the ranks that run code compiled by another rank."""
     if differing.received:
         page.say(
-            f"{with_noun(differing.received).capitalize()} compiled less, and nothing is missing: with compile_on_one_rank the "
-            "code that one rank compiled runs on all ranks.", "  ", tokens.DIM,
+            f"{with_noun(differing.received).capitalize()} compiled less because with compile_on_one_rank the code that one rank "
+            "compiled runs on all ranks. Nothing is missing.", "  ", tokens.DIM,
         )  # fmt: skip
 
 
@@ -133,24 +133,24 @@ def alike(differing: Differing, is_partly_logged: bool) -> str:
         )
     if any(one.at_once for one in differing.restarted):
         newest = f"the newest processes of the {fmt.count(differing.ranks)} ranks"
-        return f"Nothing differs between {newest}. Other processes ran at the same time: see ranks."
+        return f"No differences between {newest}. Other processes ran at the same time: see ranks."
     if differing.received:
-        return f"Nothing differs in what several of the {fmt.count(differing.ranks)} ranks have compiled."
+        return f"No differences in functions compiled by several of the {fmt.count(differing.ranks)} ranks."
     if differing.behind or differing.cut or is_partly_logged:
-        return f"Nothing differs in what all of the {fmt.count(differing.ranks)} ranks have compiled."
+        return f"No differences in functions compiled by all of the {fmt.count(differing.ranks)} ranks."
     functions = "the same function" if differing.functions == 1 else f"the same {fmt.count(differing.functions)} functions"
     who = "Both ranks" if differing.ranks == 2 else f"All {fmt.count(differing.ranks)} ranks"
-    return f"{who} compiled {functions}, with the same graphs and breaks, as often and in the same order."
+    return f"{who} compiled {functions} equally often and in the same order, with the same graphs and breaks."
 
 
 def add_behind(page: Page, differing: Differing) -> None:
     """Add ranks whose log has not reached this compile."""
     if differing.behind:
-        page.say(f"So far {with_noun(differing.behind)} compiled less than others, and may only be behind.", "  ", tokens.DIM)
+        page.say(f"{with_noun(differing.behind).capitalize()} compiled less than others and may still catch up.", "  ", tokens.DIM)
 
 
 def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = False) -> None:
-    """Add a difference and its sides: `[2/0] block2  blocks.py:140  graphs differ  with that: code`.
+    """Add a difference and its sides: `[2/0] block2  blocks.py:140  graphs differ  also: code`.
 
     `timed`: with the time of day.
     """
@@ -164,7 +164,7 @@ def add_divergence(page: Page, run: Run, divergence: Divergence, timed: bool = F
         ]
     also = [WORDS[facet].noun for facet in divergence.facets[1:] if WORDS[facet].noun]
     if also:
-        pieces.append((f"  with that: {', '.join(also)}", tokens.DIM))
+        pieces.append((f"  also: {', '.join(also)}", tokens.DIM))
     page.row(pieces)
     _add_sides(page, run, divergence)
 
@@ -189,7 +189,7 @@ def _add_sides(page: Page, run: Run, divergence: Divergence) -> None:
     """Add the sides of a difference in one line if there is room, else in a line each."""
     rows = [_side(page, side, divergence) for side in divergence.sides]
     if divergence.more:
-        rows.append([(f"{fmt.plural(divergence.more, 'more rank')}, otherwise again", tokens.DIM)])
+        rows.append([(f"{fmt.plural(divergence.more, 'more rank')} with yet other values", tokens.DIM)])
     if target := compared(run, divergence):
         rows[-1] += ["  ", ("compare", tokens.LINK, target)]
     if sum(len(piece_text(piece)) for row in rows for piece in row) + 5 * (len(rows) - 1) + 4 <= page.width:
@@ -243,7 +243,7 @@ def add_restarted(page: Page, restart: Restarted) -> None:
     """Add `rank 3: started again: an older process (pid 77) ended in block1 [1/0]`, over several lines where it is long."""
     if restart.at_once:
         these = "this rank" if restart.count == 1 else "each of these ranks"
-        text = f"two processes at once have {these}: two jobs wrote into one directory, or a log has a wrong rank"
+        text = f"two processes ran at once as {these}: two jobs wrote into one directory, or a log has a wrong rank"
     else:
         where = f" ended in {sanitize(restart.inside)}" if restart.inside else " ended"
         text = f"started again: an older process (pid {restart.pid}){where}"
@@ -255,7 +255,7 @@ def add_expected(page: Page, expected: Sequence[Expected]) -> None:
     """`block1  blocks.py:120  8.27 ms on rank 3, 6.92 ms on ranks 0–2 compare`"""
     if not expected:
         return
-    page.heading(f"Run times that torch expects ({fmt.count(len(expected))})")
+    page.heading(f"Estimated run times ({fmt.count(len(expected))})")
     page.say(EXPECTED, "  ", tokens.DIM)
     for one in expected[:SHOWN]:
         pieces: list[Piece] = [(fmt.clip_middle(sanitize(one.function), 40), tokens.FUNCTION), "  "]
@@ -317,16 +317,16 @@ def answer(differing: Differing) -> str:
     everybody = "both ranks" if differing.ranks == 2 else f"all {fmt.count(differing.ranks)} ranks"
     if not differing.count:
         if differing.behind:
-            return f"Nothing differs so far in what {everybody} have compiled."
+            return f"No differences yet in functions compiled by {everybody}."
         if differing.cut:
-            return f"Nothing differs in what {everybody} have compiled."
+            return f"No differences in functions compiled by {everybody}."
         if differing.received:
-            return f"Nothing differs in what several of {fmt.count(differing.ranks)} ranks have compiled."
-        return f"{everybody[:1].upper()}{everybody[1:]} agree in all of {compiles}."
+            return f"No differences in functions compiled by several of {fmt.count(differing.ranks)} ranks."
+        return f"{everybody[:1].upper()}{everybody[1:]} agree ({compiles})."
     differ = fmt.plural(differing.count, "difference")
     if differing.agreeing:
-        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree in all of {compiles}"
-        return f"{differ}. {agree}; unlike them: {with_noun(differing.unlike)}."
+        agree = f"{fmt.count(differing.agreeing)} of {fmt.count(differing.ranks)} ranks agree ({compiles})"
+        return f"{differ}. {agree}, unlike {with_noun(differing.unlike)}."
     return f"{differ} between {fmt.count(differing.ranks)} ranks."
 
 
@@ -369,13 +369,13 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         sentence = answer(differing)
         page.say(sentence, "", tokens.STRONG)
         _incomplete(page, missing, unread)
-        page.more("nothing is said of what ranks that are behind may still do")
+        page.more("ranks that are not as far may still compile more")
         add_received(page, differing)
         add_behind(page, differing)
         add_stages(page, differing)
         differing = replace(differing, divergences=_in_time([_timed(one, pace.offsets) for one in differing.divergences]))
         _divergences(page, run, "Whole ranks", [d for d in differing.divergences if d.facets[0] in WIDE])
-        _divergences(page, run, "Compiles, in the order of time", [d for d in differing.divergences if d.facets[0] not in WIDE])
+        _divergences(page, run, "Compiles, earliest first", [d for d in differing.divergences if d.facets[0] not in WIDE])
         if differing.restarted:
             page.heading("Processes")
             for one in differing.restarted:
@@ -388,11 +388,11 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         add_expected(page, expected)
         if pace.clocks or not pace.is_even:
             page.blank()
-            page.row([("stragglers", tokens.LINK, "@stragglers"), ": what each compile took on which rank, and who waited"], "")
+            page.row([("stragglers", tokens.LINK, "@stragglers"), ": compile times by rank, and ranks that waited"], "")
         paced = pace_answer(run, pace) if not pace.is_even else ""
         return RanksReport(sentence, differing, paced, pace.clocks, expected, missing, unread)
 
-    return GrowingDocument(scope.page("ranks"), f"what differs between ranks{scope.title}", options, fill, Page)
+    return GrowingDocument(scope.page("ranks"), f"differences between ranks{scope.title}", options, fill, Page)
 
 
 def _incomplete(page: Page, missing: Missing | None, unread: Sequence[NotRead]) -> None:
@@ -471,12 +471,12 @@ def difference_rows(data: RanksReport) -> Iterator[DifferenceRow]:
 
 QUESTION = Question(
     name="ranks",
-    help="in what the ranks of a job differ: which ranks, in what, and since when",
+    help="how the ranks of a job differ: in which property, on which ranks, and since when",
     key="9",
     group="many ranks, and hangs",
     order=100,
     needs=Needs(
-        "tells of no inputs, settings and caches in which ranks differ",
+        "does not record inputs, settings and caches, in which ranks may differ",
         ("graph_breaks", "guards", *GRAPH_LOGS, "output_code"),
     ),
     document=document,
@@ -484,6 +484,6 @@ QUESTION = Question(
     rows=DifferenceRow,
     records=difference_rows,
     doc="""
-    In what the ranks of a job differ: which ranks, in what, and since when. A row for each side of each difference.
+    How the ranks of a job differ: in which property, on which ranks, and since when. One row per side of each difference.
     """,
 )

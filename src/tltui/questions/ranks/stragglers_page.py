@@ -65,9 +65,9 @@ def answer(run: Run, pace: Pace, rank: int | None = None) -> str:
     sentences = _sentences(run, pace)
     if not sentences:
         who = "No rank was late or slow" if rank is None else f"Rank {rank} was neither late nor slow"
-        return f"{who}{', with clocks put right' if pace.clocks else ''}."
+        return f"{who}{', after clock correction' if pace.clocks else ''}."
     waited = sum(wait.rank_seconds for wait in pace.waits)
-    more = f" Others waited {fmt.seconds(waited)}, all of them added up." if waited else ""
+    more = f" Others waited {fmt.seconds(waited)} in total." if waited else ""
     return "; ".join(sentences).replace("rank", "Rank", 1) + "." + more
 
 
@@ -86,7 +86,7 @@ def worst(run: Run, pace: Pace) -> tuple[str, str] | None:
     one: Late | Slow = alone.late[0] if alone.late else alone.slow[0]
     wait = pace.wait_for(one.compile, one.ranks)
     if wait is not None:
-        sentence += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in all"
+        sentence += f"; {fmt.plural(wait.waited, 'rank')} waited, {fmt.seconds(wait.rank_seconds)} in total"
     return one.ref, sentence + (f"; {fmt.count(rest)} more late or slow" if rest else "")
 
 
@@ -113,7 +113,7 @@ def _sentences(run: Run, pace: Pace) -> list[str]:
     sentences = [f"{subject(one.ranks)} began {name(one.compile)} {fmt.seconds(one.seconds)} after the others" for one in worst]
     for one in pace.slow[:1]:
         where = f" (in {sanitize(one.phase)})" if one.phase else ""
-        times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}, the median is {fmt.seconds(one.typical_s)}"
+        times = f"took {fmt.seconds(one.seconds)} for {name(one.compile)}{where}; the median is {fmt.seconds(one.typical_s)}"
         sentences.append(f"{subject(one.ranks)} {times}")
     sentences += [f"{subject(one.ranks)} took {extra_words(run, one)}" for one in pace.extra[:1]]
     rest = len(pace.late) + len(pace.slow) + len(pace.extra) - len(sentences)
@@ -125,7 +125,7 @@ def add_late(page: Page, pace: Pace) -> None:
     if not pace.late:
         return
     page.heading(f"Late ({fmt.count(len(pace.late))})")
-    for one in _folded(page, pace.late, "who was late"):
+    for one in _folded(page, pace.late, "late ranks"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " began ", (f"[{one.ref}]", tokens.LINK, one.ref), " ",
             *_function(page, one.compile), (f"  {fmt.seconds(one.seconds)}", tokens.WARN), " after ",
@@ -137,25 +137,25 @@ def add_late(page: Page, pace: Pace) -> None:
 def _behind(page: Page, one: Late) -> list[Piece]:
     if not one.stays:
         return []
-    text = f"{fmt.plural(one.stays, 'more compile')} behind it began as late"
-    return [(text if page.goes_on else f"{text}: it did not catch up", tokens.DIM), "  "]
+    text = f"{fmt.plural(one.stays, 'later compile')} began equally late"
+    return [(text if page.goes_on else f"{text}; the delay was not made up", tokens.DIM), "  "]
 
 
 def _waited(wait: Wait | None) -> list[Piece]:
     if wait is None:
-        return [("that others waited is not seen", tokens.DIM)]
+        return [("no rank is known to have waited", tokens.DIM)]
     where = " in the compile" if wait.inside else ""
     many = "rank" if wait.waited == 1 else "ranks"
     text = f"{fmt.count(wait.waited)} {many} waited{where}, {fmt.seconds(wait.seconds)} each"
-    return [f"{text}, {fmt.seconds(wait.rank_seconds)} in all" if wait.waited > 1 else text]
+    return [f"{text}, {fmt.seconds(wait.rank_seconds)} in total" if wait.waited > 1 else text]
 
 
 def add_extra(page: Page, run: Run, pace: Pace) -> None:
     """Add the ranks with compiles that the others do not have, and why they were made."""
     if not pace.extra:
         return
-    page.heading(f"Compiles that the others do not have ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
-    for one in _folded(page, pace.extra, "who had them"):
+    page.heading(f"Extra compiles, absent on other ranks ({fmt.count(sum(len(one.compiles) for one in pace.extra))})")
+    for one in _folded(page, pace.extra, "ranks with extra compiles"):
         page.row([
             (subject(one.ranks), tokens.STRONG), " took ", (fmt.seconds(one.seconds), tokens.WARN), " for ",
             fmt.plural(len(one.compiles), "compile"), f"; the median of the ranks is {fmt.seconds(one.typical_s)}",
@@ -178,7 +178,7 @@ def add_slow(page: Page, pace: Pace) -> None:
     for one in pace.slow:
         groups.setdefault((one.ranks, one.phase), []).append(one)
     page.heading(f"Slow ({fmt.count(len(pace.slow))})")
-    for group in _folded(page, list(groups.values()), "who was slow"):
+    for group in _folded(page, list(groups.values()), "slow ranks"):
         _slow(page, pace, group[0])
         if group[1:]:
             page.add("    ", (f"and in {fmt.plural(len(group) - 1, 'other compile')}: ", tokens.DIM))
@@ -203,7 +203,7 @@ def _slow(page: Page, pace: Pace, one: Slow) -> None:
             (fmt.seconds(one.phase_typical_s), tokens.NUMBER, timing(one.typical_ref)), "  ",
         ]  # fmt: skip
     else:
-        pieces.append(("no single phase is known to explain it  ", tokens.DIM))
+        pieces.append(("no single phase explains it  ", tokens.DIM))
     wait = pace.wait_for(one.compile, one.ranks)
     page.row(pieces + (_waited(wait) if wait is not None else []), "    ")
 
@@ -239,12 +239,12 @@ def add_waits(page: Page, waits: Sequence[Wait]) -> None:
 
 
 WAITS: Table[Wait] = Table((
-    Column("in all", lambda row: (fmt.seconds(row.rank_seconds), tokens.NUMBER), right=True),
+    Column("total", lambda row: (fmt.seconds(row.rank_seconds), tokens.NUMBER), right=True),
     Column("ranks", lambda row: (fmt.count(row.waited), tokens.NUMBER), right=True, drop=2),
     Column("each", lambda row: (fmt.seconds(row.seconds), tokens.NUMBER), right=True, drop=3),
-    Column("for", lambda row: fmt.clip(subject(row.last), 24)),
+    Column("waited for", lambda row: fmt.clip(subject(row.last), 24)),
     Column("at", lambda row: (name(row.compile), tokens.LINK, row.ref)),
-    Column("why", lambda row: ("began late" if row.late else "done last", tokens.DIM), drop=1),
+    Column("why", lambda row: ("began late" if row.late else "finished last", tokens.DIM), drop=1),
 ), "waits", SHOWN, FOLDED)  # fmt: skip
 
 
@@ -253,9 +253,9 @@ def add_clocks(page: Page, clocks: Sequence[Clock]) -> None:
     if not clocks:
         return
     page.heading("Clocks")
-    for clock in _folded(page, clocks, "the clocks that are off"):
+    for clock in _folded(page, clocks, "clocks that are off"):
         page.say(clock_sentence(clock), "  ", hang="    ")
-    page.say("Times on this page are put right.", "  ", tokens.DIM)
+    page.say("Times on this page are corrected.", "  ", tokens.DIM)
 
 
 def clock_sentence(clock: Clock) -> str:
@@ -360,7 +360,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
     pace = yield from read_pace(lanes, phases)
     pace, keys, rank = _about(pace, scope, lanes)
     page.joined([fmt.plural(len(lanes), "rank"), fmt.plural(len(pace.spreads), "compile") + " that two or more finished"])
-    page.more("everything below is as far as it is written")
+    page.more("this page shows only records written until now")
     sentence = answer(run, pace, None if keys else rank)
     page.say(page.so_far(sentence), "", tokens.STRONG)
     add_not_read(page, not_read(run))
@@ -380,7 +380,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Straggler
         spreads = sorted(rank_spreads, key=lambda one: one.median_s - one.slowest_s)
     add_spreads(page, spreads, "By compile", rank is not None and not keys)
     add_spreads(page, inner, "By phase")
-    page.heading("What counts")
+    page.heading("Criteria")
     page.say(RULE, "  ", tokens.DIM)
     return Stragglers(
         str(scope.ref), sentence, RULE, pace.ranks, pace.clocks, pace.late, pace.slow, pace.waits, tuple(spreads), tuple(inner),
@@ -464,7 +464,7 @@ def straggler_rows(data: Stragglers) -> Iterator[StragglerRow]:
 
 QUESTION = Question(
     name="stragglers",
-    help="which ranks were late or slow, in what, who waited for them, whose clock is off",
+    help="which ranks were late or slow, which ranks waited for them, and whose clock is off",
     group="many ranks, and hangs",
     order=120,
     needs=Needs("has no times"),
@@ -473,6 +473,6 @@ QUESTION = Question(
     rows=StragglerRow,
     records=straggler_rows,
     doc="""
-    Which ranks were late or slow, in what, and who waited for them: a row each.
+    Which ranks were late or slow, and which ranks waited for them. One row per finding.
     """,
 )

@@ -132,7 +132,7 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
             if n % EVERY == EVERY - 1:
                 yield
     skipped = [SkippedFile(item.path, item.reason) for item in run.discovered.skipped]
-    skipped += [SkippedFile(path, f"could not be read to its end: {reason}") for path, reason in run.failures.items()]
+    skipped += [SkippedFile(path, f"could not be read completely: {reason}") for path, reason in run.failures.items()]
     skipped += [SkippedFile("", note) for note in run.discovered.notes]
     differing = []
     for conflict in conflicts(run):
@@ -149,7 +149,7 @@ def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]
     damaged_records = {place.record for place in places if place.record >= 0}
     for n, place in enumerate(places):
         if place.reason == NO_PAYLOAD and log.has_payload(place.record) and _is_good(log, place.record):
-            reason = "two writers interleaved: its payload stands behind the next record's first line"
+            reason = "two writers interleaved: its payload comes after the next record's first line"
             places[n] = place._replace(reason=reason)
         if n % EVERY == EVERY - 1:
             yield
@@ -201,7 +201,7 @@ def damage_document(run: Run, options: Options, check: bool | None = None) -> Do
 
 def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, None]:
     if not report.damaged and report.conflicts:
-        page.add((page.so_far("No record is damaged, but inputs tell differently."), tokens.STRONG))
+        page.add((page.so_far("No record is damaged, but the inputs disagree."), tokens.STRONG))
     elif not report.damaged:
         subject = "No record" if report.skipped else "Nothing"
         page.add((page.so_far(f"{subject} is damaged."), tokens.OK))
@@ -215,7 +215,7 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         is_from_index = any(isinstance(model.source, IndexBytes) for model in run.models)
         page.add((f"Every payload{' that the index has' * is_from_index}{of} was read and compared with its md5.", tokens.DIM))
     else:
-        unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s: tltui damage PATH does that."
+        unread = f"The payloads ({size_of(run.size)}) were not compared with their md5s. To compare them: tltui damage PATH"
         page.say(unread, "", tokens.DIM)
     by_file: dict[str, list[DamagedRecord]] = {}
     for item in report.damaged:
@@ -235,19 +235,19 @@ def _fill(page: Page, run: Run, report: DamageReport) -> Generator[None, None, N
         for skipped in report.skipped:
             page.row([f"{skipped.file}  " if skipped.file else "", (skipped.reason, tokens.WARN)])
         if report.others:
-            are = "file is" if report.others == 1 else "files are"
-            page.add((f"  {report.others} further {are} no log", tokens.DIM))
+            are = "file is not a log" if report.others == 1 else "files are not logs"
+            page.add((f"  {report.others} more {are}", tokens.DIM))
 
 
 def _incomplete(page: Page, run: Run) -> None:
     """Add places that may be no damage: a record that is being written, bytes that were replaced since they were read."""
     for path, tail in run.tails:
         page.heading(os.path.basename(path))
-        text = f"incomplete record at the end: {size_of(tail.size)} from byte {tail.offset:,} on"
+        text = f"incomplete record at the end: {size_of(tail.size)} from byte {tail.offset:,}"
         page.say(f"{text}. {page.goes_on[:1].upper()}{page.goes_on[1:]}.", "  ", tokens.DIM)
     for path, reason in run.lost:
         page.heading(os.path.basename(path))
-        page.say(f"What was read of {path} before is {reason}. What the file holds now is another process.", "  ", tokens.WARN)
+        page.say(f"The data read earlier from {path} is {reason}. The file now contains another process.", "  ", tokens.WARN)
 
 
 def _row(page: Page, item: DamagedRecord, indent: str = "  ") -> None:

@@ -346,7 +346,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
             if len(matches) >= MOST:
                 _add_after(builder, matches[-1])
                 builder.blank()
-                builder.add((f"The first {MOST:,} hits are shown: a longer pattern finds fewer.", tokens.WARN))
+                builder.add((f"Only the first {MOST:,} hits are shown. Use a longer pattern to get fewer.", tokens.WARN))
                 return GrepResult(1, query.pattern, tuple(matches), False)
             shown = _add_after(builder, matches[-1] if matches else None, hit)
             if hit.ref != last:
@@ -362,7 +362,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
         if matches:
             builder.add((f"{plural(len(matches), 'line')} in {plural(places, 'place')}", tokens.STRONG))
         else:
-            builder.add((f"Nothing in this run has {query.pattern}", tokens.WARN))
+            builder.add((f"No matches for '{query.pattern}'", tokens.WARN))
         return GrepResult(1, query.pattern, tuple(matches), True)
 
     return GrowingDocument(ref, f"search: {query.pattern}", options, fill)
@@ -376,8 +376,8 @@ def unsearched_document(pattern: str, bad: BadPattern, options: Options) -> Docu
         return page.document()
     page.add()
     literal = re.escape(pattern).replace("\\ ", " ")
-    page.say("Characters such as ( [ { * + ? | . have a meaning of their own in it; a backslash before one takes that away.")
-    page.add("as it was typed: ", (literal, tokens.LINK, str(Ref(view="grep", artifact=literal))))
+    page.say("The characters ( [ { * + ? | . are special in patterns. Put a backslash before one to match it literally.")
+    page.add("literal pattern: ", (literal, tokens.LINK, str(Ref(view="grep", artifact=literal))))
     return page.document()
 
 

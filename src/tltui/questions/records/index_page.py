@@ -31,8 +31,8 @@ class Page:
     command: str
 
 
-LOG = Page("@log", "log", "what the job printed, every line, with the way to what became of it", "O", "tltui log PATH")
-OUTPUT = Page("@output", "output", "what the job printed that tltui run --view started", "O", "tltui show PATH @output")
+LOG = Page("@log", "log", "the job's output line by line, with links to compiles", "O", "tltui log PATH")
+OUTPUT = Page("@output", "output", "the output of the job started by tltui run --view", "O", "tltui show PATH @output")
 
 
 def has_log_page(run: Run) -> bool:
@@ -47,7 +47,7 @@ def pages(run: Run | None = None) -> tuple[Page, ...]:
         *(Page(f"@{view.name}", view.name, view.help, view.key, f"tltui {view.name} PATH") for view in QUESTIONS),
         *((LOG,) if run is not None and has_log_page(run) else ()),
         Page("@records", "records", "every record in file order, with time, site and size", "", "tltui records PATH"),
-        Page("@damage", "damage", "what is damaged, and which files were not opened", "", "tltui damage PATH"),
+        Page("@damage", "damage", "damaged records, and files that were not opened", "", "tltui damage PATH"),
     )
 
 
@@ -70,7 +70,7 @@ def pages_document(run: Run, options: Options) -> TextDocument:
     builder.heading("About a rank")
     _ranks(builder, run)
     builder.blank()
-    builder.say("A compile, a frame or an artifact has its own page: go to it in the tree, or type its name.", "", tokens.DIM)
+    builder.say("Compiles, frames and artifacts have their own pages. Go to one in the tree, or type its name.", "", tokens.DIM)
     builder.add(key_hint(options, "app.go_to", instead="tltui show PATH 0/1"))
     return builder.document(pages(run))
 

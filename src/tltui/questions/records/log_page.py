@@ -287,11 +287,11 @@ def _at_record(
     """Return all lines, with the caret on those of record `ref.n` of a process. Raises `BadAddress`."""
     processes = [node] if isinstance(node, Process) else node.processes if isinstance(node, Rank) else list(run.processes())
     if len(processes) != 1 or not 1 <= (ref.n or 0) <= len(processes[0].log):
-        raise BadAddress(f"{ref} is no record of one process")
+        raise BadAddress(f"not a record of one process: '{ref}'")
     log, number = processes[0].log.origin((ref.n or 1) - 1)
     model = next((model for model in models if model.log is log), None)
     if model is None:
-        raise BadAddress(f"record {ref.n} is not from what the job printed")
+        raise BadAddress(f"record {ref.n} is not part of the job's output")
     document = LogDocument(run, list(_extents(models)), str(ref), NAME, options.raw)
     document.start = document.line_of(model, log.columns.offset[number]) or 0
     return document
@@ -300,15 +300,15 @@ def _at_record(
 def _empty_document(ref: str, options: Options, of: str = "") -> Document:
     page = Page(ref, f"log{of}", options)
     if of:
-        page.say(page.so_far(f"Nothing in what the job printed is{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
-        page.add(("@log", tokens.LINK, "@log"), "  every line of it")
+        page.say(page.so_far(f"No lines of the job's output are{of[3:] and ' ' + of.strip()}."), "", tokens.WARN)
+        page.add(("@log", tokens.LINK, "@log"), "  all lines")
         return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
-    page.say("Nothing that the job printed is among what was opened.", "", tokens.WARN)
+    page.say("No job output was opened.", "", tokens.WARN)
     page.blank()
-    page.say("To have it: keep what the job prints, and open it with the trace, or alone:")
+    page.say("To include it, redirect the job's stderr to a file. Open it with the trace, or alone:")
     page.add("  TORCH_LOGS=graph_breaks,recompiles,guards python train.py 2> job.err")
     page.add("  tltui job.err")
-    page.say("tltui run --view keeps it by itself.", "", tokens.DIM)
+    page.say("tltui run --view keeps the output automatically.", "", tokens.DIM)
     return page.document(OutputReport(1, ref.partition(":")[2], (), ()))
 
 

@@ -21,14 +21,14 @@ from tltui.text.terminal_lines import TerminalLines
 from tltui.trace.files import FileBytes
 
 REF = "@output"
-NO_OUTPUT = "Nothing was printed so far."
-CUT = "The file was cut off after it was read: what is shown of it is gone."
+NO_OUTPUT = "Nothing has been printed yet."
+CUT = "The file was truncated after it was read. The text shown here no longer exists."
 
 
 def output_document(run: Run, options: Options) -> Document:
     """Return the output of the newest job with an output file beside the logs. Raises `BadAddress`."""
     if not run.discovered.outputs:
-        raise BadAddress("there is no output here: tltui run --view keeps what a job prints")
+        raise BadAddress("no job output in this directory; tltui run --view keeps the output of a job")
     return OutputDocument(run.discovered.outputs[-1], raw=options.raw)
 
 
@@ -150,17 +150,17 @@ def job_status(state: JobState | None) -> tuple[str, str, str]:
         return "", "", ""
     lost = ""
     if state.missing:
-        lost = f" {size_of(state.missing)} that it printed are missing here: {sanitize(state.why)}."
+        lost = f" {size_of(state.missing)} of its output are missing: {sanitize(state.why)}."
     if state.ended is None:
         if is_recorded_job(state) is False:
-            text = f"How the job ended is not known: the process that kept its output was ended (the job was pid {state.pid})."
-            return "not known how it ended", text + lost, tokens.WARN
-        host = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, as far as is known"
+            text = f"The job's exit status is unknown: the process that kept its output ended first (the job was pid {state.pid})."
+            return "exit status unknown", text + lost, tokens.WARN
+        host = "" if is_recorded_job(state) else f" on {sanitize(state.host)}, probably"
         return f"runs, pid {state.pid}{host}{' - output is missing' * bool(lost)}", lost.strip(), tokens.WARN
     how = how_it_ended(state)
     if not state.pid:
         return how, f"The job could not be started: {sanitize(state.why)}.", tokens.ERROR
-    last = " Processes that it started go on, and may print." if state.held else ""
+    last = " Processes that it started are still running and may print." if state.held else ""
     took = seconds(max(state.ended - state.began, 0.0))
     text = f"The job ended with {how} at {clock(state.ended * 1e6)}, after {took}.{last}{lost}"
     return how, text, tokens.OK if not state.code and not lost else tokens.ERROR if state.code else tokens.WARN

@@ -44,7 +44,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
         _add_without(page, result.without)
         if result.unknown:
             page.heading(f"Records without a compile ({fmt.count(sum(node.count for node in result.unknown))})")
-            text = "Torch knew no compile that they belong to, as in an export, and logged the stack instead."
+            text = "Torch logged their stack because they belong to no compile, as in an export."
             page.say(text, "  ", tokens.DIM)
             yield from add_trie(page, result.unknown)
         return result
@@ -55,20 +55,20 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def _head(page: Page, stacks: Stacks, finished: bool) -> None:
     if not stacks.nodes:
-        why = "" if finished else " so far"
+        why = "" if finished else " yet"
         if stacks.compiles:
-            page.say(f"No stack was logged{why} for {fmt.plural(stacks.compiles, 'compile')}.")
+            page.say(f"No stack has been logged{why} for {fmt.plural(stacks.compiles, 'compile')}.")
         elif not stacks.unknown:
-            page.say(f"There is no compile and no other record with a stack{why}.")
+            page.say(f"No compiles and no other records with a stack{why}.")
         else:
-            page.say(f"There is no compile{why}.")
+            page.say(f"No compiles{why}.")
         return
     _begun(page, len({(c.rank, c.ref) for node in stacks.nodes for c in node.compiles}))
 
 
 def _begun(page: Page, count: int) -> None:
     page.say(
-        f"Where {fmt.plural(count, 'compile')} began: the outermost call first. A compile stands before the function that it"
+        f"Where {fmt.plural(count, 'compile')} began, outermost call first. Each compile is listed before the function that it"
         " compiles.",
         style=tokens.DIM,
     )
@@ -80,9 +80,9 @@ def _add_without(page: Page, compiles: Sequence[TrieCompile]) -> None:
         return
     page.heading(page.so_far(f"Without a stack ({fmt.count(len(compiles))})"))
     if not page.goes_on:
-        text = "No dynamo_start was logged for them: so it is where the recompile limit was reached, or the log is cut off."
+        text = "No dynamo_start record: either the recompile limit was reached, or the log is truncated."
         if page.untold:
-            text = "No line tells who called them."
+            text = "The log does not record their callers."
         page.say(text, "  ", tokens.DIM)
     _add_groups(page, _marks(page, compiles, apart=True), "  ", "  ")
 
@@ -275,17 +275,17 @@ def stack_rows(data: Stacks) -> Iterator[StackRow]:
 
 QUESTION = Question(
     name="stacks",
-    help="where in the code the compilations take place: their stacks as one tree",
+    help="where in the code compilations happen: their stacks as one tree",
     key="4",
     group="why is it so",
     order=40,
     help_order=65,
-    needs=Needs("", ("+dynamo",), "the lines that led to a compile"),
+    needs=Needs("", ("+dynamo",), "the call stack of a compile"),
     document=document,
     answer=Stacks,
     rows=StackRow,
     records=stack_rows,
     doc="""
-    Where in the code the compilations take place: their stacks as one tree, a row a frame.
+    Where in the code compilations happen: their stacks as one tree, one row per frame.
     """,
 )

@@ -63,7 +63,7 @@ def add_flames(page: Page, timing: Timing) -> None:
         page.heading(f"{text}: {fmt.seconds(flame.seconds)}" if flame.seconds >= LEAST_SHOWN_S else text)
         if before is not None:
             gap = (flame.start - before.start) / 1e6 - before.seconds
-            page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the one before", "  ", tokens.DIM)
+            page.say(f"began {fmt.seconds(max(gap, 0.0))} after the end of the previous one", "  ", tokens.DIM)
         draw_flame(page, flame, _phase_style(phases))
         before = flame
 
@@ -216,12 +216,12 @@ def add_open(page: Page, timing: Timing) -> None:
         if page.goes_on:
             page.more()
         else:
-            page.say("A process is still at it, or it ended in the middle: the log does not tell which.", "  ", tokens.DIM)
+            page.say("The log does not show whether the process is still running or ended in the middle.", "  ", tokens.DIM)
     if cut:
-        page.heading(page.so_far(f"Without an end ({fmt.count(sum(map(len, cut)))})"))
+        page.heading(page.so_far(f"Missing end events ({fmt.count(sum(map(len, cut)))})"))
         for entry in cut[:SHOWN]:
             _open(page, entry)
-        text = "These compiles have metrics, so they did end: only the end events are missing in the log."
+        text = "These compiles have metrics, so they finished; only their end events are missing."
         page.say(page.so_far(text), "  ", tokens.DIM)
 
 
@@ -240,10 +240,10 @@ def _open(page: Page, items: Sequence[StillOpen]) -> None:
         text += f", {least}"
     if len(item.names) > 1 and (least := at_least(item.inner_s)):
         text += f"; this step {least}"
-    page.say(f"{text}. The last event of its process is of {fmt.clock(item.last)}.", "    ")
+    page.say(f"{text}. Last event of its process at {fmt.clock(item.last)}.", "    ")
     inside = " > ".join(item.names[:-1])
     if inside:
-        page.say(f"inside of {inside}", "    ", tokens.DIM)
+        page.say(f"inside {inside}", "    ", tokens.DIM)
 
 
 def add_names(page: Page, timing: Timing, sort: str, folded: bool = False) -> None:
@@ -376,7 +376,7 @@ def add_processes(page: Page, processes: Sequence[ProcessTime], outliers: Sequen
     if len(processes) > RANKS_SHOWN:
         ordered = sorted(processes, key=lambda process: -process.seconds)
         middle = len(ordered) // 2
-        text = f"The slowest and the fastest of {fmt.count(len(ordered))}, and the one in the middle; all of them with --json."
+        text = f"Slowest, median and fastest of {fmt.plural(len(ordered), 'process', 'processes')}. Use --json to list all."
         page.say(text, "  ", tokens.DIM)
         shown = [*ordered[:SLOWEST], ordered[middle], *ordered[-FASTEST:]]
     page.table(processes_table(several), shown)
@@ -426,18 +426,18 @@ def add_outliers(page: Page, processes: Sequence[ProcessTime], outliers: Sequenc
     count = len(remaining)
     who = f"the other {fmt.plural(count, 'rank')}" if slow else "both ranks" if count == 2 else f"all {count:,} ranks"
     page.say(f"{who[:1].upper()}{who[1:]} took {fmt.from_to(remaining)}.", "  ", tokens.DIM)
-    page.row([("stragglers", tokens.LINK, "@stragglers"), ": by compile and phase, who was late, who waited"])
+    page.row([("stragglers", tokens.LINK, "@stragglers"), ": late, slow and waiting ranks by compile and phase"])
 
 
 def _outliers(page: Page, outliers: Sequence[Outlier], ranks: int) -> None:
-    """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), all of it in async_compile.wait`."""
+    """Add `ranks 300–303 took 16.0 s, twice the median (7.80 s), the difference in async_compile.wait`."""
     first = outliers[0]
-    typical = "what the other took" if ranks == 2 else "the median"
+    typical = "the other rank" if ranks == 2 else "the median"
     times = f", {_times(first.seconds / first.typical_s)} {typical} ({fmt.seconds(first.typical_s)})" if first.typical_s > 0 else ""
     text = f"took {fmt.from_to([outlier.seconds for outlier in outliers])}{times}"
     more = first.seconds - first.typical_s
     if first.event:
-        share = "all of it" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
+        share = "the difference" if first.event_s >= ALL * more else f"{fmt.seconds(first.event_s)} more"
         text += f", {share} in {sanitize(first.event)}"
     elif first.phase is not None:
         text += f"; {first.phase} took {fmt.seconds(first.phase_s)} more"
@@ -460,21 +460,21 @@ def add_kernels(page: Page, timing: Timing) -> None:
     page.heading("Kernels")
     wait = next((row for row in timing.names if row.name == "async_compile.wait"), None)
     if wait is not None:
-        text = f"of waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
+        text = f"waiting for compiled kernels ({fmt.plural(wait.count, 'async_compile.wait')})"
         _add_stated_time(page, kernels.wait_s, wait.record, text)
     if kernels.files:
-        files = f"of compiling {fmt.plural(kernels.files, 'file')}, added up (compile_file)"
+        files = f"compiling {fmt.plural(kernels.files, 'file')} in total (compile_file)"
         _add_stated_time(page, kernels.files_s, kernels.longest_file, f"{files}, the longest {fmt.seconds(kernels.longest_file_s)}")
     for label, seconds, ref in kernels.tuning:
         _add_stated_time(page, seconds, ref, label)
     if kernels.triton:
-        label = f"of compiling {fmt.plural(len(kernels.triton), 'Triton kernel')}, added up"
+        label = f"compiling {fmt.plural(len(kernels.triton), 'Triton kernel')} in total"
         _add_stated_time(page, kernels.triton_s, kernels.triton[0].ref, label)
         page.table(KERNELS, kernels.triton)
 
 
 def _add_stated_time(page: Page, seconds: float, ref: str | None, text: str) -> None:
-    """Add `2.33 s of compiling 3 Triton kernels, added up`."""
+    """Add `2.33 s compiling 3 Triton kernels in total`."""
     number = fmt.seconds(seconds)
     for n, line in enumerate(fmt.wrap(text, page.width - len(number) - 3)):
         page.add("  ", (number, tokens.NUMBER, ref or "") if n == 0 else " " * len(number), " ", line)
@@ -500,18 +500,18 @@ def add_workers(page: Page, timing: Timing) -> None:
     """Add the work of worker threads during compiles."""
     if not timing.beside:
         return
-    page.heading("Beside the compiles", folded=True)
+    page.heading("Worker threads", folded=True)
     text = (
-        "Compiling and tuning kernels, without a compile id. What worker threads do while a compile waits is in the times "
-        "above already, as async_compile.wait; what is tuned at the first call is not."
+        "Compiling and tuning of kernels, without a compile id. If a compile waits for it, that time is already above, as "
+        "async_compile.wait. Tuning at the first call is not in the times above."
     )
     page.say(text, "  ", tokens.DIM)
     page.table(WORKERS, timing.beside)
 
 
 WORKERS: Table[NameTime] = Table((
-    Column("added up", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
-    Column("at once", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
+    Column("summed", lambda row: (fmt.seconds(row.work_s), tokens.NUMBER, row.record or ""), right=True),
+    Column("wall", lambda row: (fmt.seconds(row.total_s), tokens.NUMBER, row.record or ""), right=True, drop=1),
     Column("count", lambda row: (fmt.count(row.count), tokens.NUMBER, row.record or ""), right=True, drop=2),
     Column("event", lambda row: (row.name, tokens.FUNCTION)),
 ))  # fmt: skip
@@ -521,26 +521,26 @@ def add_gaps(page: Page, timing: Timing) -> None:
     """Add the periods without compilation."""
     if not timing.gaps:
         return
-    page.heading("Longest times without a compile")
+    page.heading("Longest times without compilation")
     for gap in timing.gaps[:GAPS_SHOWN]:
         page.row([
-            (fmt.seconds(gap.seconds), tokens.NUMBER, gap.before), "  from ", fmt.clock(gap.start), " on, between ",
+            (fmt.seconds(gap.seconds), tokens.NUMBER, gap.before), "  from ", fmt.clock(gap.start), ", between ",
             (f"[{gap.after}]", tokens.LINK, gap.after), " and ", (f"[{gap.before}]", tokens.LINK, gap.before),
         ])  # fmt: skip
 
 
 def add_meaning(page: Page, timing: Timing) -> None:
     """Add the definitions of the terms."""
-    page.heading("What the words mean", folded=True)
-    page.say("own: without what began inside of it; total: while it was active, nested and parallel ones of a name once.", "  ")
+    page.heading("Definitions", folded=True)
+    page.say("own: excluding nested events; total: wall time while any event of that name was active.", "  ")
     if any(process.busy_s is not None for process in timing.processes) and len(timing.processes) > 1:
-        page.say("compiling: the share of the time from the first event of a process to its last.", "  ")
+        page.say("compiling: share of the time between the first and the last event of a process.", "  ")
     if timing.source != "events":
-        page.say("Times of compiles without events are those of their metrics.", "  ")
+        page.say("Times of compiles without events come from their metrics.", "  ")
     for phase in timing.phases:
         page.labelled(phase.name, MEANING.get(phase.name, ""), "  ", 14)
     for count, text in (
-        (timing.lone_ends, "end event has no begin in the log and is not counted"),
+        (timing.lone_ends, "end event has no begin event in the log and is not counted"),
         (timing.unreadable, "event could not be read"),
     ):
         if count:
@@ -565,7 +565,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options beyond those of every view."""
-    parser.add_argument("--sort", choices=SORTS, default="own", help="the order of the tables (default: own)")
+    parser.add_argument("--sort", choices=SORTS, default="own", help="order of the tables (default: own)")
 
 
 def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None, Timing]:
@@ -580,7 +580,7 @@ def _fill(page: Page, run: Run, scope: Scope, sort: str) -> Generator[None, None
         _no_timing(page, events)
         return timing
     if not timing.events:
-        page.say("This log has no timing events (chromium_event): the times are those that the metrics state.", "", tokens.DIM)
+        page.say("This log has no timing events (chromium_event). Times come from the metrics.", "", tokens.DIM)
     add_time(page, timing.phases, "")
     add_open(page, timing)
     if timing.flames:
@@ -602,7 +602,7 @@ def _large(page: Page, scope: Scope, sort: str) -> Generator[None, None, Timing]
     if len(timing.processes) > 1 and times:
         page.heading("Between ranks")
         add_outliers(page, timing.processes, timing.outliers)
-    page.heading("Where it went")
+    page.heading("By phase")
     add_time(page, timing.phases, "  ")
     add_open(page, timing)
     add_names(page, timing, sort)
@@ -673,7 +673,7 @@ def _head(page: Page, run: Run, scope: Scope, events: int) -> None:
     page.joined(words)
     if not str(scope.ref):
         add_not_read(page, not_read(run))
-    page.more("everything below is preliminary")
+    page.more("all times below are preliminary")
 
 
 def _of(scope: Scope) -> list[Piece]:
@@ -683,9 +683,9 @@ def _of(scope: Scope) -> list[Piece]:
 def _no_timing(page: Page, events: int) -> None:
     page.blank()
     if events:
-        page.say(page.so_far("None of the timing events could be read, and there are no metrics with times."))
+        page.say(page.so_far("No timing data. None of the timing events could be read, and no metrics contain times."))
     else:
-        text = "Nothing here tells how long anything took: there are no timing events (chromium_event), and no metrics."
+        text = "No timing data: this log has neither timing events (chromium_event) nor compilation metrics."
         page.say(page.so_far(text))
 
 
@@ -725,7 +725,7 @@ def timing_rows(data: Timing) -> Iterator[TimingRow]:
 
 QUESTION = Question(
     name="timing",
-    help="where compile time went: by phase, function, compile and rank; a flame view of a compile",
+    help="compile time by phase, function, compile and rank; a flame graph of each compile",
     key="8",
     group="why is it so",
     order=80,
@@ -738,8 +738,8 @@ QUESTION = Question(
     records=timing_rows,
     keywords=(Keyword("sort", "sort", "order", SORTS),),
     doc="""
-    Where compile time went: a row for each phase of each compile, in seconds of its own, which add up.
+    Compile time: one row per phase of each compile, in own seconds, which add up.
 
-    `sort`: the order of the page's tables: own, total, count, name. `data` has functions, ranks, kernels, gaps too.
+    `sort`: order of the page's tables: own, total, count, name. `data` also has functions, ranks, kernels, gaps.
     """,
 )

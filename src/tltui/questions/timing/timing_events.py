@@ -342,12 +342,12 @@ DYNAMO, AUTOGRAD, BACKEND, INDUCTOR, KERNELS, CACHE, GUARDS, OTHER = (
 MEANING = {
     DYNAMO: "tracing Python into a graph",
     AUTOGRAD: "AOTAutograd: functionalizing, the joint graph, partitioning",
-    BACKEND: "the backend, outside of Inductor",
+    BACKEND: "the backend, excluding Inductor",
     INDUCTOR: "passes, lowering, scheduling and code generation",
     KERNELS: "compiling (Triton or C++), loading and autotuning kernels",
     CACHE: "loading from a cache",
     GUARDS: "building the guards",
-    OTHER: "garbage collection and what no event names",
+    OTHER: "garbage collection and time not covered by any event",
 }
 PRIORITY = (KERNELS, GUARDS, CACHE, INDUCTOR, AUTOGRAD, DYNAMO, OTHER)
 """Phases from the most to the least specific."""

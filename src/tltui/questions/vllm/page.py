@@ -435,7 +435,7 @@ def _submodules(
     return tuple(results)
 
 
-EVENTS = {"fresh_compile": "compiled afresh", "aot_cache_hit": "taken from vLLM's ahead-of-time cache"}
+EVENTS = {"fresh_compile": "freshly compiled", "aot_cache_hit": "taken from vLLM's ahead-of-time cache"}
 UNSTATED = (-1, -1)
 
 
@@ -466,10 +466,10 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
 def _no_calls(page: Page, finished: bool, part: bool) -> None:
     page.blank()
     where = "this part of the trace" if part else "this trace"
-    page.say(f"vLLM wrote nothing into {where}{'' if finished else ' so far'}.", "", tokens.DIM)
+    page.say(f"No vLLM records in {where}{'' if finished else ' yet'}.", "", tokens.DIM)
     page.say(
-        "Only vLLM writes what this page shows (vllm_compilation_config, vllm_piecewise_compile_start), "
-        "in the processes of its workers.", "", tokens.DIM,
+        "Worker processes of vLLM write the records of this page (vllm_compilation_config, "
+        "vllm_piecewise_compile_start).", "", tokens.DIM,
     )  # fmt: skip
 
 
@@ -503,7 +503,7 @@ def _extent(page: Page, call: Call) -> None:
         different = f" ({fmt.count(distinct)} different)" if distinct < len(call.submodules) else ""
         words.append(
             f"{fmt.plural(len(call.submodules), 'submodule')}{different} by "
-            f"{fmt.plural(len(call.ranges), 'range')} of sizes: {fmt.plural(pieces, 'piece')} compiled"
+            f"{fmt.plural(len(call.ranges), 'compile range')}: {fmt.plural(pieces, 'piece')} compiled"
         )
     else:
         text = "no piece was compiled: vLLM may have loaded them from its own cache, or the log ends before them"
@@ -511,7 +511,7 @@ def _extent(page: Page, call: Call) -> None:
     page.say(" · ".join(words), "  ")
     if call.total is not None and call.total > len(call.submodules) > 0:
         lost = call.total - len(call.submodules)
-        page.say(f"{fmt.plural(lost, 'submodule')} of {call.total} not begun: the log ends before, or a cache had them",
+        page.say(f"{fmt.plural(lost, 'submodule')} of {call.total} not begun: the log ends before them, or they came from a cache",
                  "  ", tokens.WARN)  # fmt: skip
 
 
@@ -554,7 +554,7 @@ def _table(page: Page, call: Call) -> None:
     if not call.submodules:
         return
     page.blank()
-    page.say("artifacts of each piece, submodules by ranges of sizes", "  ", tokens.LABEL)
+    page.say("artifacts per piece: submodules by compile range", "  ", tokens.LABEL)
     capture = {piece.range for submodule in call.submodules for piece in submodule.pieces if piece.capture}
     groups = _groups(call)
     labels = [_alike(s.name, same) for s, same in groups]
@@ -571,7 +571,7 @@ def _table(page: Page, call: Call) -> None:
         page.say("* a CUDA graph is captured at this size", "  ", tokens.DIM)
     if any(piece.code is None for submodule in call.submodules for piece in submodule.pieces):
         text = page.so_far("no output code")
-        page.add("  ", (f"! {text}: ", tokens.DIM), ("what is absent, and why", tokens.LINK, f"@absent:{call.ref}"))
+        page.add("  ", (f"! {text}: ", tokens.DIM), ("absent artifacts", tokens.LINK, f"@absent:{call.ref}"))
 
 
 def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
@@ -584,8 +584,8 @@ def _groups(call: Call) -> list[tuple[Submodule, list[Submodule]]]:
 
 
 def _alike(name: str, same: list[Submodule]) -> str:
-    """Format `submod_2 and 2 alike`."""
-    return f"{name} and {len(same)} alike" if same else name
+    """Format `submod_2 and 2 identical`."""
+    return f"{name} and {len(same)} identical" if same else name
 
 
 def _cell(piece: Piece) -> Text:
@@ -617,7 +617,7 @@ def _add_submodules(page: Page, call: Call) -> None:
         _submodule(page, submodule, "  ")
         if same:
             names = ", ".join(other.name for other in same)
-            text = f"the same graph but for names: {names}"
+            text = f"same graph except for names: {names}"
             page.open(text, folded=True)
             page.add("    ", (fmt.clip(sanitize(text), page.width - 4), tokens.DIM))
             for other in same:
@@ -708,15 +708,15 @@ def vllm_rows(data: Vllm) -> Iterator[VllmRow]:
 
 QUESTION = Question(
     name="vllm",
-    help="the compile calls of vLLM, their pieces by ranges of sizes, and what each pass did",
+    help="vLLM: compile calls, piecewise graphs by compile range, and changes by each pass",
     group="why is it so",
     order=710,
-    needs=Needs("has nothing of what vLLM writes into a trace"),
+    needs=Needs("has no vLLM records"),
     document=document,
     answer=Vllm,
     rows=VllmRow,
     records=vllm_rows,
     doc="""
-    The compile calls of vLLM, their pieces by ranges of sizes, and what each pass did. A row a piece.
+    Compile calls of vLLM, piecewise graphs by compile range, and changes by each pass. One row per piece.
     """,
 )

@@ -191,7 +191,7 @@ def test_torchs_own_script_is_repaired() -> None:
     """It says its sizes by symbols, which it does not define, and reads storages that nobody has."""
     compile_ = compile_at("torch-2.13/dyn", "2/0")
     script = repro_of(compile_, "fx_graph_runnable").script
-    assert "u1 = 8  # the trace does not say what it was" in script
+    assert "u1 = 8  # its value is not in the trace" in script
     assert "reader" not in script
     assert_harmless(script)
 

@@ -96,7 +96,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise
-        raise OSError(errno.EFBIG, f"is larger than {LARGEST >> 20} MB: that is no config file", str(path)) from None
+        raise OSError(errno.EFBIG, f"is larger than {LARGEST >> 20} MB: not a config file", str(path)) from None
 
 
 class _Reading:
@@ -188,7 +188,7 @@ class _Reading:
             elif not isinstance(listed, (list, tuple)) or not all(isinstance(key, str) and key for key in listed):
                 wrong(name, "must be a key or a list of keys")
             elif strange := [key for key in listed if not is_key(key)]:
-                wrong(name, f"{short(strange[0])} is no key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
+                wrong(name, f"{short(strange[0])} is not a key (keys are written like j, J, f8, ctrl+t, pagedown, question_mark)")
             else:
                 self._keys[name] = tuple(map(normal_key, listed))
                 self._places[name] = place(name)

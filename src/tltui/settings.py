@@ -51,7 +51,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("keys", "TLTUI_KEYS", dict, None, "keys of commands; as a variable: app.leave=Q app.next_error=e,f8"),
     Setting("", "TLTUI_CONFIG", str, None, "the config file, in place of the usual one"),
     Setting("", "TLTUI_WORKERS", int, None, "processes that read large logs; by default one a processor, up to 8", of=(0, 1 << 20)),
-    Setting("", "TLTUI_HOST", str, None, "what this host is called in saved indexes; by default its own name"),
+    Setting("", "TLTUI_HOST", str, None, "the name of this host in saved indexes; by default its hostname"),
     Setting("", "TLTUI_DEBUG", bool, False, "1 prints where a fault of tltui happened"),
     Setting("", "TLTUI_RECORD_STEPS", str, None, "steps to record: tltui run --record-steps sets it", is_internal=True),
     Setting("", "TLTUI_RECORD_DIRECTORY", str, None, "where the recording goes: as above", is_internal=True),

@@ -193,7 +193,7 @@ def test_a_job_that_ends_early_and_has_a_profiler(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == "2\n"
     assert "ValueError: as always" in done.stderr
-    assert "tltui: --record-steps: the program starts a profiler of its own: what was recorded so far is in " in done.stderr
+    assert "tltui: --record-steps: the program starts its own profiler: the steps recorded until then are in " in done.stderr
     [path] = profiles(tmp_path)
     assert counted(path)["Optimizer.step#"] == 2
 

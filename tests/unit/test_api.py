@@ -236,7 +236,8 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
     assert failing(lambda: tltui.open("-")).startswith("BadArgument: - is standard input")
     said = failing(lambda: tltui.timing(demo, sort="size"))
     assert said == "BadArgument: there is no order 'size'. There are: own, total, count, name"
-    assert failing(lambda: demo["@problems"]) == "BadAddress: '@problems' is no place of a run: tltui.problems(run) gives its page"
+    said = failing(lambda: demo["@problems"])
+    assert said == "BadAddress: '@problems' is not a place of a run: tltui.problems(run) gives its page"
     assert "0:4/1 is not an artifact" in failing(lambda: demo.artifact("0:4/1"))
     said = failing(lambda: demo["0:4/1"].artifacts["nix"])
     assert said.startswith("BadAddress: there is no nix here. There are: recompile_reasons")

@@ -152,6 +152,6 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "case.zip").read_text() == "mine"
     assert "--force replaces it" in capsys.readouterr().err
     assert main(["case", str(job)]) == 2
-    assert "where to?" in capsys.readouterr().err
+    assert "missing -o FILE" in capsys.readouterr().err
     assert main(["case", str(job), "-o", str(tmp_path / "no" / "case.zip")]) == 2
     assert "there is no such directory" in capsys.readouterr().err

@@ -438,7 +438,7 @@ def test_a_full_disk_leaves_no_part_of_a_file(command: str, tmp_path: Path) -> N
         (["/nowhere/trace"], ["/nowhere/trace: No such file or directory"]),
         (["--demo", "summary"], ["summary is a command, and stands in front: tltui summary PATH"]),
         ([TRAIN, "problems"], ["problems is a command, and stands in front: tltui problems PATH"]),
-        (["sumary", TRAIN, "-o", "x.md"], ["sumary is no command and no file. Did you mean tltui summary?"]),
+        (["sumary", TRAIN, "-o", "x.md"], ["unknown command 'sumary' (and no such file). Did you mean tltui summary?"]),
         (["reprot", TRAIN], ["Did you mean tltui repro or tltui report?"]),
     ],
     ids=lambda value: " ".join(os.path.basename(text) for text in value) if isinstance(value, list) else None,
@@ -565,7 +565,7 @@ def test_which_argument_is_the_line_of_source(here: Path, tltui: Command) -> Non
     tltui("source", "a.log", "f.py", code=2)
     assert "'f.py' names no line: FILE:LINE is meant" in tltui.err
     tltui("source", "a.log", "0/0", code=2)
-    assert "which line? FILE:LINE is meant" in tltui.err
+    assert "missing FILE:LINE" in tltui.err
 
 
 def test_two_paths_are_one_run_and_no_comparison(here: Path, tltui: Command) -> None:

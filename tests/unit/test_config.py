@@ -69,7 +69,7 @@ def problem(path: Path, text: str) -> str:
     ("a = " + "[" * 100_000, ": nested too deeply"),
     ("theme = " + "[" * 400 + "]" * 400, ""),
     ("theme = " + "9" * 5000, ": "),
-    ("#" * (1 << 20) + "\n", ": is larger than 1 MB: that is no config file"),
+    ("#" * (1 << 20) + "\n", ": is larger than 1 MB: not a config file"),
 ], ids=["depth", "depth of a value", "digits", "size"])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_one_problem(text: str, told: str, tmp_path: Path) -> None:
     assert told in problem(tmp_path / "c.toml", text)
@@ -91,7 +91,7 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["no key!!", "\x1b", "ctrl+", "+j", "crtl+j", "ctrl+ctrl+alt+ctrl+j", "f99", " ", "latin_capital"])
 def test_keys_that_are_none(key: str, tmp_path: Path) -> None:
     config = read(tmp_path / "c.toml", f'[keys]\n"app.help" = {["?", key]!r}\n'.replace("\\x", "\\u00"))
-    assert config.keys == {} and "is no key" in config.problems[0] and "line 2: app.help" in config.problems[0]
+    assert config.keys == {} and "is not a key" in config.problems[0] and "line 2: app.help" in config.problems[0]
     assert "\x1b" not in config.problems[0]
 
 

@@ -149,15 +149,15 @@ def test_it_says_how_far_it_is(job: Path, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("output", "says"),
     [
-        (None, "where to? -o FILE.tlx writes the index"),
+        (None, "missing -o FILE.tlx"),
         ("%x.tlx", "-o %x.tlx: %x is not known there; %h is the name of the host, %% a percent sign"),
         ("run.tlx%", "-o run.tlx%: % is not known there"),
         (".", ".: is a directory; name a file in it, such as here.tlx"),
         ("no/run.tlx", "no: there is no such directory"),
         ("a.log", "a.log: is one of the inputs; name another FILE"),
         ("link.tlx", "link.tlx: is one of the inputs; name another FILE"),
-        ("../notes.txt", "../notes.txt: is there, and is no index; name another FILE"),
-        ("fifo", "fifo: is there, and is no index; name another FILE"),
+        ("../notes.txt", "../notes.txt: exists and is not an index; name another FILE"),
+        ("fifo", "fifo: exists and is not an index; name another FILE"),
     ],
 )
 def test_where_it_is_not_written(

@@ -120,7 +120,7 @@ def test_each_artifact_is_in_the_file_or_counted_as_left_out() -> None:
     for name, count in there.kinds.items():
         assert here[name] == count or rows[name] == (here[name], count)
     assert told.artifacts == sum(here[name] for name in there.kinds) < told.of_artifacts
-    assert "Pages that have nothing to tell of this run" in left
+    assert "Pages without data for this run" in left
     assert len(found.ids) > 30
 
 

@@ -191,7 +191,7 @@ def test_torchs_own_script_is_repaired() -> None:
     """It says its sizes by symbols, which it does not define, and reads storages that nobody has."""
     compile_ = compile_at("torch-2.13/dyn", "2/0")
     script = repro_of(compile_, "fx_graph_runnable").script
-    assert "u1 = 8  # the trace does not say what it was" in script
+    assert "u1 = 8  # its value is not in the trace" in script
     assert "reader" not in script
     assert_harmless(script)
 
@@ -431,8 +431,8 @@ def test_the_command(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["0/0"], "where to? -o FILE writes the script, -o - prints it"),
-        (["-o", "-"], "which compile? REF is meant"),
+        (["0/0"], "missing -o FILE (-o - prints the script)"),
+        (["-o", "-"], "missing REF"),
         (["0/0", "-o", "-", "--from", "nothing"], "0/0 has no graph nothing. It has: "),
         (["0/0:compilation_metrics", "-o", "-"], "0/0 has no graph compilation_metrics. It has: "),
         (["9/9", "-o", "-"], "there is no 9/9"),

@@ -26,7 +26,7 @@ def test_nothing_is_known() -> None:
         compiled, launched = why(*words)
         assert compiled.startswith("either nothing was compiled: torch.compile was not reached")
         assert launched.startswith("or the job did not get TORCH_TRACE: ssh, sudo, docker, srun --export=NONE, env -i")
-        assert launched.endswith("put TORCH_TRACE=/t INDUCTOR_PROVENANCE=1 in front of python there")
+        assert launched.endswith("put TORCH_TRACE=/t INDUCTOR_PROVENANCE=1 before python in that command")
 
 
 OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
@@ -34,7 +34,7 @@ OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
 
 @pytest.mark.parametrize(("words", "said"), [
     ("ssh node7 python\\ train.py",
-     f"ssh starts a job on another machine and without your environment: put {OPTIONS} in front of python"),
+     f"ssh starts a job on another machine and without your environment: put {OPTIONS} before python"),
     ("/usr/bin/sudo -u me python a.py",
      "sudo starts a job without your environment: sudo --preserve-env=TORCH_TRACE,INDUCTOR_PROVENANCE"),
     ("docker run image",
@@ -42,9 +42,9 @@ OPTIONS = "TORCH_TRACE=/t INDUCTOR_PROVENANCE=1"
     ("mpirun -n 2 python a.py",
      "mpirun may start ranks without your environment: with Open MPI add -x TORCH_TRACE -x INDUCTOR_PROVENANCE"),
     ("sbatch job.sh", "sbatch only queues the job: the log comes when it has run"),
-    ("env -i python a.py", f"env -i empties the environment: add {OPTIONS} behind it"),
-    ("srun --export=NONE python a.py", "srun --export hands on only what it names: use --export=ALL"),
-    ("srun --export A=1 python a.py", "srun --export hands on only what it names: use --export=ALL"),
+    ("env -i python a.py", f"env -i empties the environment: add {OPTIONS} after it"),
+    ("srun --export=NONE python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
+    ("srun --export A=1 python a.py", "srun --export passes only the variables that it names: use --export=ALL"),
 ])  # fmt: skip
 def test_launchers_that_are_known(words: str, said: str) -> None:
     assert why(*shlex.split(words)) == [said]
@@ -84,7 +84,7 @@ def test_a_job_that_goes_on_in_the_background(tmp_path: Path) -> None:
             found = [why_no_log(("x",), Prepared(environment, str(tmp_path), made, "", ())) for made in (True, False)]
         finally:
             process.kill()
-    assert found[0] == (f"the job goes on in the background, and may compile yet: pid {process.pid}  sleep 60",)
+    assert found[0] == (f"the job still runs in the background and may compile yet: pid {process.pid}  sleep 60",)
     assert len(found[1]) == 2, "others too have the variable that the user set"
 
 
@@ -110,7 +110,7 @@ def test_a_directory_that_torch_never_made() -> None:
 
 def test_what_is_there_to_be_copied_is_quoted() -> None:
     prepared = Prepared({"TORCH_TRACE": "/tmp/a b"}, "/tmp/a b", True, "", ())
-    assert "put TORCH_TRACE='/tmp/a b' INDUCTOR_PROVENANCE=1 in front" in why_no_log(("x",), prepared)[-1]
+    assert "put TORCH_TRACE='/tmp/a b' INDUCTOR_PROVENANCE=1 before python" in why_no_log(("x",), prepared)[-1]
     assert "-v '/tmp/a b':'/tmp/a b'" in why_no_log(("docker", "run"), prepared)[-1]
 
 

@@ -215,4 +215,5 @@ def test_every_link_leads_somewhere() -> None:
 def test_nothing_to_show(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").add("link", {"name": "a", "url": "b"}, frame=None)
     assert "No compiles and no other records with a stack" in initial_text(page(log.open()))
-    assert "No stack has been logged for 1 compile" in " ".join(initial_text(page(Log(tmp_path / "b.log").metrics().open())).split())
+    text = " ".join(initial_text(page(Log(tmp_path / "b.log").metrics().open())).split())
+    assert "No stack has been logged for 1 compile" in text

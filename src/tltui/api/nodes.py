@@ -521,7 +521,7 @@ def node_at(session: Session, address: str) -> Node:
         ref = parse_ref(address)
         node = run.resolve(ref)
         if ref.view or node is None:
-            raise BadModelAddress(f"{address!r} is no place of a run: tltui.{ref.view or 'summary'}(run) gives its page")
+            raise BadModelAddress(f"{address!r} is not a place of a run: tltui.{ref.view or 'summary'}(run) gives its page")
         return KINDS[type(node)](session, node)
 
 

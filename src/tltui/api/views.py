@@ -43,7 +43,7 @@ def part_of(run: Run | Node, ref: str | Node) -> Part:
             raise BadArgument(f"{run!r} is a part of a run already: give the run, and the address of the part")
         return Part(Run(run._session), place(run))
     if not isinstance(run, Run):
-        raise TypeError(f"{run!r} is no run: tltui.open(path) gives one")
+        raise TypeError(f"{run!r} is not a run: tltui.open(path) opens one")
     with run._reading():
         return Part(run, place(ref))
 

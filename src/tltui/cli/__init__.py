@@ -106,7 +106,7 @@ def _check_command_name(arguments: list[str]) -> None:
         from difflib import get_close_matches
 
         if near := get_close_matches(word, COMMANDS, 2, 0.7):
-            raise Failure(f"{word} is no command and no file. Did you mean tltui {' or tltui '.join(near)}?")
+            raise Failure(f"unknown command '{word}' (and no such file). Did you mean tltui {' or tltui '.join(near)}?")
 
 
 def _apply_settings(options: argparse.Namespace) -> None:

@@ -77,7 +77,7 @@ def _target(output: str | None, host: str) -> Path:
     from tltui.text.safe_files import quoted, safe_name
 
     if not output:
-        raise Failure("where to? -o FILE.tlx writes the index")
+        raise Failure("missing -o FILE.tlx")
 
     def meant(match: re.Match[str]) -> str:
         if match[1] not in ("h", "%"):
@@ -169,7 +169,7 @@ class _Indexing:
                 raise Failure(f"{self._target}: is one of the inputs; name another FILE")
         head = _head(self._target)
         if head and not is_index(head):
-            raise Failure(f"{self._target}: is there, and is no index; name another FILE")
+            raise Failure(f"{self._target}: exists and is not an index; name another FILE")
         return bool(head)
 
     def _gather(self, logs: Sequence[FoundLog], store: PieceStore) -> None:

@@ -158,5 +158,5 @@ def size(text: str) -> int:
     """Parse a number of bytes: `5M`, `800k`. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is no size: write it as 800k, 5M or 1G")
+        raise argparse.ArgumentTypeError(f"{text} is not a size: use 800k, 5M or 1G")
     return int(float(match[1]) * _UNITS[match[2].lower()])

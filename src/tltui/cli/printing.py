@@ -34,7 +34,7 @@ def resolve_output(options: argparse.Namespace) -> None:
     """Determine output and format from `-o`, --json, --markdown, --raw. Raises `Failure`."""
     has_json, has_markdown = getattr(options, "json", False), getattr(options, "markdown", False)
     if has_json and has_markdown:
-        raise Failure("--json and --markdown are two formats: one of them is meant")
+        raise Failure("--json and --markdown cannot be combined")
     path = getattr(options, "to", None)
     if path in (None, "-"):
         options.to = None
@@ -46,7 +46,7 @@ def resolve_output(options: argparse.Namespace) -> None:
         options.json = True
     for flag, style, is_set in (("json", "json", has_json), ("markdown", "markdown", has_markdown)):
         if is_set and options.style not in (style, BYTES):
-            raise Failure(f"--{flag} does not go into {path}: its suffix says {options.style}. One of them is meant")
+            raise Failure(f"--{flag} conflicts with the suffix of {path} ({options.style}): change one of them")
 
 
 def _style_of_file(options: argparse.Namespace, path: str) -> str:
@@ -72,7 +72,7 @@ def _style_of_file(options: argparse.Namespace, path: str) -> str:
     if style == "json" and not hasattr(options, "json"):
         raise Failure(f"{path}: this command has no JSON")
     if output_format and output_format != style:
-        raise Failure(f"--format {output_format} does not go into {path}: its suffix says {style}. One of them is meant")
+        raise Failure(f"--format {output_format} conflicts with the suffix of {path} ({style}): change one of them")
     if getattr(options, "check", False) and style != "json":
         raise Failure(f"--check prints JSON: call the file NAME.json, not {path}")
     return style

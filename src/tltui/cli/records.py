@@ -47,7 +47,7 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     if not options.place:
-        raise Failure("which line? FILE:LINE is meant, for example train.py:42")
+        raise Failure("missing FILE:LINE, for example train.py:42")
     loaded = load(options)
     part = parse_ref(one_ref(options))
     ref = replace(place_of(part), artifact=options.place, view="source")
@@ -145,7 +145,7 @@ examples:
 """),
     "show": Command(show, (
         add_paths, add_json, refs("an address, e.g. 0/1 or 0/1:inductor_output_code"),
-        argument("--unit", metavar="U", help="which unit is meant: forward, backward, inference …"),
+        argument("--unit", metavar="U", help="unit: forward, backward, inference …"),
         argument("--raw", action="store_true", help="the bytes as torch wrote them"),
     ), """\
 examples:

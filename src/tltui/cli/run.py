@@ -343,7 +343,8 @@ COMMANDS = {
     "run": Command(run, (
         argument("-o", dest="directory", metavar="DIR", default="",
                  help="where the trace goes: a new or an empty directory (default: ./tltui-DATE-TIME)"),
-        argument("--fresh", action="store_true", help="compile everything anew: what comes from a cache has fewer graphs"),
+        argument("--fresh", action="store_true",
+                 help="bypass all caches and compile everything again (cache hits are logged with fewer graphs)"),
         argument("--debug", action="store_true", help="also write torch's debug directory, torch_compile_debug, into DIR"),
         argument("--logs", metavar="NAMES", action="append", default=[],
                  help="also write TORCH_LOGS text of these names to DIR/torch_logs.txt (and, as torch does, to stderr)"),

@@ -31,7 +31,7 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.bundle import Bundle, bundle_document, local_names
 
     if not options.preview and not options.output:
-        raise Failure("where to? -o FILE writes the bundle, --preview only says what would leave")
+        raise Failure("missing -o FILE (--preview lists what the bundle would contain)")
     writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
     result = writer.result(spool=not options.preview)
     yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
@@ -52,7 +52,7 @@ def case(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.writers.case import Case, case_document
 
     if not options.preview and not options.output:
-        raise Failure("where to? -o FILE writes the case, --preview only says what would be in it")
+        raise Failure("missing -o FILE (--preview lists what the case would contain)")
     writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
     result = writer.result() if options.preview else writer.write(options.output, options.force)
     yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
@@ -111,11 +111,11 @@ def repro(options: argparse.Namespace) -> Iterator[bytes]:
     ref = one_ref(options)
     if not ref:
         if options.output:
-            raise Failure("which compile? REF is meant, for example 0/1; without -o all of them are listed")
+            raise Failure("missing REF, for example 0/1; without -o tltui lists all compiles")
         yield from _listed(loaded, _limit(options))
         return
     if not options.output:
-        raise Failure("where to? -o FILE writes the script, -o - prints it")
+        raise Failure("missing -o FILE (-o - prints the script)")
     reproduction = _repro(loaded, ref, options)
     if not reproduction.script:
         raise Failure(reproduction.refused)

@@ -124,7 +124,7 @@ def _named_directory(name: str) -> tuple[str, bool]:
         raise Refused(f"-o {name}: {error.strerror}") from None
     if entries:
         holds = f"{len(entries)} file{'s' * (len(entries) != 1)}"
-        raise Refused(f"-o {name}: the directory is not empty ({holds}). A run needs one of its own: name one that is new or empty")
+        raise Refused(f"-o {name}: the directory is not empty ({holds}). A run needs a new or empty directory: name another")
     return directory, True
 
 
@@ -168,11 +168,11 @@ def _logs(names: str, environment: dict[str, str], directory: str) -> str:
 OFF = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
 """Variables that disable torch.compile when set to 1."""
 RUNNING_SHOWN = 4
-_NOT_CALLED = "torch.compile was not reached, or what it returned was never called"
+_NOT_CALLED = "torch.compile was not reached, or the compiled function was never called"
 _QUEUES = "{0} only queues the job: the log comes when it has run"
 _CONTAINER = "{0} starts a job without your environment and files: add -e {1} -e {2} -v {3}:{3}"
 _MPI = "{0} may start ranks without your environment: with Open MPI add -x {1} -x {2}"
-_SSH = "{0} starts a job on another machine and without your environment: put {1}={3} {2}=1 in front of python"
+_SSH = "{0} starts a job on another machine and without your environment: put {1}={3} {2}=1 before python"
 LAUNCHERS = {
     "ssh": _SSH, "pdsh": _SSH,
     "sudo": "{0} starts a job without your environment: sudo --preserve-env={1},{2}",
@@ -183,10 +183,10 @@ LAUNCHERS = {
 }  # fmt: skip
 """Programs that start a job elsewhere or otherwise, with advice. {1} and {2} are the variables, {3} the directory."""
 CLEARING = {
-    ("env", "-i"): "env -i empties the environment: add {1}={3} {2}=1 behind it",
-    ("env", "-"): "env - empties the environment: add {1}={3} {2}=1 behind it",
-    ("env", "--ignore-environment"): "env --ignore-environment empties it: add {1}={3} {2}=1 behind it",
-    ("srun", "--export"): "srun --export hands on only what it names: use --export=ALL",
+    ("env", "-i"): "env -i empties the environment: add {1}={3} {2}=1 after it",
+    ("env", "-"): "env - empties the environment: add {1}={3} {2}=1 after it",
+    ("env", "--ignore-environment"): "env --ignore-environment empties it: add {1}={3} {2}=1 after it",
+    ("srun", "--export"): "srun --export passes only the variables that it names: use --export=ALL",
 }
 """A program and an option with which it drops the environment."""
 
@@ -248,7 +248,7 @@ def _existed(path: str, before: frozenset[Identity]) -> bool:
 def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     """Return why there may be no log: known reasons, else the two possible ones."""
     if running := _still_running(prepared):
-        return tuple(f"the job goes on in the background, and may compile yet: pid {pid}  {command}" for pid, command in running)
+        return tuple(f"the job still runs in the background and may compile yet: pid {pid}  {command}" for pid, command in running)
     reasons = [*_switched_off(prepared.environment), *_launched(words, prepared.directory), *_path_warnings(prepared.environment)]
     if reasons:
         return tuple(reasons)
@@ -257,7 +257,7 @@ def why_no_log(words: Sequence[str], prepared: Prepared) -> tuple[str, ...]:
     return (
         f"either nothing was compiled: {_NOT_CALLED}",
         f"or the job did not get {TRACE}: ssh, sudo, docker, srun --export=NONE, env -i and the like start it without your "
-        f"environment. Then put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 in front of python there",
+        f"environment. Then put {TRACE}={shlex.quote(prepared.directory)} {PROVENANCE}=1 before python in that command",
     )
 
 
@@ -350,7 +350,7 @@ def enable_recording(steps: Steps, environment: dict[str, str], directory: str) 
         environment[KERNELS] = "1"
         notes.append(
             f"{KERNELS}=1 names C++ kernels in the profile. It is part of the key of Inductor's caches: "
-            "how long this run compiles says nothing about the job without it"
+            "compile times of this run cannot be compared with the job without it"
         )
     elif environment[KERNELS] != "1":
         notes.append(f"{KERNELS} is {environment[KERNELS]}: C++ kernels are not in the profile")

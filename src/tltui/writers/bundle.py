@@ -113,7 +113,7 @@ class Bundle:
             raise BadAddress("a bundle is made of a trace, and there is none: tltui case packs whatever there is")
         self.parts = [part for model in traces if (part := self._part(model, everything)) is not None]
         if not self.parts:
-            raise BadAddress("no record is in what was asked for, only lines of something else: a bundle of it could not be opened")
+            raise BadAddress("the selection has no record, only other lines: a bundle of it could not be opened")
         for number, name in enumerate(_file_names([part.model for part in self.parts], redact)):
             self.parts[number].name = name
         self.redactor = (redactor or self._redactor(secrets, key)) if redact else None

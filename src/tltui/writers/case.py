@@ -204,14 +204,14 @@ class Case:
             if isinstance(model.log, DebugLog):
                 yield from self._redacted_files(model, model.log, redactor, names)
             elif isinstance(model.log, TextLog) and not any(is_of_job(model.form, process) for process in model.processes):
-                self._left_out["files with what the job printed"] += 1
+                self._left_out["files with the output of the job"] += 1
             elif isinstance(model.log, TextLog):
                 name = f"text/{number:04}.txt"
                 yield _Entry(name, model.form, lambda log=model.log: self._redacted_text(log, redactor), model)  # type: ignore[misc]
             elif model.form != TRACE:
                 self._left_out["inputs of a form that cannot be redacted"] += 1
         if unread := set(self.run.discovered.outputs).difference(model.log.path for model in self.run.models):
-            self._left_out["files with what the job printed"] += len(unread)
+            self._left_out["files with the output of the job"] += len(unread)
 
     def _redacted_files(self, model: LogModel, log: DebugLog, redactor: Redactor, names: set[str]) -> Iterator[_Entry]:
         for record in log.records():
@@ -221,7 +221,7 @@ class Case:
                 self._left_out["logs of debug directories"] += 1
                 continue
             if kind_info.generic or artifact_name(kind) == "autotuning_result_json_list":
-                self._left_out["files of debug directories of which nothing is known"] += 1
+                self._left_out["unknown files of debug directories"] += 1
                 continue
             *above, filename = _below(log, record)
             name = _unique(os.path.join(DEBUG_DIR, *(_directory(part, redactor) for part in above), filename), names)
@@ -245,7 +245,7 @@ class Case:
                 continue
             ours = head["path"].startswith(b"torch/")  # anybody may write to a logger of torch
             if not ours or head["artifact"] is None or (kind.name not in KNOWN_LOGS if kind.event == "log" else form.generic):
-                self._left_out["messages of loggers of which nothing is known"] += 1
+                self._left_out["messages of unknown loggers"] += 1
                 continue
             text = redactor.payload(log.message(record).decode("utf-8", "replace"), form.language)
             prefix = _prefix(head, redactor)

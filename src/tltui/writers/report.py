@@ -464,7 +464,7 @@ class Omissions:
     silent: Sequence[tuple[str, str]]
     """Pages without findings, and their first sentence."""
     missing: Sequence[tuple[str, str]]
-    """Pages that did not fit, and the command that prints each."""
+    """Pages left out of this file, and the command that prints each."""
 
 
 def omissions_document(omissions: Omissions, path: str, options: Options) -> TextDocument:
@@ -475,7 +475,7 @@ def omissions_document(omissions: Omissions, path: str, options: Options) -> Tex
     page.say(f"PATH in the commands here is the trace: {path}" if path else "PATH in the commands here is the trace, before it was "
              "redacted.", "  ", tokens.DIM)  # fmt: skip
     if omissions.missing:
-        page.heading("Pages that did not fit")
+        page.heading("Pages left out of this file")
         page.grid([[(name, tokens.VALUE), (command, tokens.DIM)] for name, command in omissions.missing])
     if omissions.cut:
         page.heading("Only the first lines are here")
@@ -495,7 +495,7 @@ def omissions_document(omissions: Omissions, path: str, options: Options) -> Tex
         ["a graph as a script that runs", ("tltui repro PATH 0/0 -o FILE", tokens.DIM)],
     ])  # fmt: skip
     if omissions.silent:
-        page.heading("Pages that have nothing to tell of this run")
+        page.heading("Pages without data for this run")
         for name, sentence in omissions.silent:
             page.labelled(name, sentence, gap=max(len(name) for name, _ in omissions.silent) + 2)
     return page.document()

@@ -151,8 +151,8 @@ class Recorder:
                 self.other = weakref.ref(itself)
                 if self.profiler is not None:
                     self.stop()
-                    outcome = f"what was recorded so far is in {self.written}" if self.written else "nothing is recorded"
-                    self.say(f"the program starts a profiler of its own: {outcome}")
+                    outcome = f"the steps recorded until then are in {self.written}" if self.written else "nothing is recorded"
+                    self.say(f"the program starts its own profiler: {outcome}")
             return prepare(itself, *args, **kwargs)
 
         profiler._prepare_trace = prepared
@@ -262,7 +262,7 @@ class Recorder:
         other = self.other()
         if getattr(profiling, "_is_profiler_enabled", False) or getattr(other, "kineto_results", self) is None:
             self.over = True
-            self.say("the program runs a profiler of its own: tltui records nothing")
+            self.say("the program runs its own profiler: tltui records nothing")
             return
         self.thread, self.dropped = threading.get_ident(), False
         profiler = torch.profiler.profile(schedule=self.action, on_trace_ready=self.write)
@@ -357,7 +357,7 @@ class Recorder:
                 return
             self.stop()
             if self.written:
-                self.say(f"the program ended in step {number}: what was recorded so far is in {self.written}")
+                self.say(f"the program ended in step {number}: the steps recorded until then are in {self.written}")
                 return
         if number and number < self.first and self.rank() in (None, 0):
             self.say(f"the program ended in step {number}, before step {self.first}: nothing is recorded")

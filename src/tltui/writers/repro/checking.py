@@ -107,7 +107,7 @@ def refusal(path: str) -> str:
         return ""
     if ".distributed" in path or "c10d" in path:
         return f"{path} needs the other ranks of the job"
-    return f"{path} is no function of torch that tltui allows in a script"
+    return f"{path} is not a torch function that tltui allows in a script"
 
 
 def is_method(name: str) -> bool:
@@ -127,7 +127,7 @@ def _operator(parts: list[str]) -> str:
     """Explain why an operator, a path without `torch.ops.`, may not be called; '' when it may."""
     space, name = parts[0], parts[1] if len(parts) > 1 else ""
     if len(parts) > 3 or not name:
-        return f"torch.ops.{'.'.join(parts)} is no operator"
+        return f"torch.ops.{'.'.join(parts)} is not an operator"
     if space == "higher_order":
         if name.startswith("triton_kernel_wrapper"):
             return f"it runs a Triton kernel of the job's own ({name}), whose code no graph has"
@@ -138,9 +138,9 @@ def _operator(parts: list[str]) -> str:
         if len(parts) > 2 and parts[2] not in OVERLOADS:
             return f"torch.ops.{space}.{name}.{parts[2]} is an overload that tltui does not allow in a script"
         allowed = ATEN if space == "aten" else PRIMS
-        return "" if name in allowed else f"torch.ops.{space}.{name} is no operator that tltui allows in a script"
+        return "" if name in allowed else f"torch.ops.{space}.{name} is not an operator that tltui allows in a script"
     if space == "inductor":
-        return f"torch.ops.inductor.{name} is no operator that tltui allows in a script"
+        return f"torch.ops.inductor.{name} is not an operator that tltui allows in a script"
     return f"torch.ops.{space}.{name} is an operator of the job's own; its code is not in the trace"
 
 
@@ -281,9 +281,9 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, tokenize.TokenError) as error:
         line = getattr(error, "lineno", None)
-        raise Refused(f"line {line} of it is no Python" if line else "it is no Python") from None
+        raise Refused(f"line {line} of it is not Python" if line else "it is not Python") from None
     except (ValueError, MemoryError, RecursionError):
-        raise Refused("it is no Python") from None
+        raise Refused("it is not Python") from None
 
 
 def class_name(name: str) -> str:
@@ -316,7 +316,7 @@ def _measure(text: str) -> None:
         elif token.type == tokenize.STRING and "f" in word[:3].lower().partition("'")[0].partition('"')[0]:
             raise Refused(f"line {token.start[0]} of it has a string that computes")
         if total > DEEPEST:
-            raise Refused(f"line {token.start[0]} of it is no statement of a graph")
+            raise Refused(f"line {token.start[0]} of it is not a graph statement")
 
 
 def dotted(node: ast.expr) -> str:
@@ -355,7 +355,7 @@ class Checker:
             return node
         if isinstance(node, ast.Name):
             if node.id not in self.names and node.id not in ("inf", "nan", "Ellipsis"):
-                raise Refused(f"it reads {node.id[:60]!a}, which is no value of it")
+                raise Refused(f"it reads {node.id[:60]!a}, which is not one of its values")
             return node
         if isinstance(node, (ast.Tuple, ast.List)):
             node.elts = [self.expression(each) for each in node.elts]
@@ -448,7 +448,7 @@ class Checker:
             return
         target = node.func.value if isinstance(node.func, ast.Attribute) and method else node.args[0] if node.args else None
         if not isinstance(target, ast.Name) or target.id not in self.names:
-            raise Refused("it changes what is no value of it")
+            raise Refused("it changes something that is not one of its values")
 
     def _argument(self, call: ast.Call, keyword: str | None, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value):
@@ -499,7 +499,7 @@ class Checker:
         return ast.Name(device_constant(name), ast.Load())
 
     def _refused(self, node: ast.AST) -> Refused:
-        return Refused(f"line {getattr(node, 'lineno', '?')} of it is no statement of a graph ({type(node).__name__})")
+        return Refused(f"line {getattr(node, 'lineno', '?')} of it is not a graph statement ({type(node).__name__})")
 
 
 def own_name(path: str) -> str:

@@ -139,7 +139,7 @@ class _Body:
             node.value = self.checker.expression(node.value)
             self.statements.append(node)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            raise Refused(f"line {node.lineno} of it is no statement of a graph ({type(node).__name__})")
+            raise Refused(f"line {node.lineno} of it is not a graph statement ({type(node).__name__})")
 
     def _in_place(self, node: ast.AugAssign, target: ast.Name) -> None:
         operation = ast.BinOp(ast.Name(target.id, ast.Load()), node.op, node.value)
@@ -175,7 +175,7 @@ class _Body:
 
     def _store(self, node: ast.stmt, targets: list[ast.expr] | list[ast.Name], value: ast.expr) -> None:
         if len(targets) != 1:
-            raise Refused(f"line {node.lineno} of it is no statement of a graph")
+            raise Refused(f"line {node.lineno} of it is not a graph statement")
         path = dotted(value)
         checked = self.checker.expression(value)
         target = self._target(targets[0])
@@ -194,7 +194,7 @@ class _Body:
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             node.value, node.slice = self.checker.expression(node.value), self.checker.expression(node.slice)
         else:
-            raise Refused(f"line {node.lineno} of it is no statement of a graph")
+            raise Refused(f"line {node.lineno} of it is not a graph statement")
         return node
 
     def _return(self, node: ast.Return) -> None:

@@ -75,7 +75,7 @@ def comment(text: str) -> str:
 
 def _hint_comment(source: str | None, is_known: bool) -> str:
     if not is_known:
-        return "  # the trace does not say what it was"
+        return "  # its value is not in the trace"
     return f"  {comment(source[:100])}" if source else ""
 
 
@@ -114,7 +114,7 @@ def _settings(parts: Parts, symbols: list[str], free: bool) -> Iterator[str]:
     yield f"TRAINING = {parts.differentiates and _may_train(parts)}"
     yield f"EXPECTED = {facts.expected!r}"
     if parts.code.is_random:
-        yield "# random numbers: Inductor draws its own ones, unless it is told to draw those of eager mode"
+        yield "# random numbers: Inductor draws its own ones, unless it is set to draw those of eager mode"
         yield "torch._inductor.config.fallback_random = True"
     if any("u" in name[:2] for name in symbols) or _asks_for_data(parts.code):
         yield "torch._dynamo.config.capture_scalar_outputs = True"
@@ -297,7 +297,7 @@ def _refuse_subclasses(code: GraphCode, facts: ReproFacts) -> None:
     for name in code.root.parameters:
         tensor = facts.tensor(name)
         if tensor is not None and any(word in tensor.note for word in ("subclass", "nested", "sparse", "functorch")):
-            raise Refused(f"it takes {tensor.source[:80]}, which is no plain tensor ({tensor.note})")
+            raise Refused(f"it takes {tensor.source[:80]}, which is not a plain tensor ({tensor.note})")
 
 
 def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: GraphCode) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ def _header(graph: Artifact, facts: ReproFacts, tried: tuple[Tried, ...], code: 
         "",
         f"What:    {called}, compile {owner.ref}{rank}, torch {torch}",
         f"Graph:   {graph.ref}: {WORTH[graph.name]}",
-        f"Backend: {backend or 'the trace does not tell; inductor is used'}",
+        f"Backend: {backend or 'not in the trace; inductor is used'}",
         "Run:     python repro.py [--device cpu] [--backend aot_eager] [--eager]",
         f"Expect:  {expected}",
         f"Inputs:  the layouts of the trace, random values, at most {max(input_bytes(code, facts) >> 20, 1)} MB",
@@ -342,7 +342,7 @@ def _without_graph(compile_: Compile, only: str | None) -> str:
         Status.EMPTY: "no torch operation was captured",
         Status.EAGER: "it was not compiled, and runs in eager mode",
         Status.MISSING: "the log ends before there was one",
-        Status.RUNNING: "torch has not got to one so far",
+        Status.RUNNING: "torch has not produced one yet",
     }
     return f"{ref} has no graph: {words.get(compile_.status, 'the log has none of it')}."
 

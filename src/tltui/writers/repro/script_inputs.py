@@ -47,7 +47,7 @@ def read_type(text: str) -> Tensor | Number:
         return Number(expression(match[1]))
     match = _TYPE.match(text)
     if not match or match[1] not in DTYPES:
-        unknown = f"it takes a {text[:60]!a}, which is no tensor that tltui can make"
+        unknown = f"it takes a {text[:60]!a}, which is not a tensor that tltui can make"
         raise Refused(unknown if text else "it does not say what it takes")
     device = match[4] or "cpu"
     if not is_device(device):
@@ -55,7 +55,7 @@ def read_type(text: str) -> Tensor | Number:
     stride = None if match[3] is None else tuple(expression(each) for each in _split(match[3]))
     size = tuple(expression(each) for each in _split(match[2]))
     if stride is not None and len(stride) != len(size):
-        raise Refused(f"it takes a {text[:60]!a}, whose strides do not fit")
+        raise Refused(f"it takes a {text[:60]!a}, whose strides do not match its sizes")
     return Tensor(DTYPES[match[1]], size, stride, device)
 
 
@@ -79,7 +79,7 @@ def expression(text: str) -> str:
         tree = ast.parse(text.strip(), mode="eval").body
         return ast.unparse(_checked(tree, 0))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Refused(f"it has a size that is no expression: {text[:60]!a}") from None
+        raise Refused(f"it has a size that is not an expression: {text[:60]!a}") from None
 
 
 def _checked(node: ast.expr, depth: int) -> ast.expr:
@@ -99,7 +99,7 @@ def _checked(node: ast.expr, depth: int) -> ast.expr:
         return node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
         return _function(node, node.func.id, [_checked(each, depth + 1) for each in node.args])
-    raise Refused("it has a size that is no whole number")
+    raise Refused("it has a size that is not an integer")
 
 
 def _is_small_power(node: ast.BinOp) -> bool:

@@ -375,7 +375,7 @@ def test_without_timing_events(tmp_path: Path) -> None:
     (process,) = run.processes()
     found = inside(process)
     assert found is not None and (found.function, found.phases, found.trail) == ("block1", (), "")
-    assert "no timing events, so its progress is unknown" in text(page(run, "@where", 100))
+    assert "no timing events yet, so its progress is unknown" in text(page(run, "@where", 100))
     rank.frame += 1
     run = going_on(job(tmp_path, rank.compiled("block2")))
     assert inside(next(run.processes())) is None

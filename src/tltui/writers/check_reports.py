@@ -55,7 +55,7 @@ def check_document(result: Gates, title: str, options: Options, unread: int = 0,
 
 def unsure(result: Gates, unread: int = 0, lacks: str = "") -> tuple[str, ...]:
     """Return the caveats of the outcome."""
-    no_compile = "No compiles here: limits on compiles are not meaningful." if not result.compiles else ""
+    no_compile = "No compiles: limits on compiles counted nothing." if not result.compiles else ""
     return tuple(filter(None, (no_compile, lacks, _unread(unread) if unread else "")))
 
 

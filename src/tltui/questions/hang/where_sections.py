@@ -192,7 +192,7 @@ def _idle_words(group: Group, places: Where) -> str:
     who = subject(group, places)
     if not group.ranks:
         after = f", after {compile_label(group)}" if group.state != EMPTY else ": no compile has begun"
-        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open now{after}"
+        return f"nothing was open at the end of the log{after}" if group.over else f"nothing is open so far{after}"
     if group.state == EMPTY:
         return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} not begun a compile yet"
     if not group.over:
@@ -232,7 +232,8 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
 def _phases(page: Page, group: Group) -> None:
     """Add the nested open phases of a process, each with its time."""
     if group.state == INSIDE and not group.phases:
-        page.say("Its log has no timing events, so its progress is unknown.", "    ", tokens.DIM)
+        yet = "" if group.over else " yet"
+        page.say(f"Its log has no timing events{yet}, so its progress is unknown.", "    ", tokens.DIM)
     for depth, phase in enumerate(group.phases):
         name = (sanitize(phase.name), PHASE_STYLES[group_of(phase.name)])
         page.add("    ", (fmt.clock(phase.since), tokens.DIM), "  " * (depth + 1), name)

@@ -107,7 +107,8 @@ class TorchCompiles:
         run = self.run()
         if run is None:
             if self.is_requested:
-                warnings.warn(NothingCompiled(f"torch compiled nothing in {self.test}, so its limits checked nothing"), stacklevel=3)
+                text = f"torch compiled nothing in {self.test}, so its limits checked nothing"
+                warnings.warn(NothingCompiled(text), stacklevel=3)
             return ""
         return failure_message(run, check_limits(run, limits), self.test, str(self.directory))
 

@@ -117,7 +117,7 @@ def _of_trace_alone(name: str, truth: Truth) -> Iterator[Statement]:
             yield Statement("where", tuple(_of_failure(failure))[1:])
             yield Statement("problems", (r"(not finished|did not finish|backward not finished)",))
             if failure.phase == "backward":
-                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}(backward not finished|no end of its backward)",))
+                yield Statement("tail -n all", (r"rank 1 [^✓✗]{0,60}(backward not finished|its backward did not finish)",))
     if name == "killed_backward_early":
         yield Statement("where", (r"do not show which rank failed first",), lines=10)
 

@@ -221,7 +221,7 @@ def test_one_rank_is_in_a_compile_that_the_others_have_not_begun(tmp_path: Path)
     run = going_on(job(tmp_path, *others(*range(7)), stuck(7, ["block0", "block1"], "block2")))
     found = where(run)
     assert said(run).startswith("Rank 7 is in block2 [2/0]: inductor_compile ▸ fx_codegen_and_compile since ")
-    assert said(run).endswith("; ranks 0–6 have had nothing open since block1 [1/0].")
+    assert said(run).endswith("; ranks 0–6 have had nothing open since block1 [1/0] so far.")
     assert (found.groups[0].passed, found.groups[0].not_begun, found.goes_on) == ("", "0–6", True)
     lines = text(page(run, "@where", 100))
     assert "So far: ranks 0–6 have not begun it." in lines and "py-spy dump --pid 1007" in lines
@@ -251,11 +251,11 @@ def test_phases_of_one_compile_differ(tmp_path: Path) -> None:
 def test_a_rank_behind_with_nothing_open(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, *others(0, 1, 2), Rank(3).compiled("block0")))
     assert said(run) == (
-        "Rank 3 has had nothing open since block0 [0/0]; ranks 0–2 have had nothing open since block1 [1/0]."
+        "Rank 3 has had nothing open since block0 [0/0] so far; ranks 0–2 have had nothing open since block1 [1/0] so far."
     )
     assert where(run).behind == "3"
     lines = text(page(run, "@where", 100))
-    assert "rank 3  nothing open since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
+    assert "rank 3  so far nothing open since block0 [0/0]  user/blocks.py:0  behind: 1 compile finished" in lines
 
 
 def test_what_a_rank_never_compiles_leaves_it_behind_nobody(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_rank_that_has_not_begun(tmp_path: Path) -> None:
     late = Rank(1)
     late.add("str", ["/home/user/blocks.py", 0], ids=False)
     run = going_on(job(tmp_path, *others(0, 2), late))
-    assert said(run).startswith("Rank 1 has not begun a compile yet; ranks 0, 2 have had nothing open since block1 [1/0]")
+    assert said(run).startswith("Rank 1 has not begun a compile yet; ranks 0, 2 have had nothing open since block1 [1/0] so far")
 
 
 def test_ids_that_differ_stand_beside(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_of_a_rank_that_was_started_again_the_newest_process_counts(tmp_path: Pa
     job(tmp_path, *others(0, 2), Rank(1).compiled("block0", "block1"))
     old.write(tmp_path, "old_")
     run = going_on(tmp_path)
-    assert said(run) == "All 3 ranks have had nothing open since block1 [1/0]."
+    assert said(run) == "All 3 ranks have had nothing open since block1 [1/0] so far."
     assert "Rank 1 was started again: its older process, pid 77, is in block1 [1/0]" in text(page(run, "@where", 100))
 
 

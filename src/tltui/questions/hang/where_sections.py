@@ -182,7 +182,7 @@ def _idle(idle: Sequence[Group], places: Where) -> str:
     count, over = sum(group.count for group in idle), all(group.over for group in idle)
     first = idle[0]
     who = fmt.plural(count, "rank") if places.numbered else fmt.plural(count, "process", "processes")
-    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open now"
+    text = f"{who} had nothing open at the end of their logs" if over else f"{who} have nothing open so far"
     behind = "after " + compile_label(first) if first.state != EMPTY else "before a first compile"
     return f"{text}: {subject(first, places)} {behind}, the others after later compiles"
 
@@ -196,7 +196,7 @@ def _idle_words(group: Group, places: Where) -> str:
     if group.state == EMPTY:
         return f"{who} began no compile" if group.over else f"{who} {'have' if many else 'has'} not begun a compile yet"
     if not group.over:
-        return f"{who} {'have' if many else 'has'} had nothing open since {compile_label(group)}"
+        return f"{who} {'have' if many else 'has'} had nothing open since {compile_label(group)} so far"
     return f"{who} had nothing open at the end of {'their logs' if many else 'its log'}, after {compile_label(group)}"
 
 
@@ -210,7 +210,7 @@ def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> Non
     elif group.state == INSIDE:
         pieces += [(doing(group, compile_ids(group)), tokens.LINK, group.ref)]
     else:
-        pieces.append("nothing open after " if group.over else "nothing open since ")
+        pieces.append("nothing open after " if group.over else "so far nothing open since ")
         pieces.append((f"{_function(group)} {compile_ids(group)}", tokens.LINK, group.ref))
     if group.file is not None:
         pieces += ["  ", page.place(group.file, group.line)]
@@ -249,7 +249,8 @@ def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
     if group.graph:
         words.append(("last graph", tokens.LINK, group.graph))
     elif group.artifact and is_detailed:
-        words.append((f"last artifact {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))
+        until = "" if group.over else " so far"
+        words.append((f"last artifact{until}: {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))
     if words:
         page.joined(words, "    ")
 

@@ -43,7 +43,7 @@ def test_a_rank_inside_of_the_same_compile_in_another_phase(tmp_path: Path) -> N
 
 def test_a_rank_that_has_finished_the_compile_is_not_called_late(tmp_path: Path) -> None:
     run = going_on(job(tmp_path, waiting(0), Rank(1).compiled("block0", "block1"), waiting(2)))
-    assert said(run).startswith("Rank 1 has had nothing open since block1 [1/0] so far; ranks 0, 2 wait for it in the compiler's own ")
+    assert said(run).startswith("Rank 1 has had nothing open since block1 [1/0] so far; ranks 0, 2 wait for it in the compiler")
 
 
 def test_several_ranks_at_several_places(tmp_path: Path) -> None:

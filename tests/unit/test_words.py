@@ -24,6 +24,9 @@ BANNED = {
     r"torch logged no reason why": "torch before 2.5 does not write why", r"did not hold: it was": "what was it?",
     r"\bthe newest first\b.*reason": "the one that was used last first", r"\bclass of causes\b": "kind of cause",
     r"\bnotable\b": "say what it is", r"\bpayloads? lines?\b": "lines that belong to a record", r"\bregroup": "sort",
+    r"\bput right\b": "corrected", r"\bfor want of\b": "because … ran out", r"\breckoned\b": "estimated",
+    r"\bwhat helps\b": "how to fix", r"\bwith that:": "also:", r"\bneed a compile\b": "are compiled separately",
+    r"fixed (it )?again to": "specialized to", r"\bat the left\b": "on the left",
     r"\bthis __main__": "a __main__", r"\bsubsystem\b|\bleverag|\butili[sz]e|\bsimply\b|\bplease\b": "say what to do",
 }  # fmt: skip
 """What stood on a page once, or comes to one's mind while writing one → what to say instead."""

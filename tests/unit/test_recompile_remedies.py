@@ -72,7 +72,7 @@ def test_a_float_that_torch_fixes_again_is_no_success() -> None:
     (held,) = frames()["floats"].variations
     assert (held.became, held.fixed_again, held.remedy) == ("23/1", None, "nothing to do")
     shown = text(page(trace(REMEDIED), "@recompiles:24/"))
-    assert "was to be dynamic, and was fixed again to 0.25" in shown and "from here on" not in shown
+    assert "was to be dynamic, and was specialized to 0.25" in shown and "from here on" not in shown
 
 
 def test_an_int_that_the_program_fixes_again_has_no_remedy() -> None:

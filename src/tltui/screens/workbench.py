@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual import on
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.events import MouseDown
 from textual.screen import Screen
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -158,7 +159,8 @@ class Workbench(Screen[T]):
 
     def _refocus(self) -> None:
         if self.focused is None and self.is_whole:
-            self.pane_for_keys.focus()
+            with suppress(NoMatches):  # Textual removes the panes of a screen that goes before its status bar
+                self.pane_for_keys.focus()
 
     @property
     def pane_for_keys(self) -> Widget:

@@ -120,7 +120,7 @@ def stub() -> str:
     functions = []
     for name in sorted(BY_NAME):
         question = question_of(name)
-        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer, question.alone)}
+        imports |= {(kind.__module__, kind.__name__) for kind in classes_in(question.rows, question.answer)}
         functions.append(definition(name, result_type(question)))
     modules: dict[str, list[str]] = {}
     for module, name in sorted(imports, key=lambda pair: (pair[0], pair[1].lower())):

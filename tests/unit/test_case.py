@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jobs import unpacked
 from real import fresh
+from results import result_in
 from test_redact import WORDS
 
 from tltui.cli import main
@@ -61,7 +62,7 @@ def test_the_archive_itself_opens(tmp_path: Path, capsys: pytest.CaptureFixture[
     printed = []
     for path in (job, tmp_path / "case.zip"):
         assert main(["problems", str(path), "--json"]) == 0
-        printed.append(json.loads(capsys.readouterr().out))
+        printed.append(result_in(capsys.readouterr().out))
     assert printed[0] == printed[1]
 
 
@@ -69,7 +70,7 @@ def test_its_index_says_what_is_in_it(tmp_path: Path) -> None:
     job = unpacked("mlp", tmp_path / "job")
     result = Case(fresh(job)).write(str(tmp_path / "case.zip"))
     with zipfile.ZipFile(tmp_path / "case.zip") as archive:
-        index = json.loads(archive.read(INDEX))
+        index = result_in(archive.read(INDEX))
         assert {file["name"] for file in index["files"]} | {INDEX} == set(archive.namelist())
         for file in index["files"]:
             data = archive.read(file["name"])

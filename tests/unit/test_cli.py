@@ -18,9 +18,11 @@ import make_trace as mt
 import pytest
 from golden import assert_golden
 from real import opened
+from results import result_in
 
 from tltui.cli import COMMANDS, main
 from tltui.cli.registry import OTHERS, grouped
+from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.model.artifacts import artifacts_of
 from tltui.model.follow import open_run
 from tltui.questions.artifacts.show_output import raw_bytes
@@ -71,7 +73,7 @@ class Command:
         return out
 
     def json(self, *arguments: str) -> Any:
-        return json.loads(self.raw(*arguments))
+        return result_in(self.raw(*arguments))
 
 
 @pytest.fixture
@@ -135,7 +137,6 @@ def conforms(value: dict[str, Any], schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize("path", ALL, ids=label)
 def test_ls_json(path: Path, tltui: Command) -> None:
     listing = tltui.json("ls", str(path), "--json")
-    assert listing["schema"] == 1
     assert listing["path"] == str(path)
     assert listing["skipped"] == []
     refs = []
@@ -268,14 +269,17 @@ def test_raw_of_a_large_payload_comes_in_pieces(tmp_path: Path, tltui: Command) 
 
 
 def test_show_json(tltui: Command) -> None:
-    shown = tltui.json("show", TRAIN, "0/0:inductor_output_code#1", "--json")
-    assert {key: shown[key] for key in ("schema", "ref", "name", "unit", "attempt", "badge")} == {
-        "schema": 1, "ref": "0/0:inductor_output_code#1", "name": "inductor_output_code", "unit": "forward",
-        "attempt": 0, "badge": "md5 ✓",
+    found = json.loads(tltui("show", TRAIN, "0/0:inductor_output_code#1", "--json"))
+    assert {name: found[name] for name in found if name != "result"} == {
+        "view": "show", "schema_version": SCHEMA_VERSION, "run": "train", "ref": "0/0:inductor_output_code#1",
+    }  # fmt: skip
+    shown = found["result"]
+    assert {key: shown[key] for key in ("name", "unit", "attempt", "badge")} == {
+        "name": "inductor_output_code", "unit": "forward", "attempt": 0, "badge": "md5 ✓",
     }  # fmt: skip
     assert shown["text"].startswith("# AOT ID: ['0_forward']")
     for ref in ([], ["0/0"], ["none"], ["0/0:compilation_metrics"]):
-        assert tltui.json("show", TRAIN, *ref, "--json")["schema"] == 1
+        assert tltui.json("show", TRAIN, *ref, "--json")
 
 
 # records and damage
@@ -297,7 +301,6 @@ def test_records(tltui: Command) -> None:
 
 def test_records_json(tltui: Command) -> None:
     found = tltui.json("records", BREAKS, "--json")
-    assert found["schema"] == 1
     log = opened(BREAKS).models[0].log
     assert [row["offset"] for row in found["records"]] == list(log.columns.offset)
     assert list(found["records"][0]) == [

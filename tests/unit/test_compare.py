@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from golden import assert_golden
 from made_logs import Log
 from pages import page
 from real import ROOT, fresh
+from results import result_in
 from viewed import lead_somewhere, opened, text
 
 from tltui import cli
@@ -321,11 +321,11 @@ def raw(run: Run, ref: str) -> bytes:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ROOT / TORCH / "recompiles")
     assert cli.main(["diff", path, "0/0", "0/1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == 1 and {"name", "left", "right", "outcome", "added"} <= found["rows"][0].keys()
+    found = result_in(capsys.readouterr().out)
+    assert {"name", "left", "right", "outcome", "added"} <= found["rows"][0].keys()
     assert {fact["name"] for fact in found["facts"]} >= {"status", "time", "guards"}
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["hunks"][0]["left"]
+    assert result_in(capsys.readouterr().out)["hunks"][0]["left"]
     assert cli.main(["diff", path, "0/0:dynamo_output_graph", "0/1:dynamo_output_graph", "--raw"]) == 0
     assert capsys.readouterr().out.startswith("--- a/dynamo_output_graph\n+++ b/")
     assert cli.main(["diff", path, "0/0", "0/1:dynamo_output_graph"]) == 2

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from real import TRACES, opened, trace
+from results import result_in
 
 from tltui.cli import main
 from tltui.cli.printing import as_json, result_of
@@ -68,7 +69,8 @@ def test_a_kernel_has_what_the_whole_says_of_it(name: str, wanted: str, count: i
 def test_the_command_prints_it(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     log = str(TRACES / "provenance" / "subgraph")
     assert main(["provenance", log, "0/0", "--json", "--unit", "inference", "--kernel", "extern_kernels.mm"]) == 0
-    assert capsysbinary.readouterr().out == printed("subgraph", "--unit", "inference", "--kernel", "extern_kernels.mm")
+    found = result_in(capsysbinary.readouterr().out)
+    assert found == json.loads(printed("subgraph", "--unit", "inference", "--kernel", "extern_kernels.mm"))
     assert main(["provenance", log, "0/0", "--kernel", "nothing"]) == 2
     assert b"has no kernel 'nothing'" in capsysbinary.readouterr().err
 

@@ -152,6 +152,5 @@ def test_truncated_logs(tmp_path: Path) -> None:
 
 def test_json() -> None:
     found = json.loads(to_json(page(trace("torch-2.13/errors"), "@absent").data()))
-    assert found["schema"] == 1
     assert found["compiles"][0]["ref"] == "0/0" and found["compiles"][0]["status"] == "error"
     assert {row["state"] for row in found["compiles"][0]["expected"]} == {"present", "failed before"}

@@ -160,7 +160,6 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_json() -> None:
     found = json.loads(to_json(report(trace("torch-2.13/cache_keys"))))
-    assert found["schema"] == 2
     assert found["totals"][1] == {"cache": FX, "hits": 0, "misses": 2, "bypassed": 0}
     assert found["misses"][-1]["nearest"]["differences"][0]["name"] == "inductor_config[epilogue_fusion]"
 

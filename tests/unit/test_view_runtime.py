@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import real
 from pages import page
+from results import result_in
 from viewed import lead_somewhere, text
 
 from tltui.cli import main
@@ -47,7 +48,7 @@ def told(*arguments: str, capsys: pytest.CaptureFixture[str], code: int = 0) -> 
 
 
 def of(name: str, *arguments: str, capsys: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(told("runtime", str(PROFILED / name), *arguments, "--json", capsys=capsys)[0])
+    return result_in(told("runtime", str(PROFILED / name), *arguments, "--json", capsys=capsys)[0])
 
 
 # numbers
@@ -67,7 +68,7 @@ def test_micros(us: float, said: str) -> None:
 
 def test_mlp_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = of("mlp", capsys=capsys)
-    assert (found["schema"], found["rank"], found["fallbacks_count"], found["fallbacks"]) == (1, None, 0, [])
+    assert (found["rank"], found["fallbacks_count"], found["fallbacks"]) == (None, 0, [])
     (compile_,) = found["compiles"]
     assert (compile_["ref"], compile_["regions"], compile_["lookups"]) == ("0/0", 4, 4)
     assert compile_["region_us"] == pytest.approx(23_685.1, abs=0.1)
@@ -109,7 +110,6 @@ def test_json_of_a_part_has_what_is_in_it(capsys: pytest.CaptureFixture[str]) ->
 
 def test_json_of_several_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     found = of("ranks", capsys=capsys)
-    assert found["schema"] == 1
     assert [runtime["rank"] for runtime in found["runtimes"]] == [0, 1]
     assert [c["ref"] for runtime in found["runtimes"] for c in runtime["compiles"]] == ["0:0/0", "1:0/0"]
 
@@ -344,8 +344,8 @@ def test_without_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     shutil.copy(next((PROFILED / "mlp").glob("*.log")), tmp_path)
     said = told("runtime", str(tmp_path), capsys=capsys)[0]
     assert "There is no profile" in said
-    empty = json.loads(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
-    assert empty == {"schema": 1, "runtimes": [], "refused": []}
+    empty = result_in(told("runtime", str(tmp_path), "--json", capsys=capsys)[0])
+    assert empty == {"runtimes": [], "refused": []}
 
 
 def test_a_profile_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -380,7 +380,7 @@ def test_bars(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bars_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     said = told("check", str(PROFILED / "mlp"), "--fail-on", "guard_overhead=5%", "--json", capsys=capsys)[0]
-    (limit,) = json.loads(said)["limits"]
+    (limit,) = result_in(said)["limits"]
     assert limit["share"] is True and limit["at_most"] == 5 and 0 < limit["value"] < 5 and limit["page"] == "@runtime"
 
 
@@ -431,7 +431,7 @@ def test_a_compile_that_never_ran(tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copytree(PROFILED / "broken", tmp_path / "job")
     profile = tmp_path / "job" / "profile.json"
     profile.write_text(without(profile, "2/1"))
-    found = json.loads(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
+    found = result_in(told("runtime", str(tmp_path / "job"), "--json", capsys=capsys)[0])
     assert found["never_called"] == ["2/1"] and "2/1" not in [c["ref"] for c in found["compiles"]]
     said = told("runtime", str(tmp_path / "job"), capsys=capsys)[0]
     assert "[2/1] was compiled in 11.1 s and never called while the profiler ran" in said

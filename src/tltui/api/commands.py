@@ -27,6 +27,7 @@ from tltui.api.rows import (
 )
 from tltui.api.runs import Run, reading_both
 from tltui.api.views import answer, one_of, part_of, wide, with_profiles
+from tltui.documents.envelope import envelope
 from tltui.documents.scope import place_of
 from tltui.inputs.index.indexed_log import Elsewhere
 from tltui.model.input_coverage import untold
@@ -70,7 +71,7 @@ def ls(run: Run, *, width: int = WIDTH) -> Result[CompileRow, Listing]:
         data = listing_data(model)
         document = listing_document(model, Options(width=wide(width)))
         rows = tuple(CompileRow.of(compile_) for compile_ in model.compiles() if compile_.is_compile)
-        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), data)
+        return Result("ls", str(part.ref), document.title, data, rows, snapshot(document), envelope("ls", model.title, "", data))
 
 
 def check(
@@ -97,7 +98,8 @@ def check(
         result = gates(model, parsed, other if baseline else None)
         lacks = untold(list(model.processes()), question_of("problems").needs)
         document = check_document(result, model.title, Options(width=wide(width)), len(model.failures), lacks)
-        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), result)
+        printed = envelope("check", model.title, "", result)
+        return CheckResult("check", "", document.title, result, tuple(limit_rows(result)), snapshot(document), printed)
 
 
 def _check_profiles(run: Run | None, measured: tuple[str, ...]) -> None:

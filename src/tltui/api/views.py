@@ -16,6 +16,7 @@ from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.nodes import WIDTH, Node, place
 from tltui.api.results import Result, folded, snapshot
 from tltui.api.runs import Run, read_profiles
+from tltui.documents.envelope import envelope
 from tltui.documents.scope import scope_of
 from tltui.model.ref import Ref
 from tltui.model.run import Run as ModelRun
@@ -55,8 +56,7 @@ def view(name: str, about: Part, options: Options, records: Callable[[Any], Iter
         document = view_document(run, BY_NAME[name], about.ref, options)
         page = snapshot(document)
         data = document.data()
-        is_alone = isinstance(data, dict) and "schema" in data  # of the type `question.alone`
-        printed = data if is_alone else {"schema": 1, "view": name, "result": data}
+        printed = envelope(name, run.title, str(about.ref), data)
         rows = tuple((records or question.records)(data))
         return Result(name, str(about.ref), document.title, data, rows, page, printed, not question.is_long)
 
@@ -71,7 +71,8 @@ def answer(
         page = snapshot(document)
         data = document.data()
         hidden = folded(page) if is_folded else frozenset()
-        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, data, _hidden=hidden)
+        printed = envelope(name, run.title, str(part.ref), data)
+        return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, printed, _hidden=hidden)
 
 
 def wide(width: int) -> int:
@@ -103,8 +104,7 @@ def function_of(name: str) -> Function:
 
 def result_type(question: Question) -> str:
     """Return the type of what the function of a question gives: `Result[TimingRow, Timing]`."""
-    answers = " | ".join(type_name(kind) for kind in (question.answer, question.alone) if kind is not None)
-    return f"Result[{question.rows.__name__}, {answers}]"
+    return f"Result[{question.rows.__name__}, {type_name(question.answer)}]"
 
 
 def type_name(kind: Any) -> str:

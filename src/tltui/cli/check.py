@@ -11,6 +11,7 @@ from tltui.cli.exits import Failure
 from tltui.cli.loading import limits_of, load, load_other, read_profiles
 from tltui.cli.parser import Command, add_json, add_paths, argument
 from tltui.cli.printing import as_json, as_text, layout
+from tltui.documents.envelope import envelope
 from tltui.questions.question import question_of
 
 FORMATS = ("text", "json", "junit", "github")
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> Iterator[bytes]:
     result = gates(current, limits, baseline)
     options.exit_code = 0 if result.passed else 1
     if format_ == "json":
-        yield from as_json(result)
+        yield from as_json(envelope("check", current.title, "", result))
         return
     lacks = untold(list(current.processes()), question_of("problems").needs)
     document = check_document(result, current.title, layout(options), len(current.failures), lacks)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltui.cli.exits import Failure, print_error
+from tltui.documents.envelope import envelope
 
 if TYPE_CHECKING:
+    from tltui.model.run import Run
     from tltui.text.document import Document, Options
 
 
@@ -182,9 +184,14 @@ def result_of(document: Document) -> object:
     return document.data()
 
 
-def printed(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
-    """Yield a document, or with --json its result."""
-    yield from as_json(result_of(document)) if options.json else as_text(document, options)
+def printed(
+    run: Run, document: Document, options: argparse.Namespace, ref: str = "", all_frames: bool = False, folded: bool = False
+) -> Iterator[bytes]:
+    """Yield a document, or with --json its result. `ref`: the part of the run that it is about."""
+    if options.json:
+        yield from as_json(envelope(options.command, run.title, ref, result_of(document)))
+    else:
+        yield from as_text(document, options, all_frames, folded)
 
 
 def message(text: str) -> bytes:

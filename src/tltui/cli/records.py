@@ -10,6 +10,7 @@ from tltui.cli.exits import Failure
 from tltui.cli.loading import load, load_other, one_ref
 from tltui.cli.parser import Command, add_force, add_json, add_markdown, add_paths, argument, refs
 from tltui.cli.printing import as_json, as_text, layout, message, printed, result_of
+from tltui.documents.envelope import envelope
 from tltui.model.ref import parse_ref
 from tltui.model.status import Status
 
@@ -20,7 +21,7 @@ def ls(options: argparse.Namespace) -> Iterator[bytes]:
 
     loaded = load(options)
     if options.json or options.check:
-        yield from as_json(listing_data(loaded, options.check))
+        yield from as_json(envelope("ls", loaded.title, "", listing_data(loaded, options.check)))
     else:
         yield from as_text(listing_document(loaded, layout(options)), options)
 
@@ -51,7 +52,7 @@ def source(options: argparse.Namespace) -> Iterator[bytes]:
     loaded = load(options)
     part = parse_ref(one_ref(options))
     ref = replace(place_of(part), artifact=options.place, view="source")
-    yield from printed(build(loaded, ref, layout(options)), options)
+    yield from printed(loaded, build(loaded, ref, layout(options)), options, str(part))
 
 
 def records(options: argparse.Namespace) -> Iterator[bytes]:
@@ -59,15 +60,17 @@ def records(options: argparse.Namespace) -> Iterator[bytes]:
     from tltui.questions.build import build
 
     loaded = load(options)
-    yield from printed(build(loaded, parse_ref(one_ref(options)).at("records"), layout(options)), options)
+    ref = parse_ref(one_ref(options))
+    yield from printed(loaded, build(loaded, ref.at("records"), layout(options)), options, str(ref))
 
 
 def log(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the lines."""
     from tltui.questions.records.log_page import log_document
 
-    document = log_document(load(options), parse_ref(one_ref(options)), layout(options))
-    yield from as_json(result_of(document)) if options.json else as_text(document, options, all_frames=True)
+    loaded = load(options)
+    ref = parse_ref(one_ref(options))
+    yield from printed(loaded, log_document(loaded, ref, layout(options)), options, str(ref), all_frames=True)
 
 
 def grep(options: argparse.Namespace) -> Iterator[bytes]:
@@ -80,7 +83,7 @@ def grep(options: argparse.Namespace) -> Iterator[bytes]:
         document = grep_document(loaded, query, layout(options))
     except BadPattern as bad:
         raise Failure(str(bad)) from None
-    yield from printed(document, options)
+    yield from printed(loaded, document, options)
 
 
 def diff(options: argparse.Namespace) -> Iterator[bytes]:
@@ -94,11 +97,8 @@ def diff(options: argparse.Namespace) -> Iterator[bytes]:
         yield from (line + b"\n" for line in patch_of(first, sides[0], other, sides[1]))
         return
     document = compare_nodes(first, sides[0], other, sides[1], layout(options))
-    result = result_of(document)  # what is folded is known of a whole page
-    if options.json:
-        yield from as_json(result)
-    else:
-        yield from as_text(document, options, all_frames=True, folded=True)
+    result_of(document)  # what is folded is known of a whole page
+    yield from printed(first, document, options, all_frames=True, folded=True)
 
 
 def _sides(options: argparse.Namespace) -> list[str]:
@@ -118,7 +118,8 @@ def damage(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield all damage, after checking every payload."""
     from tltui.questions.records.damage_page import damage_document
 
-    yield from printed(damage_document(load(options), layout(options), check=True), options)
+    loaded = load(options)
+    yield from printed(loaded, damage_document(loaded, layout(options), check=True), options)
 
 
 def extract_payloads(options: argparse.Namespace) -> Iterator[bytes]:
@@ -141,7 +142,7 @@ COMMANDS = {
 examples:
   tltui ls /tmp/tracedir
   tltui ls rank_0.log rank_1.log
-  tltui ls /tmp/tracedir --json | jq '.ranks[].processes[].compiles[] | select(.status=="error").ref'
+  tltui ls /tmp/tracedir --json | jq '.result.ranks[].processes[].compiles[] | select(.status=="error").ref'
 """),
     "show": Command(show, (
         add_paths, add_json, refs("an address, e.g. 0/1 or 0/1:inductor_output_code"),

@@ -16,6 +16,7 @@ from tltui.cli.exits import Failure, print_error, printable
 from tltui.cli.loading import discover_logs, load, one_ref
 from tltui.cli.parser import Command, add_force, add_json, add_paths, argument, defaults, refs, size
 from tltui.cli.printing import as_json, as_text, layout, message
+from tltui.documents.envelope import envelope
 
 if TYPE_CHECKING:
     from tltui.model.run import Run
@@ -32,9 +33,13 @@ def bundle(options: argparse.Namespace) -> Iterator[bytes]:
 
     if not options.preview and not options.output:
         raise Failure("missing -o FILE (--preview lists what the bundle would contain)")
-    writer = Bundle(load(options), options.refs, options.redact, local_names() if options.redact else ())
+    run = load(options)
+    writer = Bundle(run, options.refs, options.redact, local_names() if options.redact else ())
     result = writer.result(spool=not options.preview)
-    yield from as_json(result) if options.json else as_text(bundle_document(result, layout(options)), options)
+    if options.json:
+        yield from as_json(envelope("bundle", run.title, "", result))
+    else:
+        yield from as_text(bundle_document(result, layout(options)), options)
     if not options.preview:
         try:
             written = writer.write(options.output, options.force)
@@ -53,9 +58,13 @@ def case(options: argparse.Namespace) -> Iterator[bytes]:
 
     if not options.preview and not options.output:
         raise Failure("missing -o FILE (--preview lists what the case would contain)")
-    writer = Case(load(options), options.redact, tuple(local_names()) if options.redact else ())
+    run = load(options)
+    writer = Case(run, options.redact, tuple(local_names()) if options.redact else ())
     result = writer.result() if options.preview else writer.write(options.output, options.force)
-    yield from as_json(result) if options.json else as_text(case_document(result, layout(options)), options)
+    if options.json:
+        yield from as_json(envelope("case", run.title, "", result))
+    else:
+        yield from as_text(case_document(result, layout(options)), options)
     if not options.preview:
         print_error(f"wrote {options.output}")
 

@@ -12,11 +12,13 @@ from tltui.cli.exits import Failure
 from tltui.cli.loading import load, one_ref
 from tltui.cli.parser import Command, Parser, add_json, add_markdown, add_paths, argument, defaults, refs
 from tltui.cli.printing import as_json, as_text, layout, message, result_of
+from tltui.documents.envelope import envelope
 from tltui.model.ref import NORANK, CompileId, Ref, parse_ref
 from tltui.questions.index import BY_NAME
 from tltui.questions.question import question_of
 
 if TYPE_CHECKING:
+    from tltui.model.run import Run
     from tltui.text.document import Document
 
 
@@ -24,18 +26,17 @@ def view(options: argparse.Namespace) -> Iterator[bytes]:
     """Yield the page, or its result."""
     from tltui.questions.question import view_document
 
-    yield from _print_page(view_document(load(options), BY_NAME[options.command], _part(options), layout(options)), options)
+    run = load(options)
+    yield from _print_page(run, view_document(run, BY_NAME[options.command], _part(options), layout(options)), options)
 
 
-def _print_page(document: Document, options: argparse.Namespace) -> Iterator[bytes]:
+def _print_page(run: Run, document: Document, options: argparse.Namespace) -> Iterator[bytes]:
     """Yield a page, or with --json its result."""
     if not options.json:
         yield from as_text(document, options)
         return
-    result = result_of(document)
-    has_schema = isinstance(result, dict) and "schema" in result  # a view with a shape of its own
-    indent = not question_of(options.command).is_long
-    yield from as_json(result if has_schema else {"schema": 1, "view": options.command, "result": result}, indent)
+    printed = envelope(options.command, run.title, str(_part(options)), result_of(document))
+    yield from as_json(printed, indent=not question_of(options.command).is_long)
 
 
 def _part(options: argparse.Namespace) -> Ref:
@@ -90,7 +91,7 @@ def where(options: argparse.Namespace) -> Iterator[bytes]:
 
     opened = load(options)
     here = sample_processes(files_of(opened), options.stacks)
-    yield from _print_page(where_document(opened, scope_of(opened, _part(options)), layout(options), here), options)
+    yield from _print_page(opened, where_document(opened, scope_of(opened, _part(options)), layout(options), here), options)
 
 
 def runtime(options: argparse.Namespace) -> Iterator[bytes]:
@@ -103,7 +104,7 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     results = runtimes_of(model)
     if results and all(isinstance(item, Refused) for item in results):
         raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
-    yield from _print_page(view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
+    yield from _print_page(model, view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
 
 
 def _rank(text: str) -> int:

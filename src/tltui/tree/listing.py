@@ -23,8 +23,6 @@ from tltui.text.frozen import frozen
 from tltui.trace.log import Check
 from tltui.tree.outline import Node, children, label, root
 
-SCHEMA = 1
-
 
 def listing_document(run: Run, options: Options) -> TextDocument:
     """Return the tree down to the compiles."""
@@ -168,7 +166,6 @@ class SkippedRow(TypedDict):
 class Listing(TypedDict):
     """Everything that there is."""
 
-    schema: int
     path: str | list[str]
     """As given."""
     ranks: list[RankRow]
@@ -176,7 +173,7 @@ class Listing(TypedDict):
 
 
 def listing_data(run: Run, check: bool = False) -> Listing:
-    """Return the JSON of `ls --json`: documented in docs/json.md, stable within a schema number.
+    """Return the result of `ls --json`.
 
     With `check` every payload is read: sizes and lines as torch wrote them, and whether the md5 matches.
     """
@@ -189,7 +186,6 @@ def listing_data(run: Run, check: bool = False) -> Listing:
             row["unread"] = list(rank.unread)
         ranks.append(row)
     return {
-        "schema": SCHEMA,
         "path": list(run.discovered.paths) if len(run.discovered.paths) != 1 else run.discovered.paths[0],
         "ranks": ranks,
         "skipped": [{"path": skipped.path, "reason": skipped.reason} for skipped in run.discovered.skipped],

@@ -65,7 +65,6 @@ class BundledKind:
 class BundleResult:
     """What a bundle holds."""
 
-    schema: int
     compiles: tuple[str, ...]
     kinds: tuple[BundledKind, ...]
     files: tuple[str, ...]
@@ -269,7 +268,7 @@ class Bundle:
             part.size = self._spool(part) if spool and self.redactor is not None else sum(map(len, self.pieces(part)))
         kinds = [BundledKind(name, self._kinds[name], self._bytes[name]) for name in self._kinds]
         return BundleResult(
-            1, tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.bytes, kind.name))),
+            tuple(str(c.ref) for c in self.compiles), tuple(sorted(kinds, key=lambda kind: (-kind.bytes, kind.name))),
             tuple(part.name for part in self.parts), sum(self._kinds.values()), sum(part.size for part in self.parts),
             None if self.redactor is None else self.redactor.counts, self.removed,
         )  # fmt: skip

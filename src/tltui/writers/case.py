@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tltui import __version__
+from tltui.documents.envelope import envelope
 from tltui.documents.format import plural, size_of
 from tltui.inputs.debug_directory import DebugLog
 from tltui.inputs.directory_layouts import CACHED, INDUCTOR, RUN, SHARD, UNIT
@@ -68,9 +69,8 @@ class LeftOut:
 
 @frozen
 class CaseResult:
-    """Contents of a case, also stored in it as `case.json`. `schema` changes when a field changes its meaning."""
+    """Contents of a case, also stored in it as `case.json`, with the fields of an `Envelope`."""
 
-    schema: int
     tltui: str
     """The version that packed it."""
     redacted: bool
@@ -121,9 +121,9 @@ class Case:
         self._left_out.clear()
         files = [self._add(archive, entry) for entry in self._entries()]
         omissions = tuple(LeftOut(reason, count) for reason, count in sorted(self._left_out.items()))
-        result = CaseResult(1, __version__, self.redact, tuple(files), omissions)
+        result = CaseResult(__version__, self.redact, tuple(files), omissions)
         if archive is not None:
-            archive.writestr(_info(INDEX), json.dumps(asdict(result), indent=1))
+            archive.writestr(_info(INDEX), json.dumps(envelope("case", self.run.title, "", asdict(result)), indent=1))
         return result
 
     @staticmethod

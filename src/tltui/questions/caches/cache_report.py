@@ -458,7 +458,6 @@ class Divergence:
 class CachesReport:
     """The caches of a part of a run."""
 
-    schema: int
     totals: tuple[CacheTotal, ...]
     saved_s: float
     taken_s: float

@@ -560,7 +560,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, CachesRep
     silent = tuple(compile_.ref for compile_ in study.compiles if not compile_.lowered and not compile_.answers)
     saved = sum(compile_.saved_s or 0.0 for compile_ in compiles)
     taken_s = sum(compile_.taken_s or 0.0 for compile_ in compiles)
-    report = CachesReport(2, totals, saved, taken_s, different, misses, compiles, silent)
+    report = CachesReport(totals, saved, taken_s, different, misses, compiles, silent)
     yield from add_misses(page, report)
     for add in (
         add_bypasses, add_asked, add_off, add_hits, add_backends, add_profiles,

@@ -506,7 +506,6 @@ MEASURES: dict[str, Measure] = {
 """All gates, in the order in which help lists them."""
 
 
-SCHEMA = 2
 
 
 class BadLimit(ValueError):
@@ -565,7 +564,6 @@ class Outcome:
 class Gates:
     """All limits of a run."""
 
-    schema: int
     passed: bool
     compiles: int
     limits: tuple[Outcome, ...]
@@ -648,7 +646,7 @@ def gates(run: Run, limits: Sequence[Limit], baseline: Run | None = None) -> Gat
     facts = Facts(run)
     before = None if baseline is None else Facts(baseline)
     outcomes = tuple(_measured(limit, facts, before) for limit in limits)
-    return Gates(SCHEMA, not any(outcome.exceeded for outcome in outcomes), len(facts.compiles), outcomes)
+    return Gates(not any(outcome.exceeded for outcome in outcomes), len(facts.compiles), outcomes)
 
 
 def _measured(limit: Limit, facts: Facts, before: Facts | None) -> Outcome:

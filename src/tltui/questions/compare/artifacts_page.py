@@ -36,7 +36,6 @@ class DiffHunk:
 class DiffResult:
     """The outcome of comparing two artifacts. Line numbers count from 1 in the stored payloads, 0: laid out anew."""
 
-    schema: int
     left: str
     right: str
     same: bool
@@ -78,7 +77,6 @@ class Fact:
 class CompareResult:
     """The outcome of comparing two compiles, ranks or runs."""
 
-    schema: int
     left: str
     right: str
     rows: tuple[CompareRow, ...]
@@ -199,7 +197,7 @@ def result_of(left: Artifact, right: Artifact, difference: Difference) -> DiffRe
         if not c.same
     )
     return DiffResult(
-        1, str(left.ref), str(right.ref), difference.same, difference.added, difference.removed, difference.hidden, hunks
+        str(left.ref), str(right.ref), difference.same, difference.added, difference.removed, difference.hidden, hunks
     )
 
 

@@ -245,7 +245,7 @@ def fill_compiles(
     if not rows:
         page.add(("  none on either side", tokens.DIM))
     return CompareResult(
-        1, str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
+        str(left.ref), str(right.ref), tuple(rows), tuple(facts), tuple(timing), tuple(guards), tuple(inputs), tuple(symbols)
     )
 
 
@@ -398,7 +398,7 @@ def _sets(
     page.blank()
     counts = {outcome: sum(row.outcome == outcome for row in rows) for outcome in OUTCOMES}
     page.add(" · ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "no compiles on either side")
-    return CompareResult(1, *names, tuple(rows))
+    return CompareResult(*names, tuple(rows))
 
 
 def _compile_row(pair: Pair[Compile]) -> CompareRow:

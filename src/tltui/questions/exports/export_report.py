@@ -254,7 +254,6 @@ class Export:
 class Exports:
     """The exports of a part of a run."""
 
-    schema: int = 1
     exports: tuple[Export, ...] = ()
     failures: int = 0
     """Failures in all of them, repetitions counted."""
@@ -295,7 +294,7 @@ def read_exports(compiles: Iterable[Compile]) -> Generator[None, None, Exports]:
             export = yield from _export(segment, reader, expressions)
             if export is not None:
                 exports.append(export)
-    return Exports(1, tuple(exports), sum(f.count for export in exports for f in export.failures), created)
+    return Exports(tuple(exports), sum(f.count for export in exports for f in export.failures), created)
 
 
 Piece = tuple[int, str, Compile]

@@ -412,7 +412,6 @@ NO_LOG = "Reasons against fusion are not logged. To record them, set TORCH_LOGS=
 class FusionReport:
     """The fusion of the compiles of a part of a run."""
 
-    schema: int
     ref: str
     sums: FusionSums
     compiles: tuple[CompileFusion, ...]
@@ -441,7 +440,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             if compile_fusion.units:
                 compile_fusions.append(compile_fusion)
         sums = sums_of(tuple(unit for compile_fusion in compile_fusions for unit in compile_fusion.units))
-        report = FusionReport(1, str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
+        report = FusionReport(str(scope.ref), sums, tuple(compile_fusions), tuple(ref for ref, _ in away))
         if compile_fusions or not away:
             yield from _page(page, scope, report)
         add_not_indexed(page, away, "fusion")

@@ -45,14 +45,12 @@ HELP = "a filter has kind:WORD, source:WORD, is:failed and any other text"
 NAMED = 400
 """Compiles without guards that are named."""
 EVERY = 16
-SCHEMA = 2
 
 
 @frozen
 class GuardTable:
     """The guards of a run, or of a part with several compiles."""
 
-    schema: int
     ref: str
     compiles: tuple[GuardCounts, ...]
     without: tuple[str, ...]
@@ -65,7 +63,6 @@ class GuardTable:
 class CompileGuards:
     """The guards of one compile."""
 
-    schema: int
     counts: GuardCounts | None
     filter: str
     guards: tuple[Guard, ...]
@@ -128,7 +125,7 @@ class _Table:
                 total[kind] += number * times
         self._rest(page, listed, without, total)
         refs = tuple(str(c.ref) for c in without)
-        return GuardTable(SCHEMA, str(self._scope.ref), tuple(listed), refs, ordered(total))
+        return GuardTable(str(self._scope.ref), tuple(listed), refs, ordered(total))
 
     def _together(self, page: Page, rows: Sequence[tuple[Compile, GuardCounts]]) -> Generator[None, None, None]:
         """Add one line for equal guards on several ranks; large tables in groups."""
@@ -228,7 +225,7 @@ class _Matches:
             tree = _Tree(compile_, self._typed)
             guards = yield from tree.body(page, counts, tree.title())
             if guards:
-                results.append(CompileGuards(SCHEMA, counts, self._typed, guards))
+                results.append(CompileGuards(counts, self._typed, guards))
             yield
         page.close(0)
         page.blank()
@@ -264,7 +261,7 @@ class _Tree:
         counts = counts_of(compile_, failures)
         self._head(page, counts)
         if counts is None:
-            return CompileGuards(SCHEMA, None, self._typed, ())
+            return CompileGuards(None, self._typed, ())
         yield
         title = "Guards by source" + (f", only those with {self._typed!r}" if self._filter else "")
         guards = yield from self.body(page, counts, [(title, tokens.HEADING)])
@@ -273,7 +270,7 @@ class _Tree:
             page.add("  ", (f"{fmt.count(len(guards))} of {fmt.plural(counts.guards, 'guard')}", tokens.DIM))
             if not guards:
                 page.say(HELP, "  ", tokens.DIM)
-        return CompileGuards(SCHEMA, counts, self._typed, guards)
+        return CompileGuards(counts, self._typed, guards)
 
     def body(self, page: Page, counts: GuardCounts, head: list[Piece]) -> Generator[None, None, tuple[Guard, ...]]:
         """Add the tree; the head is written with the first guard."""

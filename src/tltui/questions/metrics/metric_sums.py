@@ -233,7 +233,6 @@ class GuardAdded:
 class CompileMetrics:
     """The metrics of one compile."""
 
-    schema: int
     ref: str
     records: tuple[MetricsRecord, ...]
     first: str | None
@@ -257,7 +256,7 @@ def metrics_of(compile_: Compile, first: Compile | None = None) -> CompileMetric
         theirs = reader_of(other).event(other.metrics[0].record)
         same = tuple(name for name in CONFIGS if raw[0][1].get(name) and raw[0][1].get(name) == theirs.get(name))
     return CompileMetrics(
-        1, str(compile_.ref), records, str(other.ref) if other is not None else None, same,
+        str(compile_.ref), records, str(other.ref) if other is not None else None, same,
         _specialized(compile_, reader), _guards(compile_, reader),
     )  # fmt: skip
 
@@ -357,7 +356,6 @@ class Config:
 class RunMetrics:
     """The metrics of a part of the run."""
 
-    schema: int
     ref: str
     compiles: int
     """The number of compiles with metrics."""
@@ -483,7 +481,7 @@ def run_metrics(ref: str, compiles: Sequence[Compile]) -> Generator[None, None, 
         if n % AT_ONCE == AT_ONCE - 1:
             yield
     if sums is None:
-        return RunMetrics(1, ref, 0, 0, 0, (), (), (), (), ())
+        return RunMetrics(ref, 0, 0, 0, (), (), (), (), ())
     yield
     return sums.result(ref, len(measured))
 
@@ -625,7 +623,7 @@ class _Sums:
                 empty.setdefault(name, True)
             unreadable += 0 if form.filled or form.empty else len(members)
         return RunMetrics(
-            1, ref, compiles, self._records, unreadable, settings, self._values(), self._totals(),
+            ref, compiles, self._records, unreadable, settings, self._values(), self._totals(),
             tuple(Config(name, config.first, config.variants, config.values) for name, config in configs.items()),
             tuple(name for name, is_empty in empty.items() if is_empty),
         )  # fmt: skip

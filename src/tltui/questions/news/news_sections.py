@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tltui.documents import format as fmt
+from tltui.documents.envelope import SCHEMA_VERSION
 from tltui.documents.page import Page
 from tltui.model.kinds import kind_of
 from tltui.model.node_answers import reader_of
@@ -226,7 +227,6 @@ def _after(event: str, seconds: float | None, separator: str) -> str:
     return event if seconds is None else f"{event}{separator}{fmt.seconds(seconds)}"
 
 
-SCHEMA = 1
 NAME = 28
 """Columns of the name of a function, at most."""
 LEAST = 32
@@ -235,9 +235,9 @@ LEAST = 32
 
 @frozen
 class TailLine:
-    """A line of `tltui tail`: one thing that happened."""
+    """A line of `tltui tail`: an event."""
 
-    schema: int
+    schema_version: int
     kind: NewsKind
     time: str | None
     """`MM-DD HH:MM:SS.micros`, local time of the job; null where no record tells."""
@@ -278,7 +278,7 @@ def line_of(run: Run, news: News) -> TailLine:
     sentence, process, compile_ = sentence_of(run, news), process_of(run, news), compile_of(run, news)
     node = compile_ or process
     return TailLine(
-        SCHEMA, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
+        SCHEMA_VERSION, sentence.kind or news.kind, time_of(run, news), process.rank if process is not None else None,
         process.pid if process is not None else None, str(node.ref) if node is not None else "", news.name,
         sentence.status, news.seconds, sentence.text, sentence.file, sentence.line, run.models[news.log].log.path,
     )  # fmt: skip

@@ -114,7 +114,6 @@ class Alike:
 class Passes:
     """The steps of the compiles of a part of a run."""
 
-    schema: int = 1
     compiles: tuple[CompilePasses, ...] = ()
     """Those whose steps are told in full: the first of each kind, as many as `FULL`."""
     alike: tuple[Alike, ...] = ()
@@ -317,7 +316,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             report = yield from passes_of(scope.compiles[0])
             if report.units:
                 _compile(page, report, several=False)
-                return Passes(1, (report,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
+                return Passes((report,), (alike_of(scope.compiles[0], outline_of(scope.compiles[0])),))
         else:
             passes = yield from _several(page, scope)
             if passes.alike:
@@ -357,7 +356,7 @@ def _several(page: Page, scope: Scope) -> Generator[None, None, Passes]:
     sentence = "Same graphs in the same order, same number of changed nodes per step. See the page of a compile."
     counts = [plural(kind.steps, "step") for kind in several]
     yield from add_alike(page, "The same steps", [kind.refs for kind in several], lambda ref: f"@passes:{ref}", sentence, counts)
-    return Passes(1, tuple(passes), alike)
+    return Passes(tuple(passes), alike)
 
 
 def _sums(page: Page, kind: Alike) -> None:

@@ -213,7 +213,6 @@ class PresentCount:
 class Absence:
     """Present and absent artifacts in a part of a run."""
 
-    schema: int = 1
     groups: tuple[AbsentGroup, ...] = ()
     """By state, the most urgent first; in a state, what the most compiles lack first."""
     present: tuple[PresentCount, ...] = ()
@@ -243,7 +242,7 @@ def read_absence(compiles: Iterable[Compile]) -> Generator[None, None, Absence]:
         if number % SLICE == SLICE - 1:
             yield
     yield
-    return Absence(1, _groups(results), _present(results), tuple(results))
+    return Absence(_groups(results), _present(results), tuple(results))
 
 
 def state_of(reason: str) -> str:

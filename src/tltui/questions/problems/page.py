@@ -24,7 +24,6 @@ from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart
 from tltui.questions.problems.problem_list import (
-    SCHEMA,
     BreakGroup,
     CudagraphGroup,
     EagerGroup,
@@ -376,7 +375,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_cudagraphs(page, cudagraphs)
     add_ran(page, run, {str(compile_.ref) for compile_ in compiles})
     return Problems(
-        SCHEMA, errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
+        errors, backward, limits, unfinished, breaks, restarts, skipped, cudagraphs, logged, running, eager, tuple(printed),
         diverging,
     )
 

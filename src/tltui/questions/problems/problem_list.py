@@ -109,7 +109,6 @@ def _version(directory: Path) -> str:
     return match[1] if match else ""
 
 
-SCHEMA = 2
 VARIANTS = 8
 Steps = Generator[None, None, "tuple[T, ...]"]
 T = TypeVar("T")
@@ -228,7 +227,6 @@ class CudagraphGroup:
 class Problems:
     """All problems of a part of a run."""
 
-    schema: int
     errors: tuple[FailedGroup, ...]
     backward: tuple[FailedGroup, ...]
     """Failures of the backward compile."""
@@ -260,7 +258,7 @@ def problems(compiles: Sequence[Compile]) -> Problems:
     limits = run_steps(limit_groups(compiles))
     breaks, restarts = run_steps(break_groups(compiles))
     return Problems(
-        SCHEMA, errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
+        errors, backward, limits, unfinished_of(compiles), breaks, restarts, skipped_groups(compiles),
         cudagraph_groups(compiles), breaks_logged(compiles), unfinished_of(compiles, waiting=True),
         eager,
     )  # fmt: skip

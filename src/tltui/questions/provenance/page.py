@@ -56,7 +56,7 @@ def of_kernel(provenance: Provenance, kernel: str) -> Provenance:
     those of the unit.
     """
     units = (_of_unit(unit, kernel) for unit in provenance.units)
-    return Provenance(provenance.schema, provenance.ref, tuple(unit for unit in units if unit.kernels))
+    return Provenance(provenance.ref, tuple(unit for unit in units if unit.kernels))
 
 
 def _of_unit(unit: UnitProvenance, kernel_key: str) -> UnitProvenance:
@@ -129,7 +129,6 @@ class UnitCoverage:
 class Coverages:
     """The units of several compiles."""
 
-    schema: int
     ref: str
     units: tuple[UnitCoverage, ...]
     elsewhere: tuple[str, ...] = ()
@@ -173,7 +172,7 @@ def _select(provenance: Provenance, unit: str, kernel: str) -> Provenance:
         if selected is None:
             names = ", ".join(known_unit.unit for known_unit in provenance.units) or "none"
             raise BadAddress(f"[{provenance.ref}] has no unit {unit!r}. It has: {names}")
-        provenance = Provenance(provenance.schema, provenance.ref, (selected,))
+        provenance = Provenance(provenance.ref, (selected,))
     if not kernel:
         return provenance
     kernel_provenance = of_kernel(provenance, kernel)
@@ -405,7 +404,7 @@ def _many(page: Page, scope: Scope) -> Generator[None, None, Coverages]:
         several = [refs for refs in kinds.values() if len(refs) > 1]
         yield from add_alike(page, "The same coverage", several, lambda ref: f"@provenance:{ref}")
     add_not_indexed(page, away, "provenance")
-    return Coverages(1, str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
+    return Coverages(str(scope.ref), tuple(units), tuple(ref for ref, _ in away))
 
 
 def _unit_line(page: Page, unit: UnitCoverage) -> None:
@@ -470,8 +469,7 @@ QUESTION = Question(
     ),
     document=document,
     add_arguments=add_arguments,
-    answer=Coverages,
-    alone=ProvenanceJson,
+    answer=Coverages | ProvenanceJson,
     is_long=True,
     rows=ProvenanceRow,
     records=provenance_rows,

@@ -218,7 +218,6 @@ class UnitProvenance:
 class Provenance:
     """The provenance of a compile."""
 
-    schema: int
     ref: str
     units: tuple[UnitProvenance, ...]
 
@@ -318,14 +317,13 @@ class UnitJson(TypedDict):
 class ProvenanceJson(TypedDict):
     """Which line became which nodes and kernels of a compile."""
 
-    schema: int
     ref: str
     units: list[UnitJson]
 
 
 def provenance_json(provenance: Provenance) -> ProvenanceJson:
     """Return the documented JSON shape (docs/json.md)."""
-    return {"schema": provenance.schema, "ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
+    return {"ref": provenance.ref, "units": [unit_json(unit) for unit in provenance.units]}
 
 
 def unit_json(unit: UnitProvenance) -> UnitJson:

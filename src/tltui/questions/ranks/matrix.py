@@ -87,7 +87,6 @@ class Row:
 class Matrix:
     """Kinds of ranks by compiles."""
 
-    schema: int
     ranks: int
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -103,7 +102,7 @@ class Matrix:
 def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     """Return the matrix of ranks by compiles."""
     if not lanes:
-        return Matrix(1, 0, (), (), -1, "")
+        return Matrix(0, (), (), -1, "")
     groups = [classes_of(members) for members in groups_of(lanes)]
     classes = [class_ for group in groups for class_ in group]
     facts: list[Fact] = []
@@ -122,7 +121,7 @@ def matrix_of(lanes: Sequence[Lane]) -> Matrix:
     rows = merged([row for class_ in classes for row in cells.rows(class_, marks, wide_facets, behind)], _everything)
     rows.sort(key=lambda row: (usual.first.rank not in row.numbers, -len(row.numbers), row.first, row.numbers))
     columns = tuple(cells.column(number) for number in range(len(keys)))
-    return Matrix(1, len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
+    return Matrix(len(lanes), columns, tuple(rows), usual.first.rank, ranges(behind), stages_of(lanes))
 
 
 def _usual(classes: Sequence[Class]) -> Class:

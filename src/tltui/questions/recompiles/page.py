@@ -169,7 +169,6 @@ class AlikeFrames:
 class Recompiles:
     """The recompiles of a run, or of a part of it."""
 
-    schema: int
     ref: str
     """The part; '' for the run."""
     compiles: int
@@ -230,7 +229,7 @@ class _View:
         several = [group for group in groups if len(group) > 1]
         alike = tuple(AlikeFrames(_ranks(group, page.newest), tuple(str(f.ref) for f, _ in group)) for group in several)
         return Recompiles(
-            2, str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
+            str(self._scope.ref), len(compiles), seconds, len(recompiles), spent, counts(self._ordered()),
             tuple(summaries[id(frame)] for frame, _ in frames), alike,
         )  # fmt: skip
 

@@ -103,9 +103,8 @@ class SkippedFile:
 
 @frozen
 class DamageReport:
-    """Damage of a run. `schema` changes when a field changes its meaning."""
+    """Damage of a run."""
 
-    schema: int
     damaged: tuple[DamagedRecord, ...]
     skipped: tuple[SkippedFile, ...]
     others: int
@@ -140,7 +139,7 @@ def read_damage(run: Run, check: bool) -> Generator[None, None, DamageReport]:
             yield
         else:
             differing.append(conflict)
-    return DamageReport(1, tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
+    return DamageReport(tuple(damaged), tuple(skipped), run.discovered.others, check, tuple(differing))
 
 
 def _check(model: LogModel, places: list[Damage]) -> Generator[None, None, None]:

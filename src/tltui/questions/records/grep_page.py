@@ -86,7 +86,6 @@ class GrepHit:
 class GrepResult:
     """All of them, for JSON."""
 
-    schema: int
     pattern: str
     hits: tuple[GrepHit, ...]
     complete: bool
@@ -347,7 +346,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
                 _add_after(builder, matches[-1])
                 builder.blank()
                 builder.add((f"Only the first {MOST:,} hits are shown. Use a longer pattern to get fewer.", tokens.WARN))
-                return GrepResult(1, query.pattern, tuple(matches), False)
+                return GrepResult(query.pattern, tuple(matches), False)
             shown = _add_after(builder, matches[-1] if matches else None, hit)
             if hit.ref != last:
                 last, shown = hit.ref, 0
@@ -363,7 +362,7 @@ def grep_document(run: Run, query: Query, options: Options) -> Document:
             builder.add((f"{plural(len(matches), 'line')} in {plural(places, 'place')}", tokens.STRONG))
         else:
             builder.add((f"No matches for '{query.pattern}'", tokens.WARN))
-        return GrepResult(1, query.pattern, tuple(matches), True)
+        return GrepResult(query.pattern, tuple(matches), True)
 
     return GrowingDocument(ref, f"search: {query.pattern}", options, fill)
 

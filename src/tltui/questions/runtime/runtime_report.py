@@ -232,7 +232,6 @@ def seconds_of(run: Run, ref: str) -> float:
     return compile_.tally.seconds if compile_ is not None else 0.0
 
 
-SCHEMA = 1
 
 
 class KernelTimeJson(TypedDict):
@@ -333,7 +332,6 @@ class StepJson(TypedDict):
 class RuntimeJson(TypedDict):
     """The result of one profile for one process."""
 
-    schema: int
     profile: str
     begin_us: float
     end_us: float
@@ -360,7 +358,6 @@ class RefusedJson(TypedDict):
 class RuntimesJson(TypedDict):
     """Several profiles, or one that was refused."""
 
-    schema: int
     runtimes: list[RuntimeJson]
     refused: list[RefusedJson]
 
@@ -375,7 +372,6 @@ def runtimes_json(
     if len(runtimes) == 1 and not refused:
         return runtime_json(runtimes[0], refs)
     return {
-        "schema": SCHEMA,
         "runtimes": [runtime_json(runtime, refs) for runtime in runtimes],
         "refused": [cast(RefusedJson, asdict(item)) for item in refused],
     }
@@ -385,7 +381,6 @@ def runtime_json(runtime: Runtime, refs: Collection[str] | None = None) -> Runti
     """Return one profile as JSON."""
     fallbacks = [item for item in runtime.fallbacks if refs is None or item.ref in refs]
     return {
-        "schema": SCHEMA,
         "profile": runtime.profile,
         "begin_us": runtime.begin_us,
         "end_us": runtime.end_us,

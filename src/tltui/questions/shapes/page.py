@@ -353,7 +353,6 @@ EVERY = 64
 class ShapesReport:
     """The shapes of a part of a run."""
 
-    schema: int
     compiles: tuple[CompileShapes, ...]
     """Compiles with symbols or marked dims: those with fixed ones first, then those with conditions."""
     without: tuple[str, ...]
@@ -405,7 +404,7 @@ def _fill(page: Page, scope: Scope) -> Generator[None, None, ShapesReport]:
         _like(page, like)
         _plain(page, without, bool(compile_shapes))
     compile_shapes.sort(key=lambda shapes: shapes.weight, reverse=True)
-    return ShapesReport(1, tuple(compile_shapes), tuple(str(node.ref) for node in without if node.is_compile or single))
+    return ShapesReport(tuple(compile_shapes), tuple(str(node.ref) for node in without if node.is_compile or single))
 
 
 def _further(page: Page, more: list[CompileShapes]) -> Generator[None, None, None]:

@@ -71,7 +71,6 @@ class CompileTrails:
 class SourceLine:
     """The results of the line in all compiles."""
 
-    schema: int
     file: str
     """As asked for."""
     line: int
@@ -148,7 +147,7 @@ def source_line_steps(compiles: Sequence[Compile], file: str, line: int) -> Gene
         if entry is not None:
             compile_trails.append(entry)
         yield entry
-    return SourceLine(1, file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
+    return SourceLine(file, line, search.distinct(), search.code, tuple(compile_trails), len(compiles))
 
 
 def source_line(compiles: Sequence[Compile], file: str, line: int) -> SourceLine:

@@ -61,7 +61,6 @@ class TrieNode:
 class Stacks:
     """All stacks of a part of a run."""
 
-    schema: int
     nodes: tuple[TrieNode, ...]
     """Depth first, children in the order in which they were logged."""
     unknown: tuple[TrieNode, ...]
@@ -356,4 +355,4 @@ def stacks(processes: Sequence[Process], compiles: Sequence[Compile]) -> Generat
         yield from insert_stacks_without_compile(processes, unknown)
     without = tuple(placed(c) for c in compiles if c.is_compile and id(c) not in having)
     nodes, unknown_nodes = (yield from flat(trie, dumps)), (yield from flat(unknown, dumps))
-    return Stacks(1, nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)
+    return Stacks(nodes, unknown_nodes, sum(c.is_compile for c in compiles), without)

@@ -169,7 +169,6 @@ class Flame:
 class Timing:
     """Where the time went."""
 
-    schema: int
     ref: str
     source: str
     """`events`, `metrics`, `events and metrics`, or '' where nothing is known."""
@@ -288,7 +287,7 @@ def timing_steps(ref: str, compiles: Sequence[Compile]) -> Generator[None, None,
     everyone = [(item.process, item.names, item.worker_names) for item in blocks.processes.values()]
     names = {str(process.ref): {name: item.total / 1e6 for name, item in sums.items()} for process, sums, _ in everyone}
     return Timing(
-        2, ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
+        ref, " and ".join(word for word, has in both if has), blocks.events, blocks.unreadable, blocks.lone_ends,
         sum(time.seconds for time in times.values()), add_phases(time.phases for time in times.values()),
         _names((process, names) for process, names, _ in everyone),
         _names((process, thread_names) for process, _, thread_names in everyone),

@@ -228,13 +228,12 @@ class Call:
 class Vllm:
     """The compile calls of a part of a run."""
 
-    schema: int = 2
     calls: tuple[Call, ...] = ()
 
 
 def vllm_of(compiles: Iterable[Compile]) -> Vllm:
     """Return the compile calls."""
-    return Vllm(2, tuple(call for call in read_calls(compiles) if call is not None))
+    return Vllm(tuple(call for call in read_calls(compiles) if call is not None))
 
 
 def read_calls(compiles: Iterable[Compile]) -> Generator[Call | None, None, None]:
@@ -458,7 +457,7 @@ def document(run: Run, scope: Scope, options: Options) -> Document:
             yield
         if not calls:
             _no_calls(page, run.finished, bool(str(scope.ref)))
-        return Vllm(2, tuple(calls))
+        return Vllm(tuple(calls))
 
     return GrowingDocument(scope.page("vllm"), f"vLLM compile calls{scope.title}", options, fill, Page)
 

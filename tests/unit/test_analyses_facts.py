@@ -205,7 +205,7 @@ def test_cache_answers() -> None:
     found = answers(compile_at(trace("torch-2.13/cache_hit"), "0/0"))
     assert {(a.cache, a.state) for a in found} == {("FX graph cache", "hit"), ("AOTAutograd cache", "hit")}
     aot = next(a for a in found if a.cache == "AOTAutograd cache")
-    assert aot.seconds_saved and aot.key and aot.ref
+    assert aot.saved_s and aot.key and aot.ref
     assert {a.state for a in answers(compile_at(trace("torch-2.13/cache_miss"), "0/0"))} == {"miss"}
     assert [a.state for a in answers(compile_at(trace("torch-2.13/breaks"), "0/0"))] == ["disabled"]
 

@@ -243,8 +243,8 @@ def add_caches(page: Page, caches: Sequence[CacheAnswer]) -> None:
 def _notes(answer: CacheAnswer) -> Iterator[str]:
     if answer.detail and answer.detail != "full_miss":
         yield answer.detail
-    if answer.seconds_saved is not None:
-        yield f"saved {fmt.seconds(answer.seconds_saved)}"
+    if answer.saved_s is not None:
+        yield f"saved {fmt.seconds(answer.saved_s)}"
     if answer.reason:
         yield fmt.one_line(answer.reason)
     if answer.key:

@@ -84,7 +84,7 @@ def processes(listing: dict[str, Any], rank: int | None = None) -> Rows:
     found: Rows = [process for each in listing["ranks"] if each["rank"] == rank for process in each["processes"]]
     assert found, [each["rank"] for each in listing["ranks"]]
     for process in found:
-        assert process["damaged"] == 0
+        assert process["damaged_records"] == 0
         assert process["torch_version"]
         assert Path(process["file"]).name.startswith("dedicated_log_torch_trace_")
         checked = [artifact for row in process["compiles"] for artifact in row["artifacts"] if artifact["md5"]]

@@ -236,7 +236,7 @@ def test_the_preview_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixtu
     target = tmp_path / "b.log"
     assert main(["bundle", source, "0/0", "-o", str(target), "--json"]) == 0
     result = result_in(capsys.readouterr().out)
-    assert result["compiles"] == ["0/0"] and result["bytes"] == target.stat().st_size
+    assert result["compiles"] == ["0/0"] and result["size_bytes"] == target.stat().st_size
     assert target.stat().st_mode & 0o777 == 0o600
     assert main(["bundle", source, "0/0", "-o", str(target)]) == 2
     assert "exists" in capsys.readouterr().err

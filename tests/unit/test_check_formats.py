@@ -110,7 +110,7 @@ def test_a_hostile_trace_makes_a_good_report(tmp_path: Path, capfdbinary: pytest
 
 NASTY = "\x00\x0b\x1b\r\n\t\ud800\udfff\ufffe\uffff\x85\u2028<>&\"'`:%,|"
 TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from(NASTY))
-REASON = st.builds(Reason, ref=TEXT, text=TEXT, new=st.booleans(), file=TEXT | st.none(), line=st.integers(0, 9) | st.none())
+REASON = st.builds(Reason, ref=TEXT, text=TEXT, is_new=st.booleans(), file=TEXT | st.none(), line=st.integers(0, 9) | st.none())
 
 
 @settings(max_examples=150, deadline=None)

@@ -178,7 +178,7 @@ def test_recompiles_count_as_often_as_there_had_been_some(tmp_path: Path) -> Non
         for compile_ in range(number):
             log.start(compile_=compile_).metrics(compile_=compile_)
     found = forgotten(log.open().processes())
-    assert found is not None and (found.epochs, found.compiles, found.functions, found.newest) == (3, 3, 1, "0/0~3")
+    assert found is not None and (found.epochs, found.compiles, found.functions, found.newest_ref) == (3, 3, 1, "0/0~3")
 
 
 def test_metrics_of_run_time_end_no_compile(tmp_path: Path) -> None:

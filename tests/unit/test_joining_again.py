@@ -135,7 +135,7 @@ def test_damage_of_an_input_counts_for_the_process(tmp_path: Path, capsys: pytes
     (alone,) = result_in(capsys.readouterr().out)["ranks"][0]["processes"]
     assert main(["ls", str(job), "--json"]) == 0
     (joined,) = result_in(capsys.readouterr().out)["ranks"][0]["processes"]
-    assert joined["damaged"] == alone["damaged"] > 0
+    assert joined["damaged_records"] == alone["damaged_records"] > 0
 
 
 def test_nothing_is_told_twice(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -79,7 +79,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     forward, backward = compile_["units"]
     assert (found["view"], compile_["ref"], compile_["layer"]) == ("layers", "0/0", "layers.*.attn")
     assert forward["layers"][0]["iterations"] == 2 and forward["layers"][0]["kernels"] == len(forward["kernels"]) == 15
-    assert forward["kernels"][0]["cost"]["loads"] is not None and backward["kernels"][0]["us"] is None
+    assert forward["kernels"][0]["cost"]["loads"] is not None and backward["kernels"][0]["measured_us"] is None
 
 
 def test_a_run_without_layers_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def test_a_kernel_has_what_the_whole_says_of_it(name: str, wanted: str, count: i
         keys = {kernel["key"] for kernel in unit["kernels"]}
         nodes = {name for kernel in unit["kernels"] for name in kernel["post_nodes"]}
         assert {key for born in unit["lines"] for key in born["kernels"]} == keys
-        assert {node["name"] for born in unit["lines"] for node in born["post"]} == nodes
+        assert {node["name"] for born in unit["lines"] for node in born["post_nodes"]} == nodes
         calls = {line for kernel in unit["kernels"] for line in kernel["call_lines"]}
         assert calls <= {int(line) for line in unit["pyCodeToPost"]} and unit["coverage"]["kernels"] == len(all_of_it["kernels"])
         for line, others in unit["postToPyCode"].items():

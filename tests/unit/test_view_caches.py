@@ -75,7 +75,11 @@ def test_a_miss_names_the_setting_that_differs() -> None:
     found = report(trace("torch-2.13/cache_keys"))
     nearest = found.misses[-1].nearest
     assert nearest is not None
-    assert (nearest.differing_components, nearest.components, nearest.differing_names) == (1, 70, ("inductor_config[epilogue_fusion]",))
+    assert (nearest.differing_components, nearest.components, nearest.differing_names) == (
+        1,
+        70,
+        ("inductor_config[epilogue_fusion]",),
+    )
     assert [(d.missed_value, d.nearest_value) for d in nearest.differences] == [("False", "True")]
     assert nearest.is_same_code
     assert nearest.is_earlier is True

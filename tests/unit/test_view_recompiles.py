@@ -179,8 +179,10 @@ def test_the_users_line_is_that_of_the_guard() -> None:
 
 def test_what_became_dynamic_has_a_symbol() -> None:
     found = frames(trace(REASONS))
-    assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].recompiles[0].became] == [("x", 0, "3", "5", "s77")]
-    assert found["layer"].recompiles[0].became == ()  # torch wanted it, but takes such attributes as constants
+    assert [(d.source, d.dim, d.before, d.now, d.symbol) for d in found["size"].recompiles[0].became_dynamic] == [
+        ("x", 0, "3", "5", "s77")
+    ]
+    assert found["layer"].recompiles[0].became_dynamic == ()  # torch wanted it, but takes such attributes as constants
 
 
 TREE = """
@@ -232,8 +234,8 @@ def test_an_attribute_of_a_module_is_told_from_one_of_another_object(module: boo
 
 def test_the_distance_to_the_limit() -> None:
     found = frames(trace(REASONS))
-    assert (found["kind"].compiles, found["kind"].limit, found["kind"].left, found["kind"].limit_hit) == (7, 8, 1, False)
-    assert (found["stormy"].limit, found["stormy"].left, found["stormy"].limit_hit) == (4, 0, True)
+    assert (found["kind"].compiles, found["kind"].limit, found["kind"].compiles_left, found["kind"].limit_hit) == (7, 8, 1, False)
+    assert (found["stormy"].limit, found["stormy"].compiles_left, found["stormy"].limit_hit) == (4, 0, True)
     assert found["kind"].limit_ref == "3/6:compilation_metrics"
 
 
@@ -242,14 +244,14 @@ def test_a_limit_without_configuration_is_told_by_the_failure(tmp_path: Path) ->
     said = "Dynamo recompile limit exceeded\n  Explanation: … cache size limit (currently set to 5). …"
     log.metrics(compile_=1, fail_type="Unsupported", fail_reason=said)
     (frame,) = result(page(log.open(), "@recompiles")).frames
-    assert (frame.limit, frame.left, frame.limit_hit) == (5, 0, True)
+    assert (frame.limit, frame.compiles_left, frame.limit_hit) == (5, 0, True)
 
 
 def test_nothing_is_said_of_a_limit_that_nobody_states(tmp_path: Path) -> None:
     log = Log(tmp_path / "a.log").start().metrics().start(compile_=1).metrics(compile_=1)
     run = log.open()
     (frame,) = result(page(run, "@recompiles")).frames
-    assert (frame.limit, frame.left) == (None, None)
+    assert (frame.limit, frame.compiles_left) == (None, None)
     assert "limit" not in text(page(run, "@recompiles"))
 
 
@@ -270,7 +272,7 @@ def test_advice_needs_a_fact() -> None:
     assert "mark_dynamic" not in advice("mode") and "cannot be dynamic" in advice("mode")
     assert "nothing to do" in advice("closed")
     sizes = found["sizes"].variations[0]
-    assert (sizes.count, sizes.only_cause, sizes.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
+    assert (sizes.count, sizes.only_cause_refs, sizes.values) == (3, ("1/1", "1/2", "1/3"), ("3", "4", "5", "6"))
 
 
 @pytest.mark.parametrize(("allowed", "advised"), [(True, False), (False, True), (None, True)])
@@ -301,8 +303,8 @@ def test_many_strings_are_better_kept_out(values: int, many: bool, tmp_path: Pat
         log.add("create_symbol", {"symbol": "zf0", "source": "L['name']", "val": f"w{number}"}, compile_=number)
         log.metrics(compile_=number)
     (seen,) = frames(log.open())["f"].variations
-    assert ("map it to a few values" in seen.advice) is (seen.distinct > 3)
-    assert seen.distinct >= values - 1
+    assert ("map it to a few values" in seen.advice) is (seen.value_count > 3)
+    assert seen.value_count >= values - 1
 
 
 # the page
@@ -391,7 +393,7 @@ def test_only_torchs_own_events_make_a_size_dynamic(tmp_path: Path) -> None:
         log.artifact("recompile_reasons", "0/0: tensor 'x' size mismatch at index 0. expected 3, actual 5", compile_=1)
         log.add("chromium_event", {}, json.dumps({"name": name, "ph": "i", "ts": 1.0, "args": said}), compile_=1)
         log.add("create_symbol", {"symbol": "s0", "source": "L['x'].size()[0]", "val": "5"}, compile_=1).metrics(compile_=1)
-        assert len(frames(log.open())["f"].recompiles[0].became) == count
+        assert len(frames(log.open())["f"].recompiles[0].became_dynamic) == count
 
 
 @pytest.mark.parametrize("event", [

@@ -37,14 +37,14 @@ class RankRow:
     """Its processes."""
     compiles: int
     """Compiles of all its processes."""
-    seconds: float
+    compile_s: float
     """What they took together, in seconds."""
 
     @classmethod
     def of(cls, rank: model.Rank) -> RankRow:
         """Return the row of a rank."""
         tally = rank.tally
-        return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.seconds)
+        return cls(str(rank.ref), rank.number, len(rank.processes), tally.compiles, tally.compile_s)
 
 
 @frozen
@@ -63,7 +63,7 @@ class ProcessRow:
     """Which torch it was, as far as the log states it."""
     compiles: int
     """Its compiles."""
-    seconds: float
+    compile_s: float
     """What they took together, in seconds."""
 
     @classmethod
@@ -71,7 +71,7 @@ class ProcessRow:
         """Return the row of a process."""
         tally = process.tally
         version = torch_version(process)
-        return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.seconds)
+        return cls(str(process.ref), process.rank, process.pid, process.log.path, version, tally.compiles, tally.compile_s)
 
 
 @frozen
@@ -92,14 +92,14 @@ class FrameRow:
     """Its compiles."""
     recompiles: int
     """How many of them are recompiles."""
-    seconds: float
+    compile_s: float
     """What they took together, in seconds."""
 
     @classmethod
     def of(cls, frame: model.Frame) -> FrameRow:
         """Return the row of a frame."""
         tally = frame.tally
-        return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.seconds)
+        return cls(str(frame.ref), frame.process.rank, *frame.code, tally.compiles, tally.recompiles, tally.compile_s)
 
 
 @frozen
@@ -118,19 +118,19 @@ class CompileRow:
     """The file of the function."""
     line: int | None
     """The first line of the function, from 1."""
-    seconds: float | None
+    duration_s: float | None
     """Forward and backward compile, in seconds; none where the log does not tell."""
-    start_s: float | None
-    """When it began, in seconds since 1970 (UTC)."""
+    start_at_us: float | None
+    """When it began, in microseconds since 1970 (UTC)."""
     is_recompile: bool
     """Whether guards of earlier compiled code of the frame failed."""
     breaks: int
     """Graph breaks."""
     attempts: int
     """Attempts: each restart of the analysis is one more."""
-    graph_ops: int | None
+    graph_op_count: int | None
     """Operations of the graph that Dynamo captured."""
-    guards: int | None
+    guard_count: int | None
     """Guards, as the metrics count them."""
     fail_type: str | None
     """The exception that it failed with."""
@@ -143,7 +143,7 @@ class CompileRow:
         facts, start = compile_.all_facts, compile_.start_us
         return cls(
             str(compile_.ref), compile_.process.rank, str(compile_.status) if compile_.status else None, *compile_.frame.code,
-            compile_.duration_s, None if start is None else start / 1e6, compile_.is_recompile, facts.breaks, facts.attempts,
+            compile_.duration_s, start, compile_.is_recompile, facts.breaks, facts.attempts,
             facts.graph_op_count, facts.guard_count, facts.fail_type, facts.fail_reason,
         )  # fmt: skip
 
@@ -194,7 +194,7 @@ class RecordRow:
     """Its number in its log, from 0."""
     file: str
     """The log."""
-    offset: int
+    offset_bytes: int
     """Where it begins, in bytes."""
     time: str | None
     """When it was written, as the log has it."""
@@ -269,7 +269,7 @@ class SourceRow:
 def source_rows(data: SourceLine) -> Iterator[SourceRow]:
     """Yield a row per result of the line."""
     for compile_ in data.compiles:
-        for trail in compile_.trails:
+        for trail in compile_.results:
             yield _row(SourceRow, trail, compile=compile_.ref, function=compile_.function)
 
 
@@ -299,7 +299,7 @@ class FailureRow:
     """The line, from 1."""
     log: str
     """The file that says it."""
-    offset: int
+    offset_bytes: int
     """Where in it, in bytes."""
 
 
@@ -315,7 +315,7 @@ class DamageRow:
 
     file: str
     """The log."""
-    offset: int
+    offset_bytes: int
     """Where it begins, in bytes."""
     record: int | None
     """The number of the record, from 0; none where it is no record."""
@@ -337,7 +337,7 @@ def damage_rows(data: DamageReport) -> Iterator[DamageRow]:
 class DiffRow:
     """A difference: changed lines of two artifacts, a pair of artifacts or compiles, or a fact of both."""
 
-    what: str
+    kind: str
     """`lines`, `pair`, `fact`, `timing`, `guard`, `input`, `symbol`."""
     name: str
     """What the pair or fact is called; empty for lines."""
@@ -388,19 +388,19 @@ class LimitRow:
     """The same in words."""
     value: float
     """What the run has: a count, seconds (`compile_time`), or percent (where `share`)."""
-    at_most: float
+    limit: float
     """The most that is allowed."""
     baseline: float | None
     """What the run has that it is compared with."""
     exceeded: bool
     """Whether it is more than is allowed."""
-    share: bool
+    is_percent: bool
     """Whether it is a share, in percent."""
-    first: str
+    first_ref: str
     """The address of the first thing that counts; empty for none."""
 
 
 def limit_rows(data: Gates) -> Iterator[LimitRow]:
     """Yield a row per limit."""
     for limit in data.limits:
-        yield _row(LimitRow, limit, first=limit.reasons[0].ref if limit.reasons else "")
+        yield _row(LimitRow, limit, first_ref=limit.reasons[0].ref if limit.reasons else "")

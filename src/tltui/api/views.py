@@ -154,7 +154,7 @@ def _runtime(run: Run | Node, ref: str | Node = "", *, sort: str = "", width: in
         runtimes = runtimes_of(model)
     if runtimes and all(isinstance(item, Refused) for item in runtimes):
         refused = (result for result in runtimes if isinstance(result, Refused))
-        raise ProfileError(safe("\n".join(f"{result.profile}: not joined: {result.why}" for result in refused)))
+        raise ProfileError(safe("\n".join(f"{result.profile}: not joined: {result.reason}" for result in refused)))
     return view("runtime", part, Options(width=wide(width), sort=sort))
 
 

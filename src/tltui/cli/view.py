@@ -103,7 +103,7 @@ def runtime(options: argparse.Namespace) -> Iterator[bytes]:
     model = load(options)
     results = runtimes_of(model)
     if results and all(isinstance(item, Refused) for item in results):
-        raise Failure("\n".join(f"{item.profile}: not joined: {item.why}" for item in results if isinstance(item, Refused)))
+        raise Failure("\n".join(f"{item.profile}: not joined: {item.reason}" for item in results if isinstance(item, Refused)))
     yield from _print_page(model, view_document(model, BY_NAME["runtime"], _part(options), layout(options)), options)
 
 

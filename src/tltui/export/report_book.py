@@ -334,7 +334,7 @@ class Book:
             for row in TABLE.values()
             if (count := getattr(tally, row.field))
         ]
-        yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.seconds)}: {', '.join(marks)}</p>\n"
+        yield f"{plural(tally.compiles, 'compile')} of torch.compile in {seconds(tally.compile_s)}: {', '.join(marks)}</p>\n"
         yield f'<p class="dim">Written by tltui {shown(__version__)} from {shown(self._path or "a redacted copy of the trace")}. '
         yield "The file stands by itself: no script, nothing is loaded. Text with dots below it leads to what is not in it, "
         yield "and says which command prints that. "
@@ -415,7 +415,7 @@ class Book:
         node = self._run.resolve(owner)
         if not isinstance(node, (Compile, Frame, Rank)):
             return ""
-        facts = [seconds(node.tally.seconds)] if node.tally.seconds else []
+        facts = [seconds(node.tally.compile_s)] if node.tally.compile_s else []
         if not isinstance(node, Compile):
             facts.insert(0, plural(node.tally.compiles, "compile"))
         if len(same := self._catalog.equal.refs.get(owner, ())) > 1:

@@ -98,8 +98,8 @@ class ArtifactRow(TypedDict):
 class CheckedRow(ArtifactRow, total=False):
     """An artifact; with `--check` what its payload is."""
 
-    bytes: int
-    lines: int
+    size_bytes: int
+    line_count: int
     md5_ok: bool | None
     """Whether the payload has the md5; null where none was declared."""
 
@@ -131,10 +131,10 @@ class ProcessRow(TypedDict):
 
     pid: int
     file: str
-    started: str | None
+    started_at: str | None
     """UTC."""
     torch_version: str | None
-    damaged: int
+    damaged_records: int
     """Damaged records (`tltui damage` lists them)."""
     compiles: list[CompileRow]
     """In the order of their first records."""
@@ -143,7 +143,7 @@ class ProcessRow(TypedDict):
 class UnreadRow(TypedDict, total=False):
     """What a rank has that stands for others."""
 
-    unread: list[int]
+    unread_ranks: list[int]
     """Ranks that did the same, as their saved indexes say, and were not read."""
 
 
@@ -183,7 +183,7 @@ def listing_data(run: Run, check: bool = False) -> Listing:
         processes = [_process(process, damaged[process], check) for process in rank.processes]
         row: RankRow = {"rank": rank.number, "processes": processes}
         if rank.unread:
-            row["unread"] = list(rank.unread)
+            row["unread_ranks"] = list(rank.unread)
         ranks.append(row)
     return {
         "path": list(run.discovered.paths) if len(run.discovered.paths) != 1 else run.discovered.paths[0],
@@ -206,9 +206,9 @@ def _process(process: Process, damaged: int, check: bool) -> ProcessRow:
     return {
         "pid": process.pid,
         "file": process.log.path,
-        "started": _iso(process),
+        "started_at": _iso(process),
         "torch_version": torch_version(process),
-        "damaged": damaged,
+        "damaged_records": damaged,
         "compiles": [_compile(compile_, check) for compile_ in process.ordered()],
     }
 
@@ -252,7 +252,7 @@ def _artifact(artifact: Artifact, units: dict[int, str], check: bool) -> Checked
     }
     if check:
         checked = log.check(record)
-        row["bytes"] = checked.size if checked else 0
-        row["lines"] = checked.lines if checked else 0
+        row["size_bytes"] = checked.size if checked else 0
+        row["line_count"] = checked.lines if checked else 0
         row["md5_ok"] = checked.check is Check.GOOD if checked and checked.check is not Check.UNDECLARED else None
     return row

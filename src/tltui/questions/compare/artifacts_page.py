@@ -41,7 +41,7 @@ class DiffResult:
     same: bool
     added: int
     removed: int
-    hidden: int
+    ignored_lines: int
     """Lines that look different and count as equal: another run's ids, paths, names."""
     hunks: tuple[DiffHunk, ...]
 
@@ -57,7 +57,7 @@ class CompareRow:
     """`same`, `changed`, `only left`, `only right`."""
     added: int = 0
     removed: int = 0
-    hidden: int = 0
+    ignored_lines: int = 0
     unit: str = ""
     """Of an artifact: the unit that it belongs to."""
     problem: str = ""

@@ -98,8 +98,8 @@ def timing_between(left: Compile, right: Compile) -> list[Fact]:
     for compile_ in (left, right):
         reader = Reader(compile_.process.log)
         timing = timing_of(events_of(compile_, reader), metrics_fields(compile_, reader))
-        table = {phase.name: phase.seconds for phase in timing.phases}
-        table |= {f"{phase.name}, later": phase.seconds for phase in timing.backward}
+        table = {phase.name: phase.self_s for phase in timing.phases}
+        table |= {f"{phase.name}, later": phase.self_s for phase in timing.backward}
         tables.append(table)
     names = [*ORDER, *(f"{name}, later" for name in ORDER)]
     a, b = tables
@@ -418,7 +418,7 @@ def _compile_row(pair: Pair[Compile]) -> CompareRow:
     same = not changed and left.status is right.status
     return CompareRow(
         label, str(left.ref), str(right.ref), SAME if same else CHANGED,
-        sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.hidden for row in rows),
+        sum(row.added for row in changed), sum(row.removed for row in changed), sum(row.ignored_lines for row in rows),
     )  # fmt: skip
 
 

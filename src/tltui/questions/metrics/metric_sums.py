@@ -235,7 +235,7 @@ class CompileMetrics:
 
     ref: str
     records: tuple[MetricsRecord, ...]
-    first: str | None
+    first_ref: str | None
     """The address of the first compile of the run with metrics, to which the configurations were compared; None for itself."""
     same_configs: tuple[str, ...]
     """Configurations that are the same as there."""
@@ -310,7 +310,7 @@ class Variant:
     value: Any
     count: int
     ranks: tuple[int | None, ...]
-    first: str
+    first_ref: str
     """The address of the first compile with it."""
 
 
@@ -318,7 +318,7 @@ class Variant:
 class Setting:
     """An entry of a configuration, or another field, that is not the same everywhere: the most frequent value first."""
 
-    where: str
+    config: str
     """The configuration, '' for a field of its own."""
     name: str
     values: tuple[Variant, ...]
@@ -335,9 +335,9 @@ class Total:
     count: int
     sum: float | None
     """None if a sum has no meaning."""
-    least: float
-    most: float
-    most_ref: str
+    min: float
+    max: float
+    max_ref: str
     """The address of the first compile with the most."""
 
 

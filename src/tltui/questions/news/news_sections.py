@@ -151,7 +151,7 @@ def _break(graph_break: GraphBreak) -> Sentence:
     text = f"graph break: {graph_break.headline}"
     if graph_break.skips_frame:
         text += "; the whole function runs in eager mode"
-    elif graph_break.stops:
+    elif graph_break.is_unresumable:
         text += "; the code after it runs in eager mode"
     lead = graph_break.lead
     return Sentence(text, lead.file, lead.line) if lead is not None else Sentence(text)
@@ -163,7 +163,7 @@ def _recompile(compile_: Compile) -> Sentence:
     if not shown:
         return Sentence("recompile: no reason logged")
     reason = shown[0]
-    frame = next(iter(reason.stack), None) if reason.whose else None
+    frame = next(iter(reason.stack), None) if reason.owner else None
     place = (frame.file, frame.line) if frame is not None else (reason.file, reason.line)
     text, kind = (
         reason_text(reason, recompile).replace("  ", ": ", 1),
@@ -173,7 +173,7 @@ def _recompile(compile_: Compile) -> Sentence:
 
 
 def _failure(compile_: Compile, backward: bool) -> Failure | None:
-    return next((failure for failure in cached_failures(compile_) if failure.backward is backward), None)
+    return next((failure for failure in cached_failures(compile_) if failure.is_backward is backward), None)
 
 
 def _error(compile_: Compile, news: News) -> Sentence:
@@ -190,7 +190,7 @@ def _eager(compile_: Compile, news: News) -> Sentence:
     failure = _failure(compile_, False)
     if failure is not None:
         return Sentence(f"{text}: {_error_text(failure)}", failure.file, failure.line, news.status)
-    breaks = cached_breaks(compile_) if compile_.facts.eager is Eager.SKIPPED else ()
+    breaks = cached_breaks(compile_) if compile_.facts.eager_reason is Eager.SKIPPED else ()
     if not breaks:
         return Sentence(text, status=news.status)
     lead = breaks[-1].lead
@@ -201,7 +201,7 @@ def _eager(compile_: Compile, news: News) -> Sentence:
 def _limit(compile_: Compile) -> str:
     limit = limit_stated(compile_)
     text = f"recompile limit{f' ({limit})' if limit is not None else ''} reached"
-    if compile_.facts.eager is Eager.LIMIT:
+    if compile_.facts.eager_reason is Eager.LIMIT:
         return f"{text}: calls that match no compiled version run in eager mode"
     return f"{text}: calls that match no compiled version raise an error"
 
@@ -248,7 +248,7 @@ class TailLine:
     function: str | None
     status: Status | None
     """What became of a compile that ended."""
-    seconds: float | None
+    duration_s: float | None
     text: str
     file: str | None
     """The line of the program that it is about; else a library's, else torch's."""

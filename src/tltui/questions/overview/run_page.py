@@ -44,11 +44,11 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    summary = replace(summarise(run.processes(), pace.offsets), rank_differences=diverging, missing_ranks=missing_ranks(run))
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
     _head(page, run, summary, pace.clocks)
-    add_missing(page, summary.missing)
+    add_missing(page, summary.missing_ranks)
     page.untold = untold(list(run.processes()), question_of("summary").needs)
     page.say_untold()
     if run.is_sought:
@@ -74,7 +74,7 @@ def run_document(run: Run, options: Options) -> TextDocument:
     if not failures and is_cause_unknown(run, at_end):
         page.say(CAUSE_UNKNOWN, "", tokens.WARN)
     _start(page, run, summary, pace, independent_failures(failures), at_end)
-    add_ranks(page, run, summary.diverging)
+    add_ranks(page, run, summary.rank_differences)
     add_outcomes(page, summary, run.finished, 3)
     add_caches(page, summary)
     _damage(page, run)
@@ -100,10 +100,10 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
         words.append(fmt.plural(launches, "launch", "launches"))
     if summary.tally.compiles:
         words.append(fmt.plural(summary.tally.compiles, "compile"))
-    if summary.tally.seconds:
+    if summary.tally.compile_s:
         scope_text = " in all ranks together" if numbered > 1 else ""
         scope_text = " in the ranks that were read" if about else scope_text
-        words.append(f"{fmt.seconds(summary.tally.seconds)} of compiling{scope_text}")
+        words.append(f"{fmt.seconds(summary.tally.compile_s)} of compiling{scope_text}")
     page.joined(words)
     if about:
         page.say(about, "", tokens.DIM)
@@ -115,15 +115,15 @@ def _head(page: Page, run: Run, summary: Summary, clocks: Sequence[Clock]) -> No
     if clocks:
         more = f"{fmt.count(len(clocks) - CLOCKS_NAMED)} more are off. " if len(clocks) > CLOCKS_NAMED else ""
         page.row([(f"{more}Times on this page are corrected: ", tokens.DIM), ("stragglers", tokens.LINK, "@stragglers")], "")
-    again = summary.forgotten
+    again = summary.recompiled_after_reset
     if again is not None:
         text = f"{again.epochs} epochs: ids begin again after torch._dynamo.reset(), which throws all compiles away"
         page.say(text, "", tokens.WARN)
         if again.compiles:
             functions = "one function" if again.functions == 1 else f"{fmt.count(again.functions)} functions"
-            took = f", {fmt.seconds(again.seconds)}" if again.seconds else ""
+            took = f", {fmt.seconds(again.compile_s)}" if again.compile_s else ""
             text = f"{functions} compiled again for that: {fmt.plural(again.compiles, 'compile')}{took}"
-            page.row([f"{text},", " the last ", (f"[{again.newest}]", tokens.LINK, again.newest)])
+            page.row([f"{text},", " the last ", (f"[{again.newest_ref}]", tokens.LINK, again.newest_ref)])
 
 
 def _no_records(page: Page, run: Run) -> None:
@@ -287,8 +287,8 @@ def _failed(summary: Summary) -> list[Hint]:
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
         hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
-    given_up = [line for line in summary.eager if not line.recompile_limit]
-    limits = [line for line in summary.eager if line.recompile_limit]
+    given_up = [line for line in summary.eager if not line.recompile_limit_hit]
+    limits = [line for line in summary.eager if line.recompile_limit_hit]
     if given_up:
         name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
         many = f"{count} functions run" if count > 1 else f"{name} runs"
@@ -319,13 +319,13 @@ def _stuck(run: Run, summary: Summary, at_end: Where | None) -> list[Hint]:
     name = last.code.shown or "a frame"
     rest = f", {'among them' if len(summary.unfinished) > 1 else 'the last is'} {name}"
     text = f"{fmt.plural(count, 'compile')} did not finish" + (f": {name}" if count == 1 else rest)
-    if last.doing is not None:
-        text += f"; {'its backward' if last.backward else 'it'} stood {open_phase(last.doing)}"
+    if last.open_phase is not None:
+        text += f"; {'its backward' if last.is_backward else 'it'} stood {open_phase(last.open_phase)}"
     return [Hint(last.ref, text, "tltui where")]
 
 
 def _differing_ranks(run: Run, summary: Summary) -> list[Hint]:
-    result = leading_sentence(run, summary.diverging) if summary.diverging is not None else None
+    result = leading_sentence(run, summary.rank_differences) if summary.rank_differences is not None else None
     return [Hint(*result, "tltui ranks")] if result is not None else []
 
 
@@ -342,18 +342,18 @@ def _measured(run: Run) -> list[Hint]:
 
 def _slowed(summary: Summary) -> list[Hint]:
     hints: list[Hint] = []
-    if summary.breaks and summary.tally.breaks > summary.tally.skips:  # the others are why functions run in eager mode
+    if summary.breaks and summary.tally.breaks > summary.tally.skipped_frames:  # the others are why functions run in eager mode
         place = summary.breaks[0]
         location = (place.user_file, place.user_line) if place.user_file else (place.file, place.line)
         at = f", {fmt.place(*location)}" if location[0] else ""
         breaks = summary.tally.breaks
         how = "" if breaks == 1 else "most often: " if breaks == summary.breaks_read else "for example: "
         text = f"{fmt.plural(breaks, 'graph break')}, {how}{place.headline}{at}"
-        hints.append(Hint(place.first, text, "tltui problems", BREAK))
-    worst = summary.recompiled
+        hints.append(Hint(place.first_ref, text, "tltui problems", BREAK))
+    worst = summary.most_recompiled
     if worst is not None and not worst.limit_hit and (worst.recompiles > 1 or not hints):
-        text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.seconds, ': ')}"
-        hints.append(Hint(worst.last, text, "tltui recompiles", RECOMPILE))
+        text = f"{worst.code.shown or 'a frame'} was recompiled {_times(worst.recompiles)}{fmt.took(worst.recompile_s, ': ')}"
+        hints.append(Hint(worst.newest_ref, text, "tltui recompiles", RECOMPILE))
     return hints
 
 
@@ -365,10 +365,10 @@ def _most_expensive(summary: Summary, is_alone: bool) -> list[Hint]:
     if not summary.costs or not (is_alone or len(summary.costs) > 1):
         return []
     top = summary.costs[0]
-    share = fmt.percent(top.seconds, summary.tally.seconds)
+    share = fmt.percent(top.compile_s, summary.tally.compile_s)
     name = top.code.shown or "one frame"
     text = f"{share} of the compile time went into {name}, {fmt.seconds(top.slowest_s)} of it here"
-    return [Hint(top.slowest, text, "tltui timing")]
+    return [Hint(top.slowest_ref, text, "tltui timing")]
 
 
 def _first(run: Run, summary: Summary) -> list[Hint]:

@@ -35,15 +35,15 @@ class Variation:
     """Their addresses; the first ones of very many."""
     values: tuple[str, ...]
     """The actual values, in this order; the first ones of very many."""
-    distinct: int
+    value_count: int
     """The number of actual values."""
-    became: str | None
+    dynamic_in: str | None
     """The compile in which torch made it dynamic by itself."""
-    fixed_again: str | None
+    fixed_again_in: str | None
     """The compile that shows that it did not stay dynamic: its value was fixed again."""
-    only_cause: tuple[str, ...]
+    only_cause_refs: tuple[str, ...]
     """Recompiles for which no other cause is named."""
-    only_cause_seconds: float
+    only_cause_s: float
     """Their total time: the possible saving, by torch's reasons."""
     advice: str
     """Advice against it, or the reason why there is none; '' for none."""
@@ -78,9 +78,9 @@ def variations_of(recompiles: Iterable[Explained], settings: Settings, resumed: 
             facts.refs.append(recompile.ref)
             if len(keys) == 1:
                 facts.only.append(recompile.ref)
-                facts.seconds += recompile.seconds or 0.0
-        sizes = [(change.source, change.dim) for change in recompile.became if change.dim is not None and not change.fixed]
-        for change in recompile.became:
+                facts.seconds += recompile.duration_s or 0.0
+        sizes = [(change.source, change.dim) for change in recompile.became_dynamic if change.dim is not None and not change.fixed]
+        for change in recompile.became_dynamic:
             for facts in about.get((change.source, change.dim), ()):
                 if facts.became is None:
                     facts.became = recompile.ref
@@ -146,9 +146,9 @@ _WHO = {
 
 def _condition(reason: Reason) -> str:
     """Format a failed condition: `x.size()[0] <= 64 did not hold (a bound of the mark): x dim 0 was 100`."""
-    condition = reason.failed or reason.expected
-    who = f" ({_WHO[reason.asked]})" if reason.asked in _WHO else ""
-    text = f"{name_of(reason.met[0].source, reason.met[0].dim, reason.met[0].term)} was " if len(reason.met) == 1 else ""
+    condition = reason.failed_part or reason.expected
+    who = f" ({_WHO[reason.origin]})" if reason.origin in _WHO else ""
+    text = f"{name_of(reason.terms[0].source, reason.terms[0].dim, reason.terms[0].term)} was " if len(reason.terms) == 1 else ""
     return f"{condition} did not hold{who}" + (f": {text}{reason.actual}" if reason.actual else "")
 
 
@@ -160,7 +160,7 @@ def id_of(ref: str) -> str:
 def _earlier(reason: Reason) -> Piece:
     """Return the earlier compile, linked only if the log has it."""
     ref = reason.earlier or ""
-    return (id_of(ref), tokens.LINK, ref) if reason.there else (id_of(ref), tokens.DIM)
+    return (id_of(ref), tokens.LINK, ref) if reason.earlier_is_logged else (id_of(ref), tokens.DIM)
 
 
 def _guard_link(reason: Reason) -> list[Piece]:
@@ -177,7 +177,7 @@ class RecompileLines:
         self.page = page
         self._variations = variations
         self._alone = alone
-        self._fixed = {(variation.source, variation.dim): variation.fixed_again for variation in variations}
+        self._fixed = {(variation.source, variation.dim): variation.fixed_again_in for variation in variations}
         self.folded = 0
         """The number of reasons that repeat the cause of another one."""
         self.indent = indent
@@ -205,7 +205,7 @@ class RecompileLines:
         head = self._head(recompile)
         if not shown:
             page.add(*head)
-            page.say(page.so_far(no_reason(Recompile((), recompile.logged))), deep, tokens.DIM)
+            page.say(page.so_far(no_reason(Recompile((), recompile.reasons_from))), deep, tokens.DIM)
         for n, reason in enumerate(shown):
             if n:
                 head = self._older(reason)
@@ -214,13 +214,13 @@ class RecompileLines:
                 head = [deep]
             self._reason(head, reason, recompile)
         self._same(same, recompile)
-        for change in recompile.became:
+        for change in recompile.became_dynamic:
             page.say(self._became(change), deep, tokens.VALUE)
         if recompile.limit_hit:
             page.say("not compiled: the recompile limit was reached", deep, tokens.ERROR)
         if recompile.failure:
             page.say(f"this compile failed: {recompile.failure}", deep, tokens.ERROR)
-        if recompile.logged == "metrics":
+        if recompile.reasons_from == "metrics":
             page.say("(from the metrics, which keep one reason only)", deep, tokens.DIM)
 
     def _became(self, change: Dynamic) -> str:
@@ -238,7 +238,7 @@ class RecompileLines:
             earlier = recompile.reasons[0].earlier
             pieces += [_earlier(recompile.reasons[0]), " → "]
             used += len(id_of(earlier)) + 3
-        took = fmt.seconds(recompile.seconds) if recompile.seconds is not None and not recompile.limit_hit else ""
+        took = fmt.seconds(recompile.duration_s) if recompile.duration_s is not None and not recompile.limit_hit else ""
         pieces += [
             (id_of(recompile.ref), tokens.LINK, recompile.ref),
             " " * (self._pair - used + 1),
@@ -294,7 +294,7 @@ class RecompileLines:
         page, indent = self.page, self.indent
         first, last = recompiles[0], recompiles[-1]
         reason, deep = first.reasons[0], indent + "    "
-        seconds = sum(recompile.seconds or 0.0 for recompile in recompiles)
+        seconds = sum(recompile.duration_s or 0.0 for recompile in recompiles)
         page.add(
             indent, (id_of(first.ref), tokens.LINK, first.ref), " … ", (id_of(last.ref), tokens.LINK, last.ref), "  ",
             (f"{fmt.seconds(seconds)}  ", tokens.NUMBER), (f"{len(recompiles)} recompiles for one cause", tokens.RECOMPILE),
@@ -348,7 +348,7 @@ def add_where(page: Page, reason: Reason, indent: str) -> None:
     if reason.file is None:
         return
     place = page.place(reason.file, reason.line)
-    lead = f"from {reason.whose}: " if reason.whose else "from "
+    lead = f"from {reason.owner}: " if reason.owner else "from "
     pieces: list[Piece] = [indent, (lead, tokens.DIM), place]
     room = page.width - len(indent) - len(lead) - len(place[0]) - 2
     if reason.code and room >= min(len(reason.code.strip()), 30):
@@ -389,7 +389,7 @@ def add_variations(page: Page, variations: Sequence[Variation], recompiles: int,
 def _add_variation(page: Page, variation: Variation, recompiles: int, indent: str) -> None:
     label = name_of(variation.source, variation.dim)
     name = fmt.clip_middle(sanitize(label), page.width // 2)
-    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.distinct)))
+    values = fmt.one_line(", ".join(_shown(variation.values, 6, max(page.width // 3, 12), variation.value_count)))
     fits = len(indent) + CLASS + len(name) + 2 + len(values) <= page.width
     page.add(indent, (f"{variation.cause:<{CLASS}}", tokens.KEYWORD), (name, tokens.NAME), f"  {values}" if fits else "")
     if not fits:
@@ -404,15 +404,19 @@ def _share(variation: Variation, recompiles: int) -> str:
     many = "both recompiles" if recompiles == 2 else f"all {recompiles} recompiles"
     everything = many if recompiles > 1 else "the recompile"
     of = everything if variation.count == recompiles else f"{variation.count} of {recompiles} recompiles"
-    if not variation.only_cause:
+    if not variation.only_cause_refs:
         return f"one of the causes of {of}"
-    if len(variation.only_cause) == variation.count:
-        return f"the only cause named for {of}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
-    refs = f"[{variation.only_cause[0]}]" if len(variation.only_cause) == 1 else f"{fmt.count(len(variation.only_cause))} of them"
-    return f"a cause of {of}, the only one of {refs}{fmt.took(variation.only_cause_seconds, ' (', ')')}"
+    if len(variation.only_cause_refs) == variation.count:
+        return f"the only cause named for {of}{fmt.took(variation.only_cause_s, ' (', ')')}"
+    refs = (
+        f"[{variation.only_cause_refs[0]}]"
+        if len(variation.only_cause_refs) == 1
+        else f"{fmt.count(len(variation.only_cause_refs))} of them"
+    )
+    return f"a cause of {of}, the only one of {refs}{fmt.took(variation.only_cause_s, ' (', ')')}"
 
 
 def _advice(page: Page, variation: Variation) -> str:
     """Return the advice; in a live run, absence so far is qualified."""
     text = variation.advice + _PROOFS.get(variation.proof, "")
-    return page.so_far(text) if variation.became is None and "did not become" in text else text
+    return page.so_far(text) if variation.dynamic_in is None and "did not become" in text else text

@@ -88,7 +88,7 @@ class GrepResult:
 
     pattern: str
     hits: tuple[GrepHit, ...]
-    complete: bool
+    is_complete: bool
 
 
 def hits(run: Run, query: Query) -> Iterator[GrepHit | None]:

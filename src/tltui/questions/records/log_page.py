@@ -48,10 +48,10 @@ class Output:
     """One output, for JSON."""
 
     file: str
-    bytes: int
+    size_bytes: int
     records: int
     """Records of torch's loggers."""
-    others: int
+    other_lines: int
     """Runs of other lines."""
 
 

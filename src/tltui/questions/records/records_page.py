@@ -29,7 +29,7 @@ class RecordRow:
     record: int
     """Number in its log, from 1."""
     file: str
-    offset: int
+    offset_bytes: int
     time: str | None
     """`MM-DD HH:MM:SS.micros`, local time of the job."""
     pid: int

@@ -18,7 +18,7 @@ found
 found[0].kind, found[0].headline, found[0].function, found[0].first_ref
 [(row.kind, row.count) for row in found if row.kind == "break"]
 found.data.breaks[0].graph_break.explanation[:60]     # all of the answer, as the analysis has it
-print(tltui.check(run, "error,recompiles=10"))
+print(tltui.check(run, fail_on="error,recompiles=10"))
 row = tltui.summary(run)[0]
 row.compiles, row.errors, row.breaks, row.recompiles, round(row.compile_s, 1)
 why = tltui.recompiles(run)

@@ -5,6 +5,7 @@
 from tltui.api import Artifact as Artifact
 from tltui.api import BadAddress as BadAddress
 from tltui.api import BadArgument as BadArgument
+from tltui.api import breaks as breaks
 from tltui.api import check as check
 from tltui.api import CheckResult as CheckResult
 from tltui.api import Closed as Closed

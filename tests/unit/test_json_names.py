@@ -19,8 +19,9 @@ TABLE = LINE.findall((ROOT / "docs" / "json-names.md").read_text(encoding="utf-8
 
 def test_the_new_names_are_there_and_the_old_ones_are_not() -> None:
     schemas = {name: json.loads(schema_text(name))["$defs"] for name in NAMES}
-    classes = [question_of(name).rows for name in BY_NAME] + [kind for kind in vars(rows).values() if dataclasses.is_dataclass(kind)]
-    columns = {kind.__name__: {field.name for field in dataclasses.fields(kind)} for kind in classes if isinstance(kind, type)}
+    classes = [question_of(name).rows for name in BY_NAME]
+    classes += [kind for kind in vars(rows).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+    columns = {kind.__name__: {field.name for field in dataclasses.fields(kind)} for kind in classes}
     assert len(TABLE) > 300
     for kind, places, old, new in TABLE:
         if places == "rows":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from tltui.api.renamed import RENAMED, with_earlier_names
 from tltui.model import nodes as model
 from tltui.model.artifacts import Artifact, artifacts_of, units_of
 from tltui.model.torch_version import torch_version
@@ -404,3 +405,7 @@ def limit_rows(data: Gates) -> Iterator[LimitRow]:
     """Yield a row per limit."""
     for limit in data.limits:
         yield _row(LimitRow, limit, first_ref=limit.reasons[0].ref if limit.reasons else "")
+
+
+for _kind in [kind for name, kind in globals().items() if name in RENAMED]:
+    with_earlier_names(_kind)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args
 
 from tltui.api.errors import BadArgument, ProfileError, safe
 from tltui.api.nodes import WIDTH, Node, place
+from tltui.api.renamed import with_earlier_names
 from tltui.api.results import Result, folded, snapshot
 from tltui.api.runs import Run, read_profiles
 from tltui.documents.envelope import envelope
@@ -75,6 +76,17 @@ def answer(
         return Result(name, str(part.ref), document.title, data, tuple(rows(data)), page, printed, _hidden=hidden)
 
 
+def ask_run(
+    run: Any, name: str, ref: str | Node, rank: int | None, frame: int | None, keywords: dict[str, Any]
+) -> Result[Any, Any]:
+    """Return the answer of a question about a part of a run, named by its address or by rank and frame. Raises `BadArgument`."""
+    if rank is not None or frame is not None:
+        if ref:
+            raise BadArgument("name a part of the run by its address, or by rank= and frame=")
+        ref = ("" if rank is None else f"{rank}:") + ("" if frame is None else f"{frame}/")
+    return function_of(name)(run, ref, **keywords)
+
+
 def wide(width: int) -> int:
     """Return the width of a page, limited as the command line limits COLUMNS."""
     return min(max(width, 40), 400)
@@ -96,6 +108,7 @@ def with_profiles(part: Part) -> None:
 def function_of(name: str) -> Function:
     """Return the function of a question."""
     question = question_of(name)
+    with_earlier_names(question.rows)
     ask = SPECIAL[name] if name in SPECIAL else _function(question)
     ask.__doc__ = inspect.cleandoc(question.doc)
     ask.__annotations__["return"] = result_type(question)

@@ -64,7 +64,7 @@ class SummaryRow:
 def summary_rows(data: Summary | Study, ref: str, compiles: Sequence[Compile]) -> Iterator[SummaryRow]:
     """Yield one row."""
     tally = total(compile_.tally for compile_ in compiles)
-    torch = (data.torch_version or "") if isinstance(data, Study) else joined(data.versions)
+    torch = (data.torch_version or "") if isinstance(data, Study) else joined(data.versions) if data is not None else ""
     yield SummaryRow(
         ref, len({compile_.process.rank for compile_ in compiles}),
         tally.compiles, tally.ok, tally.errors, tally.eager, tally.with_breaks,

@@ -17,6 +17,7 @@ from tltui.model.run import Run
 from tltui.model.status import Status
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.run_summary import Code
+from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
@@ -255,7 +256,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
         failure = group.failure
         side = "backward: " if failure.backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.model.ref import is_several, ranges, shortened, with_noun
 from tltui.model.run import Run
 from tltui.model.status import Status
@@ -247,7 +247,7 @@ def _written(page: Page, group: Group, trail: bool, is_detailed: bool) -> None:
     if group.last is not None:
         words.append((f"last record {fmt.clock(group.last)}", tokens.DIM))
     if group.graph:
-        words.append(("last graph", tokens.LINK, group.graph))
+        words.append(to_page("last graph", group.graph))
     elif group.artifact and is_detailed:
         until = "" if group.over else " so far"
         words.append((f"last artifact{until}: {fmt.clip_middle(sanitize(group.artifact), 40)}", tokens.DIM))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tltui.documents import format as fmt
-from tltui.documents.page import Page
+from tltui.documents.page import Page, to_page
 from tltui.documents.scope import called
 from tltui.inputs.forms import DEBUG_DIR
 from tltui.model.artifacts import artifacts_of, units_of
@@ -149,7 +149,7 @@ def attempt_document(run: Run, node: Compile, attempt: int, options: Options) ->
     count = sum(1 for record in node.records if (log.context(record).attempt or 0) == attempt)
     page.heading("Records")
     page.add("  ", (fmt.plural(count, "record"), tokens.STRONG), " of this attempt  ",
-             ("all records of the compile", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+             to_page("all records of the compile", f"@records:{node.ref}"))  # fmt: skip
     return page.document()
 
 
@@ -376,7 +376,7 @@ def _breaks(page: Page, node: Compile, study: Study) -> None:
     if total > len(study.breaks):
         page.blank()
         page.add("  ", (f"the first {len(study.breaks)} of {total} are shown", tokens.DIM), " ",
-                 ("all records", tokens.LINK, f"@records:{node.ref}"))  # fmt: skip
+                 to_page("all records", f"@records:{node.ref}"))  # fmt: skip
 
 
 def _function(page: Page, node: Compile, study: Study) -> None:
@@ -435,7 +435,7 @@ def _add_run_time(page: Page, run: Run, node: Compile) -> None:
     costs, ref = costs_of(run), str(node.ref)
     if costs is not None and (message := compile_sentence(costs, ref)):
         page.heading("Run time")
-        page.row([f"{message}  ", ("runtime", tokens.LINK, f"@runtime:{ref}")])
+        page.row([f"{message}  ", to_page("runtime", f"@runtime:{ref}")])
 
 
 def _counts(page: Page, node: Compile, study: Study) -> None:
@@ -455,7 +455,7 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
         page.joined(words, "  ")
     if fused:
         text = "  which operations went into which kernel, and why not more"
-        page.row([("fusion", tokens.LINK, f"@fusion:{node.ref}"), (text, tokens.DIM)])
+        page.row([to_page("fusion", f"@fusion:{node.ref}"), (text, tokens.DIM)])
 
 
 def _attempts(page: Page, node: Compile, study: Study) -> None:

@@ -8,7 +8,8 @@ from tltui.documents.page import Page
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
 from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, inside
+from tltui.questions.problems.compile_problems import headline_of
+from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, gb_piece, inside
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -101,9 +102,9 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     page.row(pieces, indent)
     if error.no_breaks:
         page.say(NO_BREAKS, indent + "  ", tokens.WARN)
-    reason = sanitize(fmt.one_line(error.reason))
+    reason = sanitize(fmt.one_line(headline_of(error.reason)))
     if reason and not error.recompile_limit:
-        page.add(indent, "  ", (page.clip(reason, page.width - len(indent) - 2), tokens.DIM))
+        page.add(indent, "  ", (fmt.sentences(reason, page.width - len(indent) - 2), tokens.DIM))
 
 
 def _add_unfinished(page: Page, summary: Summary) -> None:
@@ -161,7 +162,7 @@ def _add_breaks(page: Page, summary: Summary) -> None:
 def _break_place(page: Page, place: BreakPlace) -> None:
     times = f"{place.count}{'×'}"
     on = f" on {fmt.plural(place.ranks, 'rank')}" if place.ranks > 1 else ""
-    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", ((place.gb or "").ljust(6), tokens.BREAK), " "]
+    head: list[Piece] = [(times.rjust(4), tokens.STRONG), " ", gb_piece(place.gb or ""), " " * (7 - len(place.gb or ""))]
     used = 2 + sum(len(piece_text(p)) for p in head)
     page.add("  ", *head, fmt.clip(sanitize(place.headline), page.width - used))
     where: list[Piece] = []

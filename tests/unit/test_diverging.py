@@ -225,7 +225,7 @@ def test_a_rank_that_was_killed_inside_of_a_compile(tmp_path: Path) -> None:
     end = usual.index(b'"dynamo_output_graph"', begun(usual, 1))
     killed = usual[: usual.rindex(b"\nV", 0, end) + 1]
     run = ranks(tmp_path, [usual, usual, killed, usual])
-    assert told(diverging(run)) == [("g", 1, "unfinished", ["0, 1, 3: finished", "2: not finished"])]
+    assert told(diverging(run)) == [("g", 1, "unfinished", ["0, 1, 3: finished", "2: unfinished"])]
 
 
 def test_a_rank_that_ended_between_two_compiles(tmp_path: Path) -> None:

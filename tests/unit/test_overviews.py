@@ -202,11 +202,11 @@ def test_a_compile_that_was_killed(tmp_path: Path) -> None:
     run = log.event("x", "B", 1).event("x", "E", 63).open()
     wide = Options(width=200)
     text = text_of(page(run, "0/0", wide))
-    assert "? not finished when the log ends" in text
+    assert "? unfinished when the log ends" in text
     assert "begun and not seen to end, for at least 62.0 s: dynamo › backend_compile" in text
     text = text_of(page(run, "", wide))
     assert "1 compile did not finish: f; it stood in backend_compile, for at least 62.0 s  tltui where" in text
-    assert "Not finished (1)" in text
+    assert "Unfinished (1)" in text
 
 
 def test_the_recompile_limit(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_cudagraph_skips_and_unfinished(tmp_path: Path) -> None:
     assert [(g.reason, len(g.occurrences)) for g in found.cudagraphs] == [("skipping cudagraphs due to mutated inputs", 1)]
     assert [item.ref for item in found.unfinished] == ["0/1"]
     text = initial_text(page(log.open()))
-    assert "CUDA graphs skipped" in text and "Not finished (1)" in text
+    assert "CUDA graphs skipped" in text and "Unfinished (1)" in text
 
 
 def test_nothing_wrong_is_said() -> None:

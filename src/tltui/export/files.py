@@ -27,7 +27,7 @@ from tltui.text.torch_names import is_graph_break_page
 
 SGR: dict[str, str] = {
     tokens.OK: "32", tokens.BREAK: "33", tokens.ERROR: "1;31", tokens.EAGER: "31", tokens.EMPTY: "2",
-    tokens.MISSING: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
+    tokens.UNFINISHED: "35", tokens.RUNNING: "35", tokens.SEEN: "2", tokens.WARN: "33", tokens.RECOMPILE: "36",
     tokens.TITLE: "1", tokens.HEADING: "1;34", tokens.LABEL: "2", tokens.DIM: "2", tokens.STRONG: "1",
     tokens.LINK: "36", tokens.CONTROL: "7",
     tokens.KEYWORD: "35", tokens.DEFINITION: "1", tokens.FUNCTION: "34", tokens.TYPE: "36", tokens.STRING: "32",

@@ -27,7 +27,7 @@ _LOOKS: dict[str, str] = {
     **dict.fromkeys((tokens.BREAK, tokens.WARN, tokens.CHANGED), "color:var(--tok-break)"),
     **dict.fromkeys((tokens.ERROR, tokens.EXCEPTION), "color:var(--tok-error);font-weight:700"),
     tokens.REMOVED: "color:var(--tok-error)",
-    **dict.fromkeys((tokens.MISSING, tokens.RUNNING, tokens.SEEN), "color:var(--tok-running)"),
+    **dict.fromkeys((tokens.UNFINISHED, tokens.RUNNING, tokens.SEEN), "color:var(--tok-running)"),
     **dict.fromkeys((tokens.TITLE, tokens.STRONG, tokens.DEFINITION), "font-weight:700"),
     tokens.HEADING: "color:var(--tok-heading);font-weight:700",
     **dict.fromkeys((tokens.EMPTY, tokens.LABEL, tokens.DIM, tokens.COMMENT), "color:var(--dim)"),

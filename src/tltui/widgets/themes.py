@@ -152,7 +152,7 @@ PARTS: dict[str, Paint] = {
     "tok-warn": Paint("tok-break"),
     "tok-error": Paint("tok-error", style="bold"),
     "tok-eager": Paint("tok-eager"),
-    "tok-missing": Paint("tok-running"),
+    "tok-unfinished": Paint("tok-running"),
     "tok-running": Paint("tok-running"),
     "tok-seen": Paint("tok-running"),
     "tok-recompile": Paint("tok-recompile"),

@@ -203,7 +203,7 @@ def _idle_words(group: Group, places: Where) -> str:
 def add_group(page: Page, group: Group, places: Where, is_detailed: bool) -> None:
     """Add a group of ranks; `is_detailed`: with its open phases and the ranks that passed it."""
     open_now = group.state == INSIDE and group.what != INTERRUPTED
-    mark = page.status(Status.MISSING if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
+    mark = page.status(Status.UNFINISHED if group.over else Status.RUNNING) if open_now else ("·", tokens.DIM)
     pieces: list[Piece] = [mark, " ", (subject(group, places), tokens.STRONG), "  "]
     if group.state == EMPTY:
         pieces.append("no compile" if group.over else "no compile yet")

@@ -332,7 +332,7 @@ class Watch:
         for owner in compiles:
             if owner.is_compile and owner.facts.backward_unfinished:
                 news = self._of(NewsKind.UNFINISHED, number, last, owner, "its backward did not finish in the log")
-                yield replace(news, status=Status.MISSING)
+                yield replace(news, status=Status.UNFINISHED)
 
     def _of(self, kind: NewsKind, number: int, record: int, owner: Compile, text: str = "") -> News:
         process = owner.process

@@ -301,13 +301,12 @@ def _failed(summary: Summary) -> list[Hint]:
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
         hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
-    given_up = [line for line in summary.eager if not line.recompile_limit]
+    fallen_back = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
-    if given_up:
-        name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
-        many = f"{count} functions run" if count > 1 else f"{name} runs"
-        text = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
-        hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))
+    if fallen_back:
+        name, count = fallen_back[0].function or "a function", len({(line.function, line.file) for line in fallen_back})
+        text = f"{f'{count} functions' if count > 1 else name} fell back to eager mode"
+        hints.append(Hint(fallen_back[0].ref, text, "tltui problems", ERROR))
     if limits:
         name = f" of {limits[0].function}" if limits[0].function else ""
         text = f"the recompile limit{name} was hit: calls that match none of its compiled versions run in eager mode"

@@ -52,18 +52,17 @@ def add_counts(page: Page, tally: Tally) -> None:
 
 
 def breaks_counted(tally: Tally) -> str:
-    """Format `7 graph breaks, 4 of which made torch give the function up`."""
+    """Format `7 graph breaks, 4 with a fallback to eager`."""
     breaks = fmt.plural(tally.breaks, "graph break")
     if not tally.skips:
         return breaks
-    subject = "which" if tally.breaks == 1 else f"{fmt.count(tally.skips)} of which"
-    return f"{breaks}, {subject} made torch give the function up"
+    return f"{breaks}, {'' if tally.breaks == 1 else f'{fmt.count(tally.skips)} '}with a fallback to eager"
 
 
 def add_outcomes(page: Page, summary: Summary, finished: bool, costs_shown: int) -> None:
     """Add errors, eager functions, unfinished compiles, graph breaks, recompiles and the most expensive functions."""
     _error_lines(page, f"Errors ({fmt.count(summary.tally.errors)})", summary.errors)
-    _error_lines(page, f"In eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
+    _error_lines(page, f"Fell back to eager mode ({fmt.count(summary.tally.eager)})", summary.eager)
     if finished:  # while the log is being read compiles without an end may only be running
         _add_unfinished(page, summary)
     _add_breaks(page, summary)
@@ -85,7 +84,7 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
 
 
 KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
-"""The reasons for which torch gives a function up."""
+"""The reasons for which a function falls back to eager mode."""
 
 
 def _error(page: Page, error: ErrorLine, indent: str) -> None:
@@ -111,7 +110,7 @@ def _add_unfinished(page: Page, summary: Summary) -> None:
     """Add compiles without an end."""
     if not summary.unfinished:
         return
-    page.heading(f"Not finished ({fmt.count(summary.unfinished_count)})")
+    page.heading(f"Unfinished ({fmt.count(summary.unfinished_count)})")
     for item in summary.unfinished:
         name = fmt.clip_middle(sanitize(item.code.shown or "?"), 40)
         pieces: list[Piece] = [(f"[{item.ref}]", tokens.LINK, item.ref), "  ", (name, tokens.FUNCTION)]

@@ -47,7 +47,7 @@ from tltui.questions.problems.problem_list import (
     unfinished_of,
 )  # fmt: skip
 from tltui.questions.problems.reason_sections import (
-    GIVEN_UP,
+    FALLBACK_CAUSES,
     LIMIT_EAGER,
     LIMIT_RAISES,
     NO_BREAKS,
@@ -160,7 +160,7 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     page.row(_function_head(page, Status.EAGER, group))
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=False)
-    page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
+    page.say(FALLBACK_CAUSES[group.eager], INDENT, tokens.WARN)
     if group.eager is Eager.SUPPRESSED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
@@ -366,7 +366,7 @@ def _fill(page: Page, run: Run, scope: Scope) -> Generator[None, None, Problems]
     _add_limits(page, run, limits)
     phases = {str(c.ref): doing(c) for c in [c for c in compiles if is_unfinished(c)][:PHASES_SHOWN]}
     why = "The log has no end of these: still compiling, killed, or the log is cut off."
-    _add_unfinished(page, unfinished, phases, "Not finished", why)
+    _add_unfinished(page, unfinished, phases, "Unfinished", why)
     _add_unfinished(page, running, phases, "Running", f"No end yet: {page.goes_on}.")
     yield
     diverging = _add_differing(page, run, differing)
@@ -401,11 +401,11 @@ def _head(page: Page, run: Run, scope: Scope, running: int, unfinished: int, ski
     if tally.errors:
         words.append((f"{page.status(Status.ERROR)[0]} {fmt.plural(tally.errors, 'compile')} failed", tokens.ERROR))
     if tally.eager:
-        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} in eager mode", tokens.EAGER))
+        words.append((f"{page.status(Status.EAGER)[0]} {fmt.count(tally.eager)} fell back to eager", tokens.EAGER))
     if limits:
         words.append(f"recompile limit reached {times(limits)}")
     if unfinished:
-        words.append((f"{page.status(Status.MISSING)[0]} {fmt.count(unfinished)} not finished", tokens.MISSING))
+        words.append((f"{page.status(Status.UNFINISHED)[0]} {fmt.count(unfinished)} unfinished", tokens.UNFINISHED))
     if running:
         words.append((f"{page.status(Status.RUNNING)[0]} {fmt.count(running)} running", tokens.RUNNING))
     if tally.breaks:
@@ -477,10 +477,10 @@ def _add_limits(page: Page, run: Run, groups: Sequence[LimitGroup]) -> None:
 
 def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
     note = (
-        "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
-        "What they call is compiled by itself."
+        "From then on these functions run in eager mode as a whole, even for calls that match an earlier compiled version. "
+        "Functions that they call are still compiled."
     )
-    for group in _section(page, "In eager mode", "in function", groups, note):
+    for group in _section(page, "Fell back to eager mode", "in function", groups, note):
         add_eager(page, group)
 
 

@@ -149,7 +149,7 @@ class FailedGroup:
 
 @frozen
 class EagerGroup:
-    """A code object that torch gave up for one reason: all of it runs in eager mode. Hits of the recompile limit: `LimitGroup`."""
+    """A code object that fell back to eager mode for one reason. Hits of the recompile limit: `LimitGroup`."""
 
     code: Code
     eager: Eager
@@ -323,7 +323,7 @@ def _failed(members: list[tuple[Compile, Failure]]) -> FailedGroup:
 
 
 def eager_groups(compiles: Sequence[Compile]) -> Steps[EagerGroup]:
-    """Return the functions that torch gave up, in the order of the first of each."""
+    """Return the functions that fell back to eager mode, in the order of the first of each."""
     groups: dict[tuple[Any, ...], list[tuple[Compile, EagerGroup]]] = defaultdict(list)
     for compile_ in compiles:
         eager = compile_.facts.eager

@@ -30,7 +30,7 @@ SKIPS = (
     "From then on the whole function runs in eager mode, even for calls that "
     "match an earlier compiled version. Functions it calls are still compiled."
 )
-GIVEN_UP = {
+FALLBACK_CAUSES = {
     Eager.SKIPPED: "Torch cannot resume after a graph break in it.",
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."

@@ -197,7 +197,7 @@ def _functions(search: _Search, compile_: Compile, reader: Reader) -> Iterator[T
 def _failures(search: _Search, compile_: Compile, reader: Reader) -> Iterator[Trail]:
     facts = compile_.facts
     if (not facts.failed and not facts.backward_failed) or facts.eager is Eager.SKIPPED:
-        return  # the graph break already covers a function that was given up
+        return  # the graph break already covers a function that fell back
     for failure in cached_failures(compile_):
         frames = (*failure.stack, failure.inner, failure.raised_at)
         if search.here(failure.file, failure.line, failure.code) or any(map(search.frame, frames)):

@@ -351,7 +351,7 @@ def compiles_table(total_s: float, is_on_ranks: bool) -> Table[OnAll]:
 
     def time(row: OnAll) -> Piece:
         slowest = row.slowest
-        least = "≥" if slowest.source == "events" and slowest.status in ("missing", "running") else ""
+        least = "≥" if slowest.source == "events" and slowest.status in ("unfinished", "running") else ""
         return (least + fmt.from_to((row.least_s, slowest.seconds)), tokens.NUMBER, _timing(slowest.ref))
 
     return Table((

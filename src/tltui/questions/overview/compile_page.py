@@ -446,7 +446,7 @@ def _counts(page: Page, node: Compile, study: Study) -> None:
     if study.nodes is not None:
         words.append(fmt.plural(study.nodes, "graph node"))
     if facts.guard_count is not None:
-        words.append(fmt.plural(facts.guard_count, "guard"))
+        words.append(f"guard_count {fmt.count(facts.guard_count)}")
     if study.guard_latency_us is not None:
         words.append(f"guards take {study.guard_latency_us:.0f} µs a call")
     fused = has_fusion(node)

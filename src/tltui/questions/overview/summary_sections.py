@@ -83,7 +83,9 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
                 _error(page, error, "    ")
 
 
-KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
+KINDS: dict[Eager | None, str] = {
+    Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors", Eager.UNTRACED: "not traced",
+}  # fmt: skip
 """The reasons for which torch gives a function up."""
 
 

@@ -159,7 +159,7 @@ def add_eager(page: Page, group: EagerGroup) -> None:
     if len(group.occurrences) > 1:
         add_occurrences(page, group.occurrences, with_names=False)
     page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
-    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+    if group.eager is not Eager.SKIPPED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
         add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)

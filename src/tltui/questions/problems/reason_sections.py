@@ -35,6 +35,10 @@ GIVEN_UP = {
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
     ),
+    Eager.UNTRACED: (
+        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
+        "and torch logs both alike."
+    ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
 NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from tltui.model.node_answers import Count, counts, part
@@ -43,13 +44,16 @@ def forgotten(processes: Iterable[Process]) -> Forgotten | None:
         return None
     again = []
     for process in several:
-        before: dict[tuple[str | None, str | None, int | None], int] = {}
-        for frame in process.frames.values():
-            if frame.code[0] is not None:
-                compiles = [compile_ for compile_ in frame.compiles if compile_.is_compile]
-                if frame.key.epoch > 1:
-                    again += compiles[: before.get(frame.code, 0)]
-                before[frame.code] = max(before.get(frame.code, 0), len(compiles))
+        before: Counter[tuple[str | None, str | None, int | None]] = Counter()
+        frames = [frame for frame in process.frames.values() if frame.code[0] is not None]
+        frames.sort(key=lambda frame: frame.key.epoch)
+        for _, in_epoch in groupby(frames, key=lambda frame: frame.key.epoch):
+            compiled: dict[tuple[str | None, str | None, int | None], list[Compile]] = defaultdict(list)
+            for frame in in_epoch:  # several have one code: a line may have several resume functions
+                compiled[frame.code] += [compile_ for compile_ in frame.compiles if compile_.is_compile]
+            for code, compiles in compiled.items():
+                again += compiles[: before[code]]
+                before[code] = max(before[code], len(compiles))
     return Forgotten(
         max(process.epochs for process in several),
         len(again),

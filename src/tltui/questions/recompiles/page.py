@@ -139,8 +139,7 @@ def config_of(compile_: Compile, reader: Reader) -> DynamoConfig | None:
     entries = number_in(fields, "cache_size")
     left = None
     if limit is not None and entries is not None:
-        facts = compile_.facts
-        left = max(limit - int(entries) - int(not facts.failed and not facts.skipped), 0)
+        left = max(limit - int(entries) - int(compile_.facts.left_code is not False), 0)
     record = next(m.record for m in compile_.metrics if m.event == "compilation_metrics" and not m.is_runtime)
     return DynamoConfig(Settings.of(config), limit, left, address(compile_, record, "compilation_metrics"))
 

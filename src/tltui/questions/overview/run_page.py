@@ -286,11 +286,18 @@ def _failed(summary: Summary) -> list[Hint]:
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
-        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
+        ref, text = first.ref, f"{many}{how}{where}"
+        most = max(summary.errors, key=lambda error: error.functions)
+        if most.functions > 1:
+            share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
+            same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
+            ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        hints.append(Hint(ref, text, "tltui problems", ERROR))
     given_up = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
     if given_up:
         name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
+        count += sum(line.functions - 1 for line in given_up)
         many = f"{count} functions run" if count > 1 else f"{name} runs"
         text = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
         hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))

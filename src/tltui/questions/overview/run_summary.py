@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from tltui.model.node_answers import Count, counts, part
 from tltui.model.nodes import Compile, Process
 from tltui.model.record_reader import Reader
-from tltui.model.status import Eager, Status, Tally
+from tltui.model.status import SOFT, Eager, Status, Tally, error_name
 from tltui.questions.coverage.job_inputs import Missing
-from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures
+from tltui.questions.problems.compile_problems import GraphBreak, cached_breaks, cached_failures, message_of
 from tltui.questions.ranks.differences import Differing
 from tltui.questions.ranks.pace import Offset
 from tltui.questions.recompiles.recompile_reasons import cached_recompile, parse_reason
@@ -126,7 +126,7 @@ class CodeCost:
 
 @frozen
 class ErrorLine:
-    """Compiles of one function that failed with the same error, or run in eager mode for the same reason."""
+    """Compiles that failed with the same error, or run in eager mode for the same reason; of one function if that is a break."""
 
     ref: str
     """The address of the first."""
@@ -144,6 +144,8 @@ class ErrorLine:
     """Whether the exception reached the caller; None: this torch does not log it."""
     no_breaks: bool = False
     """Whether it failed because a graph break was not allowed: `fullgraph=True`, `error_on_graph_break`."""
+    functions: int = 1
+    """The number of code objects."""
 
 
 @frozen
@@ -323,8 +325,10 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
     for compile_ in compiles:
         if compile_.tally.counted(status) and compile_.facts.traced:  # else the reason is in the output
             facts = compile_.facts
-            reason = (facts.fail_reason or facts.backward_fail_reason or "").partition("\n")[0]
-            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, compile_.frame.code].append(compile_)
+            reason = message_of(facts.fail_reason or facts.backward_fail_reason or "")
+            is_break = error_name(facts.fail_type) in SOFT and facts.eager is not Eager.UNTRACED
+            code = compile_.frame.code if facts.recompile_limit or is_break or not reason else None
+            groups[facts.recompile_limit, facts.eager, facts.fail_type, reason, code].append(compile_)
     results = []
     for number, members in enumerate(groups.values()):
         first = members[0]
@@ -335,11 +339,15 @@ def _errors(compiles: list[Compile], rank: Ranks, status: Status) -> tuple[Error
             failure = next(iter(cached_failures(first)), None)
         kind, reason = facts.fail_type or "failure", facts.fail_reason or facts.backward_fail_reason or ""
         file = line = None
+        functions = len({compile_.frame.code for compile_ in members})
         if failure is not None:
-            kind, reason, file, line = failure.type, failure.reason, failure.file, failure.line
+            kind, reason = failure.type, failure.reason
+            if functions == 1 or failure.raised:
+                file, line = failure.file, failure.line
         limit = facts.recompile_limit
         results.append(ErrorLine(
-            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks
+            str(first.ref), kind, reason, file, line, name, limit, len(members), ranks, facts.eager, facts.reached, facts.no_breaks,
+            functions,
         ))  # fmt: skip
     return tuple(sorted(results, key=lambda error: error.recompile_limit))
 

@@ -95,6 +95,8 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.functions > 1:
+        pieces.append(f" and {fmt.plural(error.functions - 1, 'other function')}")
     if error.file is not None:
         pieces += ["  ", page.place(error.file, error.line)]
     if error.count > 1:

@@ -24,8 +24,16 @@ from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
+from tltui.questions.overview.summary_sections import (
+    add_caches,
+    add_counts,
+    add_outcomes,
+    add_span,
+    add_without_graph,
+    open_phase,
+)
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -44,9 +52,13 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    summary = replace(
+        summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run),
+        without_graph=tuple(rank.number for rank in ranks_without_graph(run)),
+    )  # fmt: skip
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    add_without_graph(page, summary.without_graph, len(run.ranks))
     _head(page, run, summary, pace.clocks)
     add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), question_of("summary").needs)

@@ -236,6 +236,8 @@ class Summary:
     """The differences between the ranks of a run with two or more."""
     missing: Missing | None = None
     """Ranks of the job without any log here; None if none is missing."""
+    without_graph: tuple[int | None, ...] = ()
+    """Ranks on which no compile handed a graph with operations to a backend."""
 
 
 def summarise(processes: Iterable[Process], ahead: Mapping[int, Offset] | None = None) -> Summary:

@@ -305,6 +305,7 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
 
 def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+    add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
@@ -319,6 +320,12 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
     if recompile.logged == "metrics":
         title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
+
+
+def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
+    """Add the texts that the program's hooks gave at a recompilation."""
+    for text in contexts:
+        page.labelled("your context", fmt.one_line(text), indent, 14)
 
 
 NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"

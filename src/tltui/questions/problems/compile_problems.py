@@ -330,6 +330,7 @@ ERROR = "dynamo_error"
 BACKWARD = "eager_compile_backwards_failure"
 FAILURE_LIMIT = 1 << 18
 INTERRUPTED = "interrupted"
+INTERRUPTION = "by Ctrl-C, an exit or a timeout of the test runner, which are no errors; torch logs nothing further"
 
 
 @frozen
@@ -387,7 +388,7 @@ def failures_of(
             record = errors.pop(BACKWARD if backward else ERROR, None)
             failures.append(_failure(compile_, kind, fields, backward, record, reader))
     if compile_.facts.interrupted:
-        failures.append(Failure(INTERRUPTED, "by something that is no error: Ctrl-C, or an exit; torch logs no more of it"))
+        failures.append(Failure(INTERRUPTED, INTERRUPTION))
     for name, record in errors.items():  # the log ends before the metrics, or torch went on in eager mode
         if name == BACKWARD or not (compile_.facts.has_metrics or compile_.facts.waiting):
             failures.append(_failure(compile_, "", {}, name == BACKWARD, record, reader))

@@ -24,8 +24,16 @@ from tltui.questions.hang.where_sections import dumps_sentence, is_cause_unknown
 from tltui.questions.index import BY_NAME
 from tltui.questions.job_failures.failure_sections import CAUSE_UNKNOWN, add_ends, add_overlaps, launches_in
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
+from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Summary, summarise
-from tltui.questions.overview.summary_sections import add_caches, add_counts, add_outcomes, add_span, open_phase
+from tltui.questions.overview.summary_sections import (
+    add_caches,
+    add_counts,
+    add_outcomes,
+    add_span,
+    add_without_graph,
+    open_phase,
+)
 from tltui.questions.problems.compile_problems import INTERRUPTED
 from tltui.questions.question import question_of
 from tltui.questions.ranks.differences import differences_and_pace
@@ -44,9 +52,13 @@ CLOCKS_NAMED = 2
 def run_document(run: Run, options: Options) -> TextDocument:
     """Return the overview of all opened inputs."""
     diverging, pace = differences_and_pace(run)
-    summary = replace(summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run))
+    summary = replace(
+        summarise(run.processes(), pace.offsets), diverging=diverging, missing=missing_ranks(run),
+        without_graph=tuple(rank.number for rank in ranks_without_graph(run)),
+    )  # fmt: skip
     page = Page("", run.title, options)
     page.add((fmt.clip_middle(run.title, page.width), tokens.TITLE))
+    add_without_graph(page, summary.without_graph, len(run.ranks))
     _head(page, run, summary, pace.clocks)
     add_missing(page, summary.missing)
     page.untold = untold(list(run.processes()), question_of("summary").needs)
@@ -286,11 +298,18 @@ def _failed(summary: Summary) -> list[Hint]:
         count = sum(error.count for error in summary.errors)
         how = "was interrupted" if first.type == INTERRUPTED else f"with {first.type}" if count > 1 else f"failed with {first.type}"
         many = f"{fmt.plural(count, 'compile')} failed, the first " if count > 1 else ""
-        hints.append(Hint(first.ref, f"{many}{how}{where}", "tltui problems", ERROR))
+        ref, text = first.ref, f"{many}{how}{where}"
+        most = max(summary.errors, key=lambda error: error.functions)
+        if most.functions > 1:
+            share = "all" if most.count == count else f"{fmt.count(most.count)} of them"
+            same = f"with the same {most.type} in {fmt.count(most.functions)} functions"
+            ref, text = most.ref, f"{fmt.plural(count, 'compile')} failed, {share} {same}"
+        hints.append(Hint(ref, text, "tltui problems", ERROR))
     given_up = [line for line in summary.eager if not line.recompile_limit]
     limits = [line for line in summary.eager if line.recompile_limit]
     if given_up:
         name, count = given_up[0].function or "a function", len({(line.function, line.file) for line in given_up})
+        count += sum(line.functions - 1 for line in given_up)
         many = f"{count} functions run" if count > 1 else f"{name} runs"
         text = f"{many} in eager mode: torch gave {'them' if count > 1 else 'it'} up"
         hints.append(Hint(given_up[0].ref, text, "tltui problems", ERROR))

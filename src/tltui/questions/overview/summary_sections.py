@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tltui.documents import format as fmt
 from tltui.documents.columns import Column, Table
 from tltui.documents.page import Page
 from tltui.model.expected_artifacts import FRESH
 from tltui.model.status import ASCII_RECOMPILE, RECOMPILE_GLYPH, TABLE, Eager, Status, Tally
 from tltui.questions.overview.run_summary import BreakPlace, Code, ErrorLine, Summary
-from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, inside
+from tltui.questions.problems.reason_sections import LIMIT_EAGER, LIMIT_RAISES, NEVER_LOGGED, NO_BREAKS, inside, ranks_text
 from tltui.questions.timing.timing_events import OTHER, Open, group_of
 from tltui.text import tokens
 from tltui.text.document import Piece, piece_text
@@ -28,6 +30,14 @@ def add_span(page: Page, summary: Summary) -> None:
         span = fmt.seconds(max(summary.end - summary.start, 0.0) / 1e6)
         text = f"{span} from the first compile to the end of the last, beginning {fmt.when(summary.start)}"
         page.say(text, "", tokens.DIM)
+
+
+def add_without_graph(page: Page, ranks: Sequence[int | None], of: int) -> None:
+    """Add that no operation runs in compiled code, of the ranks for which this is so."""
+    if ranks:
+        where = f" on {ranks_text(set(ranks))}" if len(ranks) < of else ""
+        text = f"No compile{where} handed a graph with operations to a backend, so no operation runs in compiled code."
+        page.say(page.so_far(text), "", tokens.ERROR)
 
 
 def add_counts(page: Page, tally: Tally) -> None:
@@ -83,7 +93,9 @@ def _error_lines(page: Page, title: str, lines: tuple[ErrorLine, ...]) -> None:
                 _error(page, error, "    ")
 
 
-KINDS: dict[Eager | None, str] = {Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors"}
+KINDS: dict[Eager | None, str] = {
+    Eager.SKIPPED: "graph break", Eager.SUPPRESSED: "suppress_errors", Eager.UNTRACED: "not traced",
+}  # fmt: skip
 """The reasons for which torch gives a function up."""
 
 
@@ -93,6 +105,8 @@ def _error(page: Page, error: ErrorLine, indent: str) -> None:
     pieces.append((fmt.clip(sanitize(kind), 40), tokens.EAGER if error.eager else tokens.ERROR))
     if error.function:
         pieces += ["  ", (fmt.clip_middle(sanitize(error.function), 40), tokens.FUNCTION)]
+    if error.functions > 1:
+        pieces.append(f" and {fmt.plural(error.functions - 1, 'other function')}")
     if error.file is not None:
         pieces += ["  ", page.place(error.file, error.line)]
     if error.count > 1:

@@ -23,6 +23,7 @@ from tltui.questions.job_failures.job_failures import RunFailure, failures_outsi
 from tltui.questions.overview.run_summary import doing
 from tltui.questions.overview.summary_sections import breaks_counted, code_piece, open_phase, place_piece
 from tltui.questions.problems.compile_problems import GraphBreak, from_restart
+from tltui.questions.problems.failure_causes import causes_of
 from tltui.questions.problems.problem_list import (
     SCHEMA,
     BreakGroup,
@@ -116,24 +117,26 @@ def _compile_head(page: Page, status: Status, first: Occurrence) -> list[Piece]:
     return [page.status(status), " ", (f"[{first.ref}]", tokens.LINK, first.ref), "  "]
 
 
-def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup) -> list[Piece]:
+def _function_head(page: Page, status: Status, group: FailedGroup | EagerGroup, functions: int) -> list[Piece]:
     head = _compile_head(page, status, group.occurrences[0])
     if group.code.shown:
         head += [(fmt.clip_middle(sanitize(group.code.shown), 40), tokens.FUNCTION), "  ", place_piece(group.code)]
-    if len(group.occurrences) > 1:
+    if functions > 1:
+        head.append((f"  and {fmt.plural(functions - 1, 'other function')} for the same cause", tokens.STRONG))
+    if len(group.occurrences) > functions:
         head.append((f"  {fmt.plural(len(group.occurrences), 'compile')}", tokens.STRONG))
     return head
 
 
-def add_failed(page: Page, group: FailedGroup) -> None:
-    """Add one error: the compile, then type, reason and the user's line."""
+def add_failed(page: Page, group: FailedGroup, functions: int = 1) -> None:
+    """Add one error: the compile, then type, reason and the user's line. `functions`: the number of functions that fail of it."""
     page.open(group.failure.type)
-    page.row(_function_head(page, Status.ERROR, group))
+    page.row(_function_head(page, Status.ERROR, group, functions))
     _add_reached(page, group)
     add_failure(page, group.failure, INDENT)
     add_installed(page, group.installed, group.explained)
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
     shown = (group.failure.file, group.failure.line)
     _add_callers(page, group.failure.stack, shown)
     add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -153,13 +156,13 @@ def _add_reached(page: Page, group: FailedGroup) -> None:
         page.say(UNSURE, INDENT, tokens.WARN)
 
 
-def add_eager(page: Page, group: EagerGroup) -> None:
-    """Add a function that runs in eager mode, and why."""
-    page.row(_function_head(page, Status.EAGER, group))
+def add_eager(page: Page, group: EagerGroup, functions: int = 1) -> None:
+    """Add a function that runs in eager mode, and why. `functions`: the number of functions that do for this reason."""
+    page.row(_function_head(page, Status.EAGER, group, functions))
     if len(group.occurrences) > 1:
-        add_occurrences(page, group.occurrences, with_names=False)
+        add_occurrences(page, group.occurrences, with_names=functions > 1)
     page.say(GIVEN_UP[group.eager], INDENT, tokens.WARN)
-    if group.eager is Eager.SUPPRESSED and group.failure is not None:
+    if group.eager is not Eager.SKIPPED and group.failure is not None:
         add_failure(page, group.failure, INDENT)
         _add_callers(page, group.failure.stack, (group.file, group.line))
         add_traceback(page, group.failure.traceback, TRACEBACK, INDENT)
@@ -452,8 +455,10 @@ def _section(
 
 
 def _add_failed(page: Page, title: str, groups: Sequence[FailedGroup]) -> Generator[None, None, None]:
-    for group in _section(page, title, "of kind", groups, apart=True):
-        add_failed(page, group)
+    causes = causes_of(groups)
+    section = _section(page, title, "of kind", [cause.group for cause in causes], apart=True)
+    for group, cause in zip(section, causes, strict=True):
+        add_failed(page, group, cause.functions)
         yield
 
 
@@ -477,8 +482,11 @@ def _add_eager(page: Page, groups: Sequence[EagerGroup]) -> None:
         "Torch gave these functions up: from then on all of each runs in eager mode, also for calls that fit an earlier compile. "
         "What they call is compiled by itself."
     )
-    for group in _section(page, "In eager mode", "in function", groups, note):
-        add_eager(page, group)
+    causes = causes_of(groups)
+    functions = sum(cause.functions for cause in causes)
+    section = _section(page, "In eager mode", "in function", [cause.group for cause in causes], note, functions)
+    for group, cause in zip(section, causes, strict=True):
+        add_eager(page, group, cause.functions)
 
 
 def _add_unfinished(

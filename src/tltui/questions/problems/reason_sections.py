@@ -35,6 +35,10 @@ GIVEN_UP = {
     Eager.SUPPRESSED: (
         "suppress_errors is on, so the error did not reach the caller. Under fullgraph=True it does, and torch logs both alike."
     ),
+    Eager.UNTRACED: (
+        "Dynamo failed before it traced the function, so torch skipped it. Under fullgraph=True the exception reaches the caller, "
+        "and torch logs both alike."
+    ),
 }
 NO_BREAKS = "This graph break is an error because fullgraph=True (or error_on_graph_break) was set."
 NO_RECOMPILES = "It is an error because error_on_recompile is set: these guards failed for the call."
@@ -301,6 +305,7 @@ def add_explanation(page: Page, explanation: str, hints: Sequence[str], indent: 
 
 def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], indent: str = "  ", shown: int = 4) -> None:
     """Add why it recompiled; of many earlier compiles the older ones are folded. `logged` are those in the log."""
+    add_contexts(page, recompile.contexts, indent)
     if not recompile.reasons:
         page.say(page.so_far(no_reason(recompile)), indent, tokens.DIM)
     for n, reason in enumerate(recompile.reasons[:shown]):
@@ -315,6 +320,12 @@ def add_recompile(page: Page, recompile: Recompile, logged: Collection[str], ind
     if recompile.logged == "metrics":
         title = "(from the metrics, which keep only one reason: this log has no recompile_reasons record)"
         page.say(title, indent, tokens.DIM)
+
+
+def add_contexts(page: Page, contexts: Sequence[str], indent: str) -> None:
+    """Add the texts that the program's hooks gave at a recompilation."""
+    for text in contexts:
+        page.labelled("your context", fmt.one_line(text), indent, 14)
 
 
 NEVER_LOGGED = "torch before 2.5 does not write why; TORCH_LOGS=recompiles does"

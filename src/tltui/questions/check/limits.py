@@ -19,6 +19,7 @@ from tltui.model.torch_version import version_of
 from tltui.questions.job_failures.job_failures import RunFailure, failures_outside_trace, independent_failures
 from tltui.questions.overview.graphs_made import ranks_without_graph
 from tltui.questions.overview.run_summary import Code
+from tltui.questions.problems.compile_problems import headline_of
 from tltui.questions.problems.problem_list import Problems, problems
 from tltui.questions.ranks.differences import Side, differences_of
 from tltui.questions.ranks.matching import WORDS
@@ -257,7 +258,7 @@ def _errors(facts: Facts) -> list[Occurrence]:
         failure = group.failure
         side = "backward: " if failure.backward else ""
         where = f" at {failure.file}:{failure.line}" if failure.file else ""
-        text = f"{side}{failure.type}: {one_line(failure.reason.partition(chr(10))[0])} (in {group.code.name or '?'}{where})"
+        text = f"{side}{failure.type}: {one_line(headline_of(failure.reason))} (in {group.code.name or '?'}{where})"
         key = f"{failure.type}\0{failure.reason.partition(chr(10))[0]}\0{group.code.name}"
         location = _user_location(failure.file, failure.line, group.code)
         occurrences += [Occurrence(item.ref, text, key, *location) for item in group.occurrences]
@@ -506,7 +507,7 @@ MEASURES: dict[str, Measure] = {
     "empty": Measure(
         "compiles without operations", lambda f: len(_skipped(f)), _skipped, "problems"),
     "unfinished": Measure(
-        "compiles that did not finish", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
+        "compiles that are running or unfinished", lambda f: len(f.problems.unfinished) + len(f.problems.running), _unfinished, "problems"),
     "damage": Measure(
         "damaged places of the logs", lambda f: f.run.damaged, _damage, "damage"),
     "unknown": Measure(

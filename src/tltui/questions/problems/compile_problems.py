@@ -37,6 +37,7 @@ _END = re.compile(
     r"^\s*(?:For more details about this graph break|Stack variable source attribution|User code traceback:"
     r"|Traceback \(most recent|from user code:|The above exception|During handling of the above exception)"
 )
+_WEB = ("http://", "https://")
 _TYPED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: (?=\S)")
 _EARLIER = "This graph break may have been caused by an earlier graph break."
 WRAPPERS = frozenset(("Graph break under GenericContextWrappingVariable",))
@@ -305,6 +306,15 @@ def parsed_break(text: bytes) -> GraphBreak:
 def from_restart(reason: str) -> GraphBreak:
     """Parse a restart reason or the message of an `Unsupported`; neither has a location."""
     return _graph_break(read_reason(reason))
+
+
+def headline_of(message: str) -> str:
+    """Return the first line of a failure in torch's words: of a graph break its reason, of a backend's failure its error."""
+    if "Explanation:" in message and (headline := read_reason(message).first.headline):
+        return headline
+    lines = (stripped for line in message.split("\n") if (stripped := line.strip()) and not stripped.startswith(_WEB))
+    first = next(lines, "")
+    return f"{first} {next(lines, '')}".rstrip() if first.endswith(" raised:") else first
 
 
 def parse_break(text: str, ref: str | None = None, attempt: int = 0) -> GraphBreak:
